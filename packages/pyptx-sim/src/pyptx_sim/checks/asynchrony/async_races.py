@@ -64,8 +64,11 @@ class AsyncRaces:
         self.agents = AsyncClocks(clocks, phases, view.warps, view.warps_per_cta)
 
     def next_wave(self) -> None:
-        """Forget all work of the warps before; nothing of theirs is under way."""
-        self._marks.clear()
+        """Forget the work of the warps before, but what it did in global memory; nothing of it is under way."""
+        self._marks = {space: marks for space, marks in self._marks.items() if space == "global"}
+        for marks in self._marks.values():
+            marks.next_wave(self._clocks.retired.rename)
+        self._clocks.retired.forget_agents()
         self._told = False
         self.agents.next_wave()
 

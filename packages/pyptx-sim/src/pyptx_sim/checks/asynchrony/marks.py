@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.summaries import SEVERAL, Summary, by_last_read, by_last_write
-from pyptx_sim.checks.race.shadow import TIME, WARP, Table, fitting, reach_of
+from pyptx_sim.checks.race.shadow import NOBODY, TIME, WARP, Table, fitting, reach_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.clocks import Known
@@ -120,6 +122,17 @@ class Layer:
         self.table.fill(at, rows, owners)
         self._summary.enter(at, WIDEST // self.granule, owners, rows)
 
+    def rename(self, renamed: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
+        """Give the agents other columns; forget what is -1 then."""
+        self._summary.close()
+        at, rows = self.table.entries()
+        if not len(at):
+            return
+        rows = rows.copy()
+        rows[:, WARP] = renamed(rows[:, WARP].astype(np.int64) - 1) + 1
+        rows[rows[:, WARP] == NOBODY] = 0
+        self.table.put(at, rows)
+
     def at_a_glance(self, entries: Entries) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
         """Return what the summary says of entries: rows of what they do not know to be over, and whose entries.
 
@@ -179,6 +192,12 @@ class Marks:
         more = int(numbers.max()) + 1 - len(self.reads)
         self.reads += [Layer(self._size, self._granule) for _ in range(more)]
         return numbers
+
+    def next_wave(self, renamed: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
+        """Keep what the work of the wave that has ended did, whose agents have other columns from now on."""
+        self._numbers = np.zeros((0, 0), np.int64)
+        for layer in (self.write, *self.reads):
+            layer.rename(renamed)
 
     def enter(self, touch: Touch, rows: NDArray[np.int32], blocks: NDArray[np.int64]) -> None:
         """Enter what operations of blocks touch, each with its row."""

@@ -42,8 +42,12 @@ class Summary:
         if self._table is not None:
             self._fresh.append((at, parts, owners, rows))
             if len(self._fresh) > _UNASKED:
-                self._table = None
-                self._fresh.clear()
+                self.close()
+
+    def close(self) -> None:
+        """Keep it no longer."""
+        self._table = None
+        self._fresh.clear()
 
     def table(self) -> Table | None:
         """Return the rows by wide granule; None if they are no longer kept."""

@@ -1,4 +1,4 @@
-"""The warps of earlier waves: the columns of clocks in which it is kept what is known of their work."""
+"""The warps of earlier waves, and their asynchronous work: the columns in which it is kept what is known of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class Retired:
     def __init__(self, clocks: WarpClocks) -> None:
         """Begin without any; the first column says below which warp everything is known."""
         self._clocks = clocks
-        self._below = clocks.columns(1)
+        self._below, self._untold = clocks.columns(1), clocks.columns(1)
+        self._of_agents: dict[int, int] = {}  # of the wave that has ended, by their columns in it
+        self._forgotten: set[int] = set()  # agents of that wave that are told of, and have no column for want of room
         self._of_warps: NDArray[np.int64] = np.zeros(0, np.int64)  # by the number through all waves; 0: none
         self._of_lanes: dict[tuple[int, int], int] = {}
         self._all: list[int] = [self._below]
@@ -37,6 +39,7 @@ class Retired:
 
     def kept(self, known: Known, first: int, own: Columns) -> Known:
         """Return what is known as it is kept when a wave ends, whose warps are numbered from `first` on."""
+        agents = self._kept_agents(known)
         times = known[own.first : own.first + own.warps]
         warps = np.flatnonzero(times)
         lanes = [(first + warp, lane, at) for warp, lane, at in own.of_lanes() if at < len(known) and known[at]]
@@ -53,7 +56,37 @@ class Retired:
         old = np.array(self._all, np.int64)
         old = old[old < len(known)]
         kept[old] = np.maximum(kept[old], known[old])
+        for column, agent in agents.items():
+            kept[column] = known[agent]
         return kept
+
+    def _kept_agents(self, known: Known) -> dict[int, int]:
+        """Return the columns, from now on, of agents of the wave that has ended which are known of."""
+        agents = np.array(self._clocks.of_agents, np.int64)
+        agents = agents[agents < len(known)]
+        for agent in agents[known[agents] > 0].tolist():
+            if agent not in self._of_agents and len(self._all) >= MOST:
+                self._forgotten.add(agent)
+            elif agent not in self._of_agents:
+                self._of_agents[agent] = self._clocks.columns(1)
+                self._all.append(self._of_agents[agent])
+        return {column: agent for agent, column in self._of_agents.items() if agent < len(known)}
+
+    def rename(self, agents: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the columns, from now on, of agents of the wave that has ended: one of all that nobody has told of.
+
+        Those of earlier waves keep theirs. -1: it is not kept what is known of this one.
+        """
+        names = np.unique(agents)
+        current = np.isin(names, self._clocks.of_agents)
+        told = [self._of_agents.get(name, -1 if name in self._forgotten else self._untold) for name in names.tolist()]
+        renamed: NDArray[np.int64] = np.where(current, told, names)[names.searchsorted(agents)]
+        return renamed
+
+    def forget_agents(self) -> None:
+        """Forget which agents the wave had that has ended: all of its work has been renamed."""
+        self._of_agents.clear()
+        self._forgotten.clear()
 
     def _columns(self, warps: Offsets) -> NDArray[np.int64]:
         """Return the columns of warps, by their numbers through all waves; from now on they have them."""

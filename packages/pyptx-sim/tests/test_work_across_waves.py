@@ -1,0 +1,111 @@
+"""What asynchronous work did to global memory is known in later waves: by who has been told of it, and by nobody else.
+
+Block 0 copies, and the last of 300 blocks, which run in two waves, meets what the copy has read or written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .ptx_text import execute
+from .test_async_copy import each_schedule
+
+pytestmark = pytest.mark.hopper
+
+BLOCKS = 300
+BEFORE = ".shared .align 128 .b8 box[128];\n.shared .align 8 .b64 bar;"
+KERNEL = """
+mov.u32 %r9, %ctaid.x;
+setp.eq.u32 %p0, %r0, 0;
+mov.u32 %r3, box;
+mad.lo.u32 %r4, %r0, 4, %r3;
+add.u64 %rd5, %rd0, 4096;
+setp.eq.u32 %p2, %r9, 0;
+@%p2 bra FIRST;
+setp.eq.u32 %p2, %r9, 299;
+@%p2 bra LAST;
+setp.eq.u32 %p2, %r9, 290;
+@%p2 bra BETWEEN;
+ret;
+FIRST:
+{copies}
+@%p0 st.release.gpu.global.u32 [%rd5], {tells};
+ret;
+BETWEEN:
+{between}
+ret;
+LAST:
+{hears}
+{uses}
+"""
+STORE = """
+st.shared.u32 [%r4], %r0;
+fence.proxy.async.shared::cta;
+bar.warp.sync -1;
+@%p0 cp.async.bulk.global.shared::cta.bulk_group [%rd0], [box], 128;
+@%p0 cp.async.bulk.commit_group;
+"""
+ADD = STORE.replace(
+    "cp.async.bulk.global.shared::cta.bulk_group", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32"
+)
+LOAD = """
+@%p0 mbarrier.init.shared.b64 [bar], 1;
+@%p0 fence.mbarrier_init.release.cluster;
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;
+@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%rd0], 128, [bar];
+"""
+ARRIVED = "@!%p0 bra A;\nW: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 0;\n@!%p4 bra W;\nA:"
+DONE, READ = "@%p0 cp.async.bulk.wait_group 0;", "@%p0 cp.async.bulk.wait_group.read 0;"
+HEARS = "H: ld.acquire.gpu.global.u32 %r5, [%rd5{at}];\nsetp.eq.u32 %p3, %r5, 0;\n@%p3 bra H;"
+PASSES_ON = HEARS.format(at="").replace("H", "P") + "\n@%p0 st.release.gpu.global.u32 [%rd5+4], 1;"
+USES = {"load": "ld.global.u32 %r6, [%rd1];", "store": "st.global.u32 [%rd1], %r0;"}
+WORK = {
+    "store": (STORE, DONE, READ, "load"),
+    "store over": (STORE, DONE, READ, "store"),
+    "reduction": (ADD, DONE, READ, "load"),
+    "load": (LOAD, ARRIVED, "", "store"),
+}
+
+
+def found(copies: str, use: str, *, hears: str = "", between: str = "", tells: int = 1, **options: Any) -> set[str]:
+    body = KERNEL.format(copies=copies, tells=tells, between=between, hears=hears, uses=USES[use])
+    result = execute(body, np.zeros(2048, np.uint32), grid=BLOCKS, before=BEFORE, **options)
+    assert result.statistics.waves == 2
+    return {finding.rule for finding in result.findings if finding.severity != "note"}
+
+
+@each_schedule
+@pytest.mark.parametrize("work", WORK.values(), ids=list(WORK))
+def test_work_of_an_earlier_wave_that_one_is_told_of_is_over(
+    work: tuple[str, str, str, str], schedule: dict[str, Any]
+) -> None:
+    copies, done, _, use = work
+    assert found(copies + done, use, hears=HEARS.format(at=""), **schedule) == set()
+    passed = {"between": PASSES_ON, "hears": HEARS.format(at="+4")}
+    assert found(copies + done, use, **passed, **schedule) == set()
+
+
+@each_schedule
+@pytest.mark.parametrize("work", WORK.values(), ids=list(WORK))
+def test_work_of_an_earlier_wave_that_nobody_tells_of_is_met(
+    work: tuple[str, str, str, str], schedule: dict[str, Any]
+) -> None:
+    copies, done, early, use = work
+    met = {"early-reuse"} if work[0] is LOAD else {"read-before-wait"}
+    assert met <= found(copies + done, use, **schedule)
+    if early:  # told of before it is over
+        assert met <= found(copies + early, use, hears=HEARS.format(at=""), **schedule)
+
+
+def test_work_of_the_same_agent_in_a_later_wave_tells_nothing_of_the_earlier() -> None:
+    """Block 256 of the second wave takes the place of block 0, and waits for a copy of its own: nobody knows of 0's."""
+    again = "setp.eq.u32 %p2, %r9, 256;\n@%p2 bra AGAIN;\nsetp.eq.u32 %p2, %r9, 290;"
+    body = KERNEL.replace("setp.eq.u32 %p2, %r9, 290;", again) + (
+        "ret;\nAGAIN:\nadd.u64 %rd0, %rd0, 2048;\n" + STORE + DONE + "\nld.global.u32 %r6, [%rd1];"
+    )
+    text = body.format(copies=STORE + DONE, tells=1, between="", hears="", uses="")
+    findings = execute(text, np.zeros(2048, np.uint32), grid=BLOCKS, before=BEFORE).findings
+    assert {finding.rule for finding in findings} == {"read-before-wait"}
