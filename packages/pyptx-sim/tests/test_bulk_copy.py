@@ -238,5 +238,6 @@ def test_what_is_added_in_bulk_is_morally_strong_with_no_read(schedule: dict[str
     body = f"st.shared.u32 [%r1], %r0;\nmad.wide.u32 %rd3, %r0, 4, %rd0;\n{added}"
     polled = body.replace("@%p0 cp.reduce", f"{read} %r5, [%rd3];\n@%p0 cp.reduce")
     x = np.arange(128, dtype=np.uint32)
-    (finding,) = execute(HEAD + polled, x, x, block=128, parameters=PARAMETERS, before=BEFORE, **schedule).findings
-    assert finding.rule in {"early-reuse", "read-before-wait"}  # as the schedule has it
+    findings = execute(HEAD + polled, x, x, block=128, parameters=PARAMETERS, before=BEFORE, **schedule).findings
+    assert findings
+    assert {each.rule for each in findings} <= {"early-reuse", "read-before-wait"}  # as the schedule has it

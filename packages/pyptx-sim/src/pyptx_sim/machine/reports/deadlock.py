@@ -39,11 +39,11 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
 
 def _grouped(wave: Wave, code: Code, alive: list[int]) -> list[str]:
     """Return a line for each kind of wait, with the warps that wait alike."""
-    alike: dict[str, list[str]] = {}
+    alike: dict[str, list[int]] = {}
     for split in alive:
-        warp = wave.geometry.warp_name(int(wave.splits.warp[split]))
-        alike.setdefault(_describe(wave, code, split), []).append(warp)
-    lines = [f"{_names(warps)} {text}" for text, warps in alike.items()]
+        alike.setdefault(_describe(wave, code, split), []).append(int(wave.splits.warp[split]))
+    named = ((text, [wave.geometry.warp_name(warp) for warp in sorted(warps)]) for text, warps in alike.items())
+    lines = [f"{_names(warps)} {text}" for text, warps in named]
     more = sum(len(warps) for warps in list(alike.values())[_NAMED:])
     return [*lines[:_NAMED], f"… and {more} more"] if more else lines
 
