@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyptx_sim import run
-from pyptx_sim.checks.race.lines import Lines
+from pyptx_sim.checks.race.lines import WholeLines
 
 HEAD = """
 .version 8.3
@@ -16,7 +16,7 @@ HEAD = """
 {
     .reg .pred %p<4>;
     .reg .b32 %r<12>;
-    .reg .b64 %rd<8>;
+    .reg .b64 %rd<12>;
     ld.param.u64 %rd0, [p_x];
     ld.param.u64 %rd1, [p_y];
     mov.u32 %r0, %tid.x;
@@ -28,8 +28,13 @@ HEAD = """
     mul.wide.u32 %rd5, %r0, 4;
     add.u64 %rd6, %rd0, %rd5;
     add.u64 %rd7, %rd1, %rd5;
+    cvt.u64.u32 %rd8, %r2;
+    add.u64 %rd8, %rd8, %rd1;
+    mad.wide.u32 %rd9, %r2, 8, %rd1;
+    mad.wide.u32 %rd10, %r2, 16, %rd0;
 """
-# Each thread's own element of x and y is at %rd3 and %rd4; all blocks share those at %rd6 and %rd7.
+# Each thread's own element of x and y is at %rd3 and %rd4; all blocks share those at %rd6 and %rd7. Behind these arrays
+# stand bytes, from 1024 bytes behind %rd8 on, pairs of words, from %rd9+2048 on, and four words, from %rd10+4096 on.
 ACCESSES = (
     "ld.global.u32 %r3, [%rd3];",
     "st.global.u32 [%rd4], %r0;",
@@ -43,6 +48,13 @@ ACCESSES = (
     "st.relaxed.gpu.global.u32 [%rd4], %r0;",
     "red.global.add.u32 [%rd3], 1;",
     "setp.eq.u32 %p0, %r0, 0;\n    @%p0 st.global.u32 [%rd3], %r2;",
+    "ld.global.v2.u32 {%r3, %r4}, [%rd9+2048];",
+    "st.global.v2.u32 [%rd9+2048], {%r0, %r1};",
+    "ld.global.v4.u32 {%r3, %r4, %r5, %r6}, [%rd10+4096];",
+    "st.global.u8 [%rd8+1024], %r0;",
+    "ld.global.u8 %r3, [%rd8+1025];",
+    "st.global.v2.u32 [%rd9], {%r0, %r1};",
+    "st.global.u32 [%rd4+2048], %r0;",
     "bar.sync 0;",
     "bar.warp.sync -1;",
 )
@@ -50,22 +62,22 @@ ACCESSES = (
 
 def program(rng: np.random.Generator) -> str:
     """Return a module of a few accesses, most of them of whole lines."""
-    likely = np.array([8, 8, 4, 4, *[1] * (len(ACCESSES) - 6), 4, 2])
+    likely = np.array([8, 8, 4, 4, *[1] * 8, 4, 4, 4, 2, 1, 1, 1, 4, 2])
     chosen = rng.choice(len(ACCESSES), rng.integers(2, 8), p=likely / likely.sum())
     return HEAD + "\n".join(f"    {ACCESSES[each]}" for each in chosen) + "\n    ret;\n}\n"
 
 
 def found(text: str) -> list[tuple[object, ...]]:
-    x, y = (np.zeros(3 * 64 + 64, np.uint32) for _ in range(2))
+    x, y = (np.zeros(2048, np.uint32) for _ in range(2))
     result = run(text, grid=3, block=64, args=[x, y], checks="all")
     return [(each.rule, each.message, each.count, each.severity) for each in result.findings]
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(250))
 def test_lines_show_what_lanes_show(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = program(np.random.default_rng(seed))
     together = found(text)
-    monkeypatch.setattr(Lines, "enter", lambda *_args: False)
+    monkeypatch.setattr(WholeLines, "enter", lambda *_args: False)
     assert together == found(text)
 
 
@@ -93,3 +105,35 @@ def test_a_lane_that_reads_what_its_neighbour_wrote_races_with_it_whatever_the_w
     x = np.zeros(64 * 4, np.uint32)
     result = run(HEAD + lines, grid=1, block=64, args=[x, x.copy()], checks="all")
     assert "lane-race" in {each.rule for each in result.findings}
+
+
+@pytest.mark.hopper
+@pytest.mark.parametrize("meets", [True, False])
+def test_what_one_lane_has_waited_for_the_others_do_not_know(*, meets: bool) -> None:
+    """Warp 0 writes a line of x; lane 0 of warp 1 waits for that at an mbarrier, and all its lanes read the line."""
+    body = f"""
+    .shared .align 8 .b64 bar;
+    setp.eq.u32 %p0, %r0, 0;
+    @%p0 mbarrier.init.shared.b64 [bar], 32;
+    bar.sync 0;
+    setp.ge.u32 %p1, %r0, 32;
+    @%p1 bra SECOND;
+    st.global.u32 [%rd3], %r0;
+    mbarrier.arrive.shared.b64 _, [bar];
+    ret;
+SECOND:
+    setp.ne.u32 %p2, %r0, 32;
+    @%p2 bra READ;
+WAIT:
+    mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;
+    @!%p3 bra WAIT;
+READ:
+    {"bar.warp.sync -1;" if meets else ""}
+    ld.global.u32 %r3, [%rd3+-128];
+    ret;
+}}
+"""
+    x = np.zeros(2048, np.uint32)
+    text = HEAD.replace("sm_80", "sm_90")
+    found = [run(text + body, grid=1, block=64, args=[x, x.copy()], checks="all", seed=seed) for seed in range(4)]
+    assert all({each.rule for each in result.findings} == (set() if meets else {"global-race"}) for result in found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx_sim.checks.race.entries import entries_of, lanes_differ, rises
-from pyptx_sim.checks.race.lines import Lines
+from pyptx_sim.checks.race.lines import WholeLines
 from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reads import Reads
@@ -48,7 +48,7 @@ class Accesses:
         self._causality = causality
         self._reads = Reads(causality)
         self._shadows: dict[Space, Shadow] = {}
-        self._lines: Lines | None = Lines(clocks, causality, view.arena_size("global"))  # until there is a shadow
+        self._lines: WholeLines | None = WholeLines(clocks, causality, view.arena_size("global"))
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self.stores: Stores | None = None
         """What the next access stores, where that is known."""
@@ -63,14 +63,14 @@ class Accesses:
 
     def shadow(self, space: Space) -> Shadow | None:
         """Return what is known of a memory; None if nobody has accessed it."""
-        if space == "global" and self._lines is not None and self._lines.used:
-            return self._shadow(space)
+        if space == "global":
+            self._give_lines_up()
         return self._shadows.get(space)
 
     def untouched(self, touch: Touch) -> bool:
         """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
-        known = self._lines if touch.space == "global" and self._lines is not None else self._shadows.get(touch.space)
-        return known is None or known.untouched(touch)
+        shadow, lines = self._shadows.get(touch.space), self._lines if touch.space == "global" else None
+        return (shadow is None or shadow.untouched(touch)) and (lines is None or lines.untouched(touch))
 
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
@@ -78,6 +78,8 @@ class Accesses:
         """Judge one instruction's accesses against the shadow, then enter them."""
         if space == "global" and self._in_lines(kind, offsets, size, warps, lanes, pc):
             return
+        if space == "global" and self._lines is not None and not self._lines.leave(offsets, size):
+            self._give_lines_up()
         shadow = self._shadow(space)
         step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
         past = self._causality.past
@@ -202,10 +204,13 @@ class Accesses:
             parts = self._clocks, self._phases, granules, self._group
             readers = None if space == "global" else Readers(*parts, keeps=keeps)
             shadow = self._shadows[space] = Shadow(size, readers)
-            if space == "global" and self._lines is not None:
-                self._lines.move(shadow)
-                self._lines = None
         return shadow
+
+    def _give_lines_up(self) -> None:
+        """Judge all of global memory by the shadow from here on."""
+        if self._lines is not None and self._lines.used:
+            self._lines.move(self._shadow("global"))
+            self._lines = None
 
     def _judge(self, shadow: Shadow, step: Step, earlier: Earlier) -> None:
         """Look for an earlier write (or read, or poll) of the same bytes that is not ordered before this step."""

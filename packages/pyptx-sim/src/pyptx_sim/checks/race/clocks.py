@@ -151,6 +151,10 @@ class WarpClocks:
         """Return the row of `known` of each of some lanes."""
         return self._row[warps * LANES + lanes] if self._parted.any() else warps
 
+    def alike(self, warps: Offsets) -> bool:
+        """Tell whether the lanes of each of some warps know the same."""
+        return not self._parted[warps].any()
+
     def rows_of_warps(self, first: int, count: int) -> Offsets:
         """Return the rows of all lanes of `count` warps."""
         return np.unique(self._row[first * LANES : (first + count) * LANES])

@@ -1,8 +1,10 @@
 """Global memory that warps have touched line by line: most of a kernel's accesses, judged by lines and not by lanes.
 
 Where the lanes of a warp go to elements side by side, one entry stands for all lanes that touch a line of 128 bytes,
-each its own element. That lasts as long as there is nothing to be said, and no lane goes to another one's element: the
-first other access moves all that is known to the shadow, lane by lane.
+each its own element. That lasts as long as there is nothing to be said, no lane goes to another one's element, and the
+lanes of a warp know the same: the first other access to any of these lines moves all that is known to the shadow, lane
+by lane. `WholeLines` says which lines are judged so, and by elements of which size; what is known of all others is in
+the shadow.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from pyptx_sim.checks.race.lane_masks import LANES
 from pyptx_sim.checks.race.pages import Pages
 from pyptx_sim.checks.race.reads import Reads
 from pyptx_sim.checks.race.reports import Step
-from pyptx_sim.checks.race.shadow import COLUMNS, MASK, NOBODY, PC, TIME, WARP, WIDEST_ACCESS, Overflow, Table, reach_of
+from pyptx_sim.checks.race.shadow import COLUMNS, MASK, NOBODY, PC, TIME, WARP, Overflow, Table, reach_of
 from pyptx_sim.checks.race.sparse import zeros
 
 if TYPE_CHECKING:
@@ -29,40 +31,95 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.observer import AccessKind, Offsets, Touch
 
-_LINE: Final = 128  # bytes
-_SMALLEST: Final = _LINE // LANES
+_BITS: Final = 7
+_LINE: Final = 1 << _BITS  # bytes
+_ELEMENTS: Final = tuple(_LINE // LANES << shift for shift in range(4))  # bytes of what a lane touches
 _ALL: Final = np.arange(LANES)
+_SHADOW: Final = len(_ELEMENTS) + 1
+
+
+class WholeLines:
+    """Which lines of global memory are judged as such, by elements of which size."""
+
+    def __init__(self, clocks: WarpClocks, causality: Causality, size: int) -> None:
+        """Begin with memory of so many bytes that nobody has touched."""
+        self._clocks = clocks
+        self._parts = clocks, causality, size
+        self._owner: NDArray[np.uint8] = zeros((size >> _BITS) + 2, np.uint8)  # by line: a size from 1, or _SHADOW
+        self._by_size: dict[int, Lines] = {}
+
+    @property
+    def used(self) -> bool:
+        """Whether any lines are."""
+        return bool(self._by_size)
+
+    def untouched(self, touch: Touch) -> bool:
+        """Tell at a glance that no lines know anything that `touch` may meet; False says nothing."""
+        return all(lines.untouched(touch) for lines in self._by_size.values())
+
+    def enter(self, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int) -> bool:
+        """Judge and enter accesses, if that can be done by lines and there is nothing to be said; else tell so."""
+        if kind not in {"read", "write"} or size not in _ELEMENTS or not self._clocks.alike(warps):
+            return False
+        if not _whole(offsets, size, lanes):
+            return False
+        at, own = offsets[:: _LINE // size] >> _BITS, 1 + _ELEMENTS.index(size)
+        owners = self._owner.take(at)
+        if not ((owners == 0) | (owners == own)).all():
+            return False
+        if size not in self._by_size:
+            self._by_size[size] = Lines(*self._parts, size)
+        if not self._by_size[size].enter(kind, at, warps, lanes, pc):
+            return False
+        self._owner[at] = own
+        return True
+
+    def leave(self, offsets: Offsets, size: int) -> bool:
+        """Leave what accesses touch to the shadow; tell whether lines know nothing of it."""
+        for at in (offsets >> _BITS, offsets + (size - 1) >> _BITS):
+            owners = self._owner.take(at)
+            if not ((owners == 0) | (owners == _SHADOW)).all():
+                return False
+            self._owner[at] = _SHADOW
+        return True
+
+    def move(self, shadow: Shadow) -> None:
+        """Move all that is known to a shadow, which knows nothing of these lines."""
+        for lines in self._by_size.values():
+            lines.move(shadow)
+
+
+def _whole(offsets: Offsets, size: int, lanes: Offsets) -> bool:
+    """Tell whether all lanes of warps touch whole lines, each its own element."""
+    if len(offsets) % LANES:
+        return False
+    lines = offsets.reshape(-1, _LINE // size)
+    whole = not (lines[:, 0] % _LINE).any() and bool((lines - lines[:, :1] == _ALL[: lines.shape[1]] * size).all())
+    return whole and bool((lanes.reshape(-1, LANES) == _ALL).all())
 
 
 class Lines:
     """The last weak accesses of global memory by lines, all of elements of one size."""
 
-    def __init__(self, clocks: WarpClocks, causality: Causality, size: int) -> None:
+    def __init__(self, clocks: WarpClocks, causality: Causality, size: int, element: int) -> None:
         """Begin with memory of so many bytes that nobody has touched."""
         self._clocks, self._causality = clocks, causality
         self._entering = Reads(causality)
         count = -(-size // _LINE)
-        self._element = 0  # bytes of what a lane touches
+        self._element = element
         self._lane: NDArray[np.uint8] = zeros(count, np.uint8)  # the first lane that touches a line, from 1
         self._write, self._read, self._first = Table(count), Table(count), Table(count)
         self._more_reads = Overflow(count)
         self._written, self._was_read = Pages(size), Pages(size)
-
-    @property
-    def used(self) -> bool:
-        """Whether anybody has touched anything."""
-        return self._element > 0
 
     def untouched(self, touch: Touch) -> bool:
         """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
         missed = self._written.misses(touch.offsets, touch.size)
         return missed and (not touch.writes or self._was_read.misses(touch.offsets, touch.size))
 
-    def enter(self, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int) -> bool:
-        """Judge and enter accesses, if that can be done by lines and there is nothing to be said; else tell so."""
-        if kind not in {"read", "write"} or not self._fit(offsets, size, lanes):
-            return False
-        step = self._step(kind, offsets, warps, lanes, pc)
+    def enter(self, kind: AccessKind, lines: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> bool:
+        """Judge and enter accesses to lines by lanes of warps, if there is nothing to be said; else tell so."""
+        step = self._step(kind, lines, warps, lanes, pc)
         if not self._goes_its_way(step):
             return False
         if kind == "read":
@@ -83,21 +140,10 @@ class Lines:
         self._written.mark(step.at, _LINE)
         return True
 
-    def _fit(self, offsets: Offsets, size: int, lanes: Offsets) -> bool:
-        """Tell whether all lanes of warps touch whole lines, each its own element, of the size of all before."""
-        if len(offsets) % LANES or not _SMALLEST <= size <= WIDEST_ACCESS or self._element not in {0, size}:
-            return False
-        lines = offsets.reshape(-1, _LINE // size)
-        whole = not (lines[:, 0] % _LINE).any() and bool((lines - lines[:, :1] == _ALL[: lines.shape[1]] * size).all())
-        if not whole or not (lanes.reshape(-1, LANES) == _ALL).all():
-            return False
-        self._element = size
-        return True
-
-    def _step(self, kind: AccessKind, offsets: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> Step:
+    def _step(self, kind: AccessKind, at: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> Step:
         """Return a step with one entry for each line."""
         count = _LINE // self._element
-        at, warps, lanes = offsets[::count] // _LINE, warps[::count], lanes[::count]
+        warps, lanes = warps[::count], lanes[::count]
         entries = np.empty((len(at), COLUMNS), np.int32)
         first_warp = self._causality.first_warp
         masks: NDArray[np.uint32] = ((1 << count) - 1 << lanes).astype(np.uint32)
@@ -127,22 +173,21 @@ class Lines:
     # --- leaving --------------------------------------------------------------------------------
 
     def move(self, shadow: Shadow) -> None:
-        """Move all that is known to a shadow that knows nothing, lane by lane."""
-        if not self._element:
-            return
-        shadow.narrow(self._element)
-        for at, entries in self._by_lane(*self._write.entries()):
+        """Move all that is known to a shadow that knows nothing of it, lane by lane."""
+        shadow.narrow(min(self._element, shadow.granule))
+        parts = self._element // shadow.granule  # of an element
+        for at, entries in self._by_lane(*self._write.entries(), parts):
             shadow.put_write(at, entries, reach_of(at))
         for table, other in ((self._read, shadow.read), (self._first, shadow.first)):
-            for at, entries in self._by_lane(*table.entries()):
+            for at, entries in self._by_lane(*table.entries(), parts):
                 other.put(at, entries)
-        for at, entries in self._by_lane(*self._more_reads.entries()):
+        for at, entries in self._by_lane(*self._more_reads.entries(), parts):
             shadow.more_reads.add(at, entries)
 
     def _by_lane(
-        self, at: NDArray[np.int64], entries: NDArray[np.int32]
+        self, at: NDArray[np.int64], entries: NDArray[np.int32], parts: int
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield entries of lines as those of lanes, if there are any."""
+        """Yield entries of lines as those of lanes, of each in so many parts, if there are any."""
         if not len(at):
             return
         count = _LINE // self._element
@@ -150,4 +195,5 @@ class Lines:
         lanes = (masks & -masks)[:, None] << np.arange(count)
         rows = entries.repeat(count, axis=0)
         rows[:, MASK] = lanes.reshape(-1).astype(np.uint32).view(np.int32)
-        yield (at[:, None] * count + np.arange(count)).reshape(-1), rows
+        count *= parts
+        yield (at[:, None] * count + np.arange(count)).reshape(-1), rows.repeat(parts, axis=0)
