@@ -352,13 +352,6 @@ RACES = (
         "bar.warp.sync -1;\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];",
     ),
     swap(
-        "a warp-mate's word read behind a shuffle, which orders no memory",
-        "lane-race",
-        "st.shared.u32 [%r5], %r1;\nshfl.sync.idx.b32 %r12, %r1, 0, 31, -1;\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nFAULT",
-        "ld.shared.u32 %r11, [%r10]; // !",
-        "bar.warp.sync -1;\nld.shared.u32 %r11, [%r10];",
-    ),
-    swap(
         "a warp-mate's word overwritten too soon",
         "lane-race",
         "st.shared.u32 [%r5], %r1;\nbar.sync 0;\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];\nFAULT",
@@ -447,6 +440,30 @@ RACES = (
         blocks=2,
         threads=32,
     ),
+)
+
+# What a warp does together, and what orders none of its memory. Manual: "bar.warp.sync", which alone does.
+ROW = "mad.lo.u32 %r13, %r1, 16, %r3;\n"
+TOGETHER = {
+    "a shuffle": "shfl.sync.idx.b32 %r12, %r1, 0, 31, -1;",
+    "a vote": "vote.sync.ballot.b32 %r12, %p1, -1;",
+    "an election": "elect.sync %r12|%p2, -1;",
+    "a reduction": "redux.sync.add.u32 %r12, %r1, -1;",
+    "a match": "match.any.sync.b32 %r12, %r1, -1;",
+    "a load of a matrix": ROW + "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r12}, [%r13+256];",
+    "a store of a matrix": ROW + "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r13+256], {%r1};",
+    "a product": "mov.b32 %r12, 0;\nmov.f32 %f0, 0f00000000;\nmma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
+    "{%f1, %f2, %f3, %f4}, {%r12, %r12}, {%r12}, {%f0, %f0, %f0, %f0};",
+}
+UNORDERED = tuple(
+    swap(
+        f"a warp-mate's word read behind {what}, which orders no memory",
+        "lane-race",
+        f"st.shared.u32 [%r5], %r1;\n{instruction}\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nFAULT",
+        "ld.shared.u32 %r11, [%r10]; // !",
+        "bar.warp.sync -1;\nld.shared.u32 %r11, [%r10];",
+    )
+    for what, instruction in TOGETHER.items()
 )
 
 ONE_EACH = "setp.ne.u32 %p2, %r6, 0;\n@%p2 ret;\n"  # lane 0 of each of the two warps
@@ -626,4 +643,4 @@ READERS = (
     ),
 )
 
-PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES, *STRONG, *SCOPES, *READERS)
+PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES, *UNORDERED, *STRONG, *SCOPES, *READERS)

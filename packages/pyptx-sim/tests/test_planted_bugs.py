@@ -1,4 +1,4 @@
-"""L7: a planted bug gets a finding at its line, and the same kernel without it gets none."""
+"""L7: a planted bug gets a finding at its line under every schedule, and the same kernel without it gets none."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pyptx_sim.errors import Deadlock
 from .planted_bugs import PLANTED as ORDINARY
 from .planted_bugs import Planted
 from .planted_matrices import MATRICES
+from .test_async_copy import each_schedule
 
 pytestmark = pytest.mark.hopper
 
@@ -21,19 +22,20 @@ PLANTED = (*ORDINARY, *MATRICES)
 each_case = pytest.mark.parametrize("case", PLANTED, ids=[case.title for case in PLANTED])
 
 
-def findings_of(case: Planted, body: str, seed: int = 0) -> tuple[Any, ...]:
+def findings_of(case: Planted, body: str, **schedule: Any) -> tuple[Any, ...]:
     a = np.arange(64, dtype=np.uint32)
     b = np.zeros(64, dtype=np.uint32)
-    launch = {"grid": (case.blocks, 1, 1), "block": (case.threads, 1, 1), "args": [a, b], "seed": seed}
+    launch = {"grid": (case.blocks, 1, 1), "block": (case.threads, 1, 1), "args": [a, b], **schedule}
     try:
         return tuple(run(case.text(body), checks="all", **launch).findings)
     except Deadlock as deadlock:
         return tuple(deadlock.findings)
 
 
+@each_schedule  # varies fastest, so that a kernel is compiled once
 @each_case
-def test_a_planted_bug_is_found_at_its_line(case: Planted) -> None:
-    found = [finding for finding in findings_of(case, case.faulty) if finding.rule == case.rule]
+def test_a_planted_bug_is_found_at_its_line(case: Planted, schedule: dict[str, Any]) -> None:
+    found = [finding for finding in findings_of(case, case.faulty, **schedule) if finding.rule == case.rule]
     assert found, f"no {case.rule}"
     finding = found[0]
     assert finding.hint
@@ -43,10 +45,10 @@ def test_a_planted_bug_is_found_at_its_line(case: Planted) -> None:
         assert case.marked_line() in {line for finding in found for line in (finding.line, finding.other_line)}
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])  # varies fastest, so that a kernel is compiled once
+@each_schedule
 @each_case
-def test_the_mended_kernel_gives_no_finding(case: Planted, seed: int) -> None:
-    assert findings_of(case, case.mended, seed) == ()
+def test_the_mended_kernel_gives_no_finding(case: Planted, schedule: dict[str, Any]) -> None:
+    assert findings_of(case, case.mended, **schedule) == ()
 
 
 def test_there_are_at_least_thirty_planted_bugs() -> None:
