@@ -551,6 +551,83 @@ STRONG = (
     ),
 )
 
+WIDE = "atom.global.add.u64 %rd9, [%rd2], %rd10;"
+WIDE_SHARED = WIDE.replace("global", "shared").replace("%rd2", "%r3")
+NARROW_SHARED = "atom.shared.add.u32 %r10, [%r3], 1; // !"
+
+
+def sizes(title: str, faulty: str, mended: str, other: str = WIDE) -> Planted:
+    """What thread 0 of a block does to words that thread 0 of another one updates."""
+    body = (
+        f"setp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nsetp.eq.u32 %p3, %r2, 0;\nmov.u64 %rd10, 1;\n@!%p3 {other}\n@%p3 FAULT"
+    )
+    return swap(title, "global-race", body, faulty, mended, blocks=2)
+
+
+def sizes_inside(title: str, rule: str, thread: int) -> Planted:
+    """What thread 0 does to words of its block that another thread updates."""
+    body = (
+        f"setp.eq.u32 %p3, %r1, 0;\nsetp.eq.u32 %p4, %r1, {thread};\nmov.u64 %rd10, 1;\n@%p3 st.shared.u64 [%r3], 0;\n"
+        f"bar.sync 0;\n@%p4 {WIDE_SHARED}\n@%p3 FAULT"
+    )
+    return swap(title, rule, body, NARROW_SHARED, WIDE_SHARED)
+
+
+# Manual: "Morally strong operations": those that overlap do so completely.
+SIZES = (
+    sizes("atomics of two sizes", "atom.global.add.u32 %r10, [%rd2], 1; // !", WIDE),
+    sizes(
+        "an atomic on the upper half of what another one updates",
+        "atom.global.add.u32 %r10, [%rd2+4], 1; // !",
+        "atom.global.add.u32 %r10, [%rd2+8], 1;",
+    ),
+    sizes(
+        "reductions of two sizes",
+        "red.global.add.u32 [%rd2], 1; // !",
+        "red.global.add.u64 [%rd2], %rd10;",
+        "red.global.add.u64 [%rd2], %rd10;",
+    ),
+    sizes(
+        "a strong store of half of what an atomic updates",
+        "st.relaxed.gpu.global.u32 [%rd2], 1; // !",
+        "st.relaxed.gpu.global.u64 [%rd2], %rd10;",
+    ),
+    sizes_inside("atomics of two sizes by two warps", "shared-race", 32),
+    sizes_inside("atomics of two sizes by two lanes", "lane-race", 1),
+)
+
+
+def lock(take: str = "acquire", behind: str = "", give: str = "release") -> str:
+    """Thread 0 of each block adds to a word behind a lock."""
+    return f"""
+    setp.ne.u32 %p2, %r1, 0;
+    @%p2 ret;
+    again:
+    atom.{take}.gpu.global.cas.b32 %r10, [%rd2], 0, 1;
+    setp.ne.u32 %p3, %r10, 0;
+    @%p3 bra again;
+    {behind}
+    ld.global.u32 %r11, [%rd2+128]; // !
+    add.u32 %r11, %r11, 1;
+    st.global.u32 [%rd2+128], %r11;
+    st.{give}.gpu.global.u32 [%rd2], 0;
+    """
+
+
+# Manual: "Release and Acquire Patterns": whoever takes a lock acquires what the one before released.
+LOCKS = (
+    swap("a lock that is taken relaxed", "global-race", lock(take="FAULT"), "relaxed", "acquire", blocks=4),
+    swap(
+        "a lock that is taken relaxed, with a fence for the block alone",
+        "global-race",
+        lock(take="relaxed", behind="FAULT"),
+        "fence.acq_rel.cta;",
+        "fence.acq_rel.gpu;",
+        blocks=4,
+    ),
+    swap("a lock that is given back relaxed", "global-race", lock(give="FAULT"), "relaxed", "release", blocks=4),
+)
+
 INSIDE = """
 setp.ne.u32 %p2, %r6, 0;
 @%p2 ret;
@@ -643,4 +720,4 @@ READERS = (
     ),
 )
 
-PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES, *UNORDERED, *STRONG, *SCOPES, *READERS)
+PLANTED = (*MEMORY, *UNINITIALISED, *BARRIERS, *RACES, *UNORDERED, *STRONG, *SIZES, *LOCKS, *SCOPES, *READERS)
