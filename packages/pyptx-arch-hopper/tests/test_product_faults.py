@@ -121,7 +121,7 @@ def test_a_warpgroup_waits_for_all_of_its_warps(schedule: dict[str, Any]) -> Non
     assert "waits for the others of its warpgroup: warp 3, which has exited" in finding.message
 
 
-EARLY = """\
+PRODUCT = """\
 .version 8.6
 .target sm_90a
 .address_size 64
@@ -137,10 +137,7 @@ mul.wide.u32 %rd2, %r1, 4;
 add.u64 %rd1, %rd1, %rd2;
 mov.u32 %r9, factors;
 mad.lo.u32 %r10, %r1, 32, %r9;
-mov.u32 %r11, 0x3f803f80;
-st.shared.v4.u32 [%r10], {%r11, %r11, %r11, %r11};
-st.shared.v4.u32 [%r10+16], {%r11, %r11, %r11, %r11};
-fence.proxy.async.shared::cta;
+FILL
 bar.sync 0;
 bfe.u32 %r9, %r9, 4, 14;
 cvt.u64.u32 %rd10, %r9;
@@ -157,6 +154,19 @@ ret;
 }
 """
 WAIT = "wgmma.wait_group.sync.aligned 0;"
+FENCE = "fence.proxy.async.shared::cta;"
+STORED = f"""
+mov.u32 %r11, 0x3f803f80;
+st.shared.v4.u32 [%r10], {{%r11, %r11, %r11, %r11}};
+st.shared.v4.u32 [%r10+16], {{%r11, %r11, %r11, %r11}};
+{FENCE}
+"""
+COPIED = """
+mad.wide.u32 %rd3, %r1, 28, %rd1; // 32 bytes for each thread: 4 are in %rd1
+cp.async.cg.shared.global [%r10], [%rd3], 16;
+cp.async.cg.shared.global [%r10+16], [%rd3+16], 16;
+cp.async.wait_all;
+"""
 
 
 @pytest.mark.hopper
@@ -164,11 +174,24 @@ WAIT = "wgmma.wait_group.sync.aligned 0;"
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 def test_sums_that_are_read_before_the_wait_are_those_of_the_gpu(schedule: dict[str, Any], checks: str) -> None:
     """The assembler, ptxas, waits in front of the read, which costs time and changes no number."""
-    out = np.zeros(128, np.float32)
-    late = EARLY.replace("FIRST", "").replace("SECOND", WAIT)
+    out, text = np.zeros(128, np.float32), PRODUCT.replace("FILL", STORED)
+    late = text.replace("FIRST", "").replace("SECOND", WAIT)
     found = run(late, grid=1, block=128, args=[out], checks=checks, **schedule).findings
     np.testing.assert_array_equal(out, np.full(128, 32, np.float32))
     assert [(each.rule, each.severity) for each in found] == [("register-before-wait", "warning")] * (checks == "all")
     assert all(each.hint is not None and "C7517" in each.hint for each in found)
-    right = EARLY.replace("FIRST", WAIT).replace("SECOND", "")
+    right = text.replace("FIRST", WAIT).replace("SECOND", "")
     assert run(right, grid=1, block=128, args=[out], **schedule).findings == ()
+
+
+@pytest.mark.hopper
+@pytest.mark.parametrize(("fence", "rules"), [("", {"missing-proxy-fence"}), (FENCE, set())], ids=["faulty", "mended"])
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_factors_that_threads_have_copied_are_shown_by_a_fence(
+    schedule: dict[str, Any], fence: str, rules: set[str]
+) -> None:
+    """What `cp.async` writes is written as by threads. Manual: "Async proxy"."""
+    out = np.full(1024, 0x3F803F80, np.uint32)
+    text = PRODUCT.replace("FILL", COPIED + fence).replace("FIRST", WAIT).replace("SECOND", "")
+    assert {each.rule for each in run(text, grid=1, block=128, args=[out], **schedule).findings} == rules
+    np.testing.assert_array_equal(out[:128].view(np.float32), np.full(128, 32, np.float32))

@@ -165,6 +165,8 @@ STORES = (
          "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, "", FENCE),
     swap("a store of words that threads have copied, and no fence showed", "missing-proxy-fence",
          COPY + "\ncp.async.wait_all;\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, "", FENCE),
+    swap("a tile of words that threads have copied, and no fence showed", "missing-proxy-fence",
+         COPY + "\ncp.async.wait_all;\nFAULTbar.sync 0;\n" + BOX + " // !\n" + DONE, "", FENCE),
     swap("a fence in front of the wait for what it is to show", "missing-proxy-fence",
          COPY + "\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, FENCE + "cp.async.wait_all;\n",
          "cp.async.wait_all;\n" + FENCE),

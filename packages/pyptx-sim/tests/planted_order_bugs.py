@@ -5,10 +5,11 @@ What stands before the bodies is said in `planted_async_bugs`.
 
 from __future__ import annotations
 
-from .planted_async_bugs import BULK, COPY, DONE, INIT, REMOTE, STORE, SYNC, swap, wait
+from .planted_async_bugs import BULK, COPY, DONE, INIT, REMOTE, STORE, SYNC, USE, swap, wait
 
 MEET = "bar.warp.sync -1;\n"
 ARRIVE = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"
+LEADER = "and.b32 %r9, %r1, 31;\nsetp.eq.u32 %p2, %r9, 0;\n"
 SECOND = "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra SECOND;\n"
 # The second warp learns of the first one's words at the mbarrier, and reads them.
 READS = "bra END;\nSECOND:\n" + wait() + "ld.shared.u32 %r10, [%r7]; // !\nEND:\n"
@@ -50,6 +51,14 @@ LANES = (
     swap("a lane whose arrival follows only its own copies", "read-before-wait",
          INIT + SECOND + COPY + "\nFAULTcp.async.wait_all;\n" + READS,
          "@%p0 cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\n", "cp.async.wait_all;\n" + MEET + ARRIVE),
+    swap("a lane of each warp that waits for the groups of others", "read-before-wait",
+         LEADER + COPY + "\ncp.async.commit_group;\nFAULTcp.async.wait_group 0;\n" + MEET + USE
+         + " // !\ncp.async.wait_all;", "@%p2 ", ""),
+    swap("a lane of each warp that waits for all copies of others", "read-before-wait",
+         LEADER + COPY + "\nFAULTcp.async.wait_all;\nbar.sync 0;\n" + USE + " // !\ncp.async.wait_all;", "@%p2 ", ""),
+    swap("a lane of each warp that turns off to wait for the groups of others", "read-before-wait",
+         LEADER + COPY + "\ncp.async.commit_group;\nFAULTcp.async.wait_group 0;\nMET:\nbar.sync 0;\n" + USE
+         + " // !\ncp.async.wait_all;", "@!%p2 bra MET;\n", ""),
     swap("a lane that waits for others that read", "shared-race",
          INIT + SECOND + "st.shared.u32 [%r4], %r1;\n" + MEET + ARRIVE + "bra END;\nSECOND:\n"
          "setp.ne.u32 %p4, %r1, 32;\n@%p4 bra BEHIND;\n" + wait()
