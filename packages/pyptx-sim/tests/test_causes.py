@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from .ptx_text import execute
+from .test_async_copy import each_schedule
 
 BARRIER = """
 .shared .align 8 .b64 bar[3];
@@ -46,6 +47,33 @@ def test_reads_that_miss_one_wait_are_one_finding() -> None:
     assert len(found.also) == 2
     assert "also at PTX lines" in str(found)
     assert findings(BARRIER.replace("FENCE", FENCE) + COPIES + WAIT + loads) == []
+
+
+# One instruction fills a buffer again, 256 bytes at a time, each of which another instruction has read.
+PARTS = range(0, 4096, 256)
+REFILL = (
+    "".join(f"st.shared.u32 [%r3+{part}], %r0;\n" for part in PARTS)
+    + "fence.proxy.async.shared::cta;\nbar.sync 0;\n"
+    + "".join(f"ld.shared.u32 %r4, [%r3+{part}];\n" for part in PARTS)
+    + """MEET
+@!%p0 bra w0;
+mbarrier.arrive.expect_tx.shared.b64 _, [bar], 4096;
+mov.u32 %r5, 0;
+again: add.u32 %r6, %r1, %r5;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r6], [%rd0], 256, [%r2];
+add.u32 %r5, %r5, 256; setp.lt.u32 %p2, %r5, 4096; @%p2 bra again;
+w0: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra w0;
+"""
+)
+
+
+@each_schedule
+@pytest.mark.hopper
+def test_reads_that_no_refill_is_ordered_behind_are_one_finding(schedule: dict[str, Any]) -> None:
+    text = BARRIER.replace("s[1024]", "s[4096]").replace("FENCE", FENCE) + REFILL
+    (found,) = findings(text.replace("MEET", ""), block=64, **schedule)
+    assert (found.rule, len(found.also)) == ("early-reuse", len(PARTS) - 1)
+    assert findings(text.replace("MEET", "bar.sync 0;"), block=64, **schedule) == []
 
 
 @pytest.mark.hopper

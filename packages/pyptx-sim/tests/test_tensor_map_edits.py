@@ -12,7 +12,7 @@ from pyptx_sim import Mapped
 from pyptx_sim.errors import MissingSemantics
 
 from .ptx_text import execute
-from .test_async_copy import SCHEDULES
+from .test_async_copy import SCHEDULES, each_schedule
 from .test_tensor_copy import OUT, box_of
 
 pytestmark = pytest.mark.hopper
@@ -199,18 +199,24 @@ def test_a_map_that_its_proxy_may_not_see_is_a_finding(schedule: dict[str, Any],
 OTHER = "setp.eq.u32 %p6, %r0, 32;\n" + LOAD.replace("@%p0", "@%p6")
 
 
+@each_schedule
 @pytest.mark.parametrize(
     ("order", "rules"),
     [
         ("bar.sync 0;\n" + ACQUIRE, set()),
-        (ACQUIRE + "bar.sync 0;\n", set()),  # one thread of a block does it for all that it is ordered before
+        (ACQUIRE + "bar.sync 0;\n", set()),
+        ("@%p0 " + ACQUIRE + "bar.sync 0;\n", set()),  # a thread of a block does it for all that it is ordered before
+        ("bar.sync 0;\n@%p0 " + ACQUIRE, {"missing-tensormap-fence"}),
         ("bar.sync 0;\n", {"missing-tensormap-fence"}),
     ],
+    ids=["it does", "all have", "a thread has", "a thread does, too late", "nobody does"],
 )
-def test_another_warp_acquires_behind_the_barrier(order: str, rules: set[str]) -> None:
+def test_another_warp_copies_by_a_map_that_its_block_has_acquired(
+    schedule: dict[str, Any], order: str, rules: set[str]
+) -> None:
     x, y = arrays()
     body = WRITE + RELEASE + order + OTHER.format(size=256, corner="0, 0")
-    found, findings = run(body, x, y, (8, 8), 256)
+    found, findings = run(body, x, y, (8, 8), 256, **schedule)
     assert {rule for rule, _ in findings} == rules
     assert found.tobytes() == np.ascontiguousarray(y[:8, :8]).tobytes()
 
