@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,58 @@ def test_what_is_not_told_or_not_heard_is_a_race(text: str) -> None:
     words, flags = np.zeros((2, BLOCKS * THREADS), np.uint32)
     found = run(text, grid=BLOCKS, block=THREADS, args=[words, flags]).findings
     assert {finding.rule for finding in found} == {"global-race"}
+
+
+# Thread 0 of each block adds what the blocks before have, or all of it from one that knows: flags 1 and 2 say which.
+LOOK_BACK = """
+setp.ne.u32 %p2, %r2, 0;
+@%p2 exit;
+add.u32 %r5, %r1, 1;
+st.global.u32 [%rd4], %r5;
+mov.u64 %rd6, %rd4;
+mov.u64 %rd7, %rd5;
+@%p1 bra KNOWN;
+st.release.gpu.global.u32 [%rd5], 1;
+LOOK:
+HEAR %r6, [%rd7-512];
+setp.eq.u32 %p2, %r6, 0;
+@%p2 bra LOOK;
+setp.eq.u32 %p2, %r6, 2;
+@%p2 bra ALL;
+ld.global.u32 %r7, [%rd6-512];
+add.u32 %r5, %r5, %r7;
+sub.s64 %rd6, %rd6, 512;
+sub.s64 %rd7, %rd7, 512;
+bra LOOK;
+ALL:
+ld.global.u32 %r7, [%rd6-508];
+add.u32 %r5, %r5, %r7;
+KNOWN:
+st.global.u32 [%rd4+4], %r5;
+st.release.gpu.global.u32 [%rd5], 2;
+ret;
+}
+"""
+
+
+def looked_back(hear: str, seed: int) -> tuple[np.ndarray[Any, Any], set[str]]:
+    """Return the sums of 80 blocks, all but one of which poll at once, and what is found."""
+    words, flags = np.zeros((2, 80 * THREADS), np.uint32)
+    text = HEAD + LOOK_BACK.replace("HEAR", hear)
+    found = run(text, grid=80, block=32, args=[words, flags], seed=seed).findings
+    return words[1::THREADS], {finding.rule for finding in found}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_block_may_read_what_all_before_it_have_told(seed: int) -> None:
+    sums, found = looked_back(ACQUIRE, seed)
+    np.testing.assert_array_equal(sums, np.cumsum(np.arange(1, 81)))
+    assert found == set()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_block_that_acquires_nothing_races_with_those_before_it(seed: int) -> None:
+    assert looked_back(READ, seed)[1] == {"global-race"}
 
 
 def test_many_bins_behind_a_fence_cost_little() -> None:
