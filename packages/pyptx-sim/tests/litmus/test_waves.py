@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from pyptx_sim import run
+
+from ..test_async_copy import each_schedule
 
 # Blocks of one warp; far more than run at once. What each of some does, by its number.
 BLOCKS = 1200
@@ -35,16 +39,21 @@ def hear(flag: str) -> str:
     return f"ld.acquire.gpu.global.u32 %r4, {flag};"
 
 
+def rules_of(body: str, block: int = 32, **schedule: Any) -> set[str]:
+    """Return what is found of a program."""
+    memory, text = np.zeros(64, np.uint32), f"{HEAD}{body}ret;\n}}\n"
+    found = run(text, grid=BLOCKS, block=block, args=[memory], checks=("global-race", "lane-race"), **schedule)
+    assert found.statistics.waves > 1
+    return {finding.rule for finding in found.findings}
+
+
 def rules(threads: dict[int, tuple[str, ...]]) -> set[str]:
     """Return what is found of a program, in which a lane of some blocks does something."""
     body = ""
     for block, lines in threads.items():
         steps = "".join(f"@%p1 {line}\n" for line in lines)
         body += f"setp.ne.u32 %p2, %r1, {block};\n@%p2 bra after{block};\n{steps}ret;\nafter{block}:\n"
-    memory = np.zeros(64, np.uint32)
-    found = run(f"{HEAD}{body}ret;\n}}\n", grid=BLOCKS, block=32, args=[memory], checks=("global-race", "lane-race"))
-    assert found.statistics.waves > 1
-    return {finding.rule for finding in found.findings}
+    return rules_of(body)
 
 
 FIRST, SECOND, LATE, LATER = 0, 1, BLOCKS - 2, BLOCKS - 1
@@ -90,3 +99,41 @@ def test_what_was_told_in_an_earlier_wave_is_known(threads: dict[int, tuple[str,
 @pytest.mark.parametrize("threads", RACY.values(), ids=list(RACY))
 def test_what_was_not_told_in_an_earlier_wave_is_a_race(threads: dict[int, tuple[str, ...]]) -> None:
     assert rules(threads) == {"global-race"}
+
+
+# Thread 0 of a late block hears of what an early one has written, and another warp of it reads that.
+AMONG_WARPS = f"""
+.shared .align 8 .b64 bar;
+setp.eq.u32 %p2, %r1, {FIRST};
+@%p2 bra FIRST;
+setp.ne.u32 %p2, %r1, {LATE};
+@%p2 exit;
+@%p1 mbarrier.init.shared.b64 [bar], 1;
+bar.sync 0;
+setp.ge.u32 %p2, %r2, 32;
+@%p2 bra OTHER;
+@!%p1 exit;
+SPIN:
+{hear(F)}
+setp.eq.u32 %p2, %r4, 0;
+@%p2 bra SPIN;
+mbarrier.arrive.shared.b64 _, [bar];
+exit;
+OTHER:
+WAIT
+{READ}
+exit;
+FIRST:
+@!%p1 exit;
+{WRITE}
+{tell(F)}
+"""
+WAIT = "mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra OTHER;"
+
+
+@each_schedule
+@pytest.mark.parametrize(("wait", "found"), [(WAIT, set()), ("", {"global-race"})], ids=["waits", "does not wait"])
+def test_what_a_thread_hears_of_an_earlier_wave_reaches_who_waits_for_it(
+    schedule: dict[str, Any], wait: str, found: set[str]
+) -> None:
+    assert rules_of(AMONG_WARPS.replace("WAIT", wait), block=64, **schedule) == found
