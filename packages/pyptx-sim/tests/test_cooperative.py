@@ -72,6 +72,33 @@ def test_a_missing_synchronisation_is_found() -> None:
     assert {finding.rule for finding in result.findings} == {"global-race", "lane-race"}
 
 
+# A barrier without a workspace: each block counts itself, and waits until so many have; then it reads another's words.
+COUNTED = """
+mov.u32 %r1, %ctaid.x; mad.lo.u32 %r2, %r1, 32, %r0; mad.wide.u32 %rd2, %r2, 4, %rd0;
+st.global.u32 [%rd2+128], %r2;
+bar.sync 0;
+setp.ne.u32 %p1, %r0, 0; @%p1 bra MET;
+atom.acq_rel.gpu.global.add.u32 %r3, [%rd0], 1;
+AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.lt.u32 %p2, %r3, COUNT; @%p2 bra AGAIN;
+MET: bar.sync 0;
+add.u32 %r1, %r1, 1; and.b32 %r1, %r1, 3; mad.lo.u32 %r2, %r1, 32, %r0; mad.wide.u32 %rd3, %r2, 4, %rd0;
+ld.global.u32 %r4, [%rd3+128]; st.global.u32 [%rd2+1024], %r4;
+"""
+
+
+def counted(count: int, seed: int) -> set[str]:
+    """Run four blocks whose barrier counts to `count`."""
+    found = execute(COUNTED.replace("COUNT", str(count)), np.zeros(512, np.uint32), grid=4, seed=seed).findings
+    return {finding.rule for finding in found}
+
+
+def test_a_barrier_that_is_one_block_short_is_found_where_that_comes_late() -> None:
+    """A run in which all blocks have come before any goes on is free of races: most seeds are to show others."""
+    seeds = range(1, 25)
+    assert sum(counted(3, seed) == {"global-race"} for seed in seeds) >= len(seeds) / 2
+    assert not any(counted(4, seed) for seed in seeds)
+
+
 def test_a_plain_launch_has_no_workspace() -> None:
     both = "mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; or.b32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;"
     assert not words(both).any()
