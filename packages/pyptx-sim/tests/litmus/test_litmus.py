@@ -11,7 +11,7 @@ from tools.shares import at_most
 from .axioms import verdicts
 from .kernels import executed
 from .programs import program
-from .shapes import BARRIERS, lanes, long_shapes, messages, mixed_scopes, random_shapes, short_shapes
+from .shapes import BARRIERS, OBSERVED, lanes, long_shapes, messages, mixed_scopes, random_shapes, short_shapes
 
 if TYPE_CHECKING:
     from .kernels import Memory
@@ -31,6 +31,7 @@ FAMILIES = {
     "mixed scopes": at_most(list(mixed_scopes()), 12),
     "long shapes": at_most(list(long_shapes()), 40),
     "short shapes": at_most(list(short_shapes()), 30),
+    "observed": list(OBSERVED),
     "barriers": list(BARRIERS),
     "lanes": at_most(list(dict.fromkeys(lanes())), 50),
     "random lanes": at_most(_few(list(random_shapes(600, 3, (",", ",", "|")))), 30),
@@ -41,6 +42,7 @@ FAMILIES = {
 # Programs of one block, which may as well share memory of that.
 IN_SHARED_MEMORY = [
     *(text for text in BARRIERS if "||" not in text and all("bar" in thread for thread in text.split("|"))),
+    *(text for text in OBSERVED if "||" not in text),
     *at_most([text for text in dict.fromkeys([*messages(), *lanes()]) if "||" not in text], 60),
     *FAMILIES["random lanes"][::2],
 ]
