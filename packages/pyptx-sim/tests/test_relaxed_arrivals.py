@@ -7,13 +7,16 @@ Patterns", "mbarrier.arrive", "barrier.cluster".
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from .ptx_text import execute
 from .test_async_copy import each_schedule
+
+if TYPE_CHECKING:
+    from pyptx_sim import Finding
 
 pytestmark = pytest.mark.hopper
 
@@ -63,13 +66,15 @@ def wait(sem: str, scope: str, *, who: str = "%p1", barrier: str = "bar", parity
     )
 
 
-def rules(*body: str, blocks: int = 1, **options: Any) -> set[str]:
-    """Return what is found, by rule, of a body between the head and an end that all wait for."""
+def findings(*body: str, blocks: int = 1, **options: Any) -> tuple[Finding, ...]:
+    """Return what is found of a body between the head and an end that all wait for."""
     text = "\n".join((HEAD, *body, SYNC))
-    result = execute(
-        text, np.zeros(64, np.uint32), grid=blocks, block=64, cluster=(blocks, 1, 1), before=BEFORE, **options
-    )
-    return {finding.rule for finding in result.findings}
+    launch: dict[str, Any] = {"grid": blocks, "block": 64, "cluster": (blocks, 1, 1), "before": BEFORE}
+    return execute(text, np.zeros(64, np.uint32), **launch, **options).findings
+
+
+def rules(*body: str, **options: Any) -> set[str]:
+    return {finding.rule for finding in findings(*body, **options)}
 
 
 def reach(sem: str, scope: str, fenced: str | None) -> int:
@@ -148,3 +153,26 @@ def test_a_copy_that_a_relaxed_wait_sees_is_read_behind_a_fence() -> None:
     )
     assert rules(copy, wait("relaxed", "cta"), fence("cta", "%p1"), RECEIVE) == set()
     assert rules(copy, wait("relaxed", "cta"), RECEIVE) == {"read-before-wait"}
+
+
+MEET = "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;"
+REASONS = {
+    "a relaxed arrival": ((arrive("relaxed", "cta"), wait("acquire", "cta")), "the arrival"),
+    "one that a fence comes behind": (
+        (arrive("relaxed", "cta"), fence("cta", "%p0"), wait("acquire", "cta")),
+        "the arrival",
+    ),
+    "a relaxed wait": ((arrive("release", "cta"), wait("relaxed", "cta")), "the wait"),
+    "one that a fence comes before": (
+        (fence("cta", "%p1"), arrive("release", "cta"), wait("relaxed", "cta")),
+        "the wait",
+    ),
+    "a barrier of the cluster": ((MEET,), "the arrival"),
+}
+
+
+@pytest.mark.parametrize(("between", "who"), REASONS.values(), ids=list(REASONS))
+def test_a_race_says_which_side_is_relaxed(between: tuple[str, ...], who: str) -> None:
+    (race,) = findings(SEND, *between, RECEIVE)
+    assert f"nothing orders the two: {who} at PTX line " in race.message
+    assert "is .relaxed, and no fence of its scope stands" in race.message

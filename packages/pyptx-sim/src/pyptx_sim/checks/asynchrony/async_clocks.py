@@ -286,6 +286,10 @@ class AsyncClocks:
         place = next((place for place, known in self._of_barriers.items() if known == column), None)
         return self._seen.get((place, warp)) if place is not None else None
 
+    def has_seen(self, place: int, warp: int) -> bool:
+        """Tell whether a warp has seen a phase of the mbarrier at a place complete."""
+        return (place, warp) in self._seen
+
     def latest(self, warp: int) -> Seen | None:
         """Return what a warp last saw at any mbarrier."""
         return self._latest.get(warp)

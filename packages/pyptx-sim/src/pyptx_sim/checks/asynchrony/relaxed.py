@@ -11,6 +11,7 @@ for what it takes in.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -20,13 +21,14 @@ from pyptx_sim.checks.race.messages import level_of
 from pyptx_sim.checks.race.snapshots import Snapshots, known_alike
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_clocks import AsyncClocks
     from pyptx_sim.checks.asynchrony.phases import Phases, Sides
     from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.flags import Racer
     from pyptx_sim.checks.race.messages import Messages
     from pyptx_sim.extension import GroupKind
     from pyptx_sim.observer import Masks, Offsets
@@ -34,8 +36,19 @@ if TYPE_CHECKING:
 __all__ = ["Relaxed"]
 
 _CLUSTER: Final = level_of("cluster")
-_Heard: TypeAlias = "dict[tuple[int, int], tuple[Sides, int]]"
-"""By place and phase: what was left there, and how wide the scope of the wait was."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """A relaxed wait: what was left where it waited, how wide its scope is, and which instruction it is."""
+
+    left: Sides
+    level: int
+    pc: int
+
+
+_Heard: TypeAlias = "dict[tuple[int, int], _Wait]"
+"""The waits of a thread, by place and phase, that no fence wide enough has come behind."""
 
 
 class Relaxed:
@@ -49,18 +62,21 @@ class Relaxed:
         self._agents = agents
         self._heard: dict[tuple[int, int], _Heard] = {}  # by warp and lane
         self._before: dict[tuple[GroupKind, ...], dict[int, Snapshots]] = {}  # by warp
+        self._arrived: dict[int, dict[int, tuple[int, int]]] = {}  # by warp and place: when, and by which instruction
 
     def next_wave(self) -> None:
         """Forget the warps before."""
         self._heard.clear()
         self._before.clear()
+        self._arrived.clear()
 
     # --- arrivals and waits ---------------------------------------------------------------------
 
-    def arrive(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str) -> None:
+    def arrive(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str, pc: int) -> None:
         """Leave at a phase what lanes have released by fences in front."""
         level = level_of(scope)
         for warp, mask in zip(warps.tolist(), masks, strict=True):
+            self._arrived.setdefault(warp, {})[place] = int(self._clocks.now[warp]), pc
             for fenced, known in self._messages.fenced(warp, mask):
                 self._phases.leave(place, phase, warp, known, reaches=min(fenced, level) >= _CLUSTER)
             for kinds, fences in self._before.items():
@@ -68,13 +84,13 @@ class Relaxed:
                     known = fences[warp].told(self._clocks, warp, mask)
                     self._phases.tell(place, phase, self._of_work(kinds, known))
 
-    def wait(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str) -> None:
+    def wait(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str, pc: int) -> None:
         """Note that lanes have seen a phase complete, and know nothing by that."""
-        left, level = self._phases.left(place, phase), level_of(scope)
-        for thread in _threads(warps, masks) if left else ():
+        wait = _Wait(self._phases.left(place, phase), level_of(scope), pc)
+        for thread in _threads(warps, masks) if wait.left else ():
             heard = self._heard.setdefault(thread, {})
             heard.pop((place, phase - 1), None)  # a phase tells of all before it
-            heard[place, phase] = left, level
+            heard[place, phase] = wait
 
     # --- fences ---------------------------------------------------------------------------------
 
@@ -83,9 +99,9 @@ class Relaxed:
         level = level_of(scope)
         for thread in _threads(warps, masks) if self._heard else ():
             heard = self._heard.get(thread, {})
-            for key, (left, waited) in tuple(heard.items()):
-                self._phases.learn(left, *_alone(thread), reaches=min(level, waited) >= _CLUSTER)
-                if level >= waited:
+            for key, wait in tuple(heard.items()):
+                self._phases.learn(wait.left, *_alone(thread), reaches=min(level, wait.level) >= _CLUSTER)
+                if level >= wait.level:
                     del heard[key]
 
     def before(self, kinds: tuple[GroupKind, ...], warps: Offsets, masks: Masks) -> None:
@@ -98,9 +114,28 @@ class Relaxed:
     def after(self, kinds: tuple[GroupKind, ...], warps: Offsets, masks: Masks) -> None:
         """Let lanes learn of the work of some kinds what they have heard."""
         for thread in _threads(warps, masks) if self._heard else ():
-            for left, _ in self._heard.get(thread, {}).values():
-                for told in left.values():
+            for wait in self._heard.get(thread, {}).values():
+                for told in wait.left.values():
                     self._clocks.learn(*_alone(thread), self._of_work(kinds, told))
+
+    # --- reasons --------------------------------------------------------------------------------
+
+    def why(self, me: Racer, other: Racer, place: Callable[[int], str]) -> str:
+        """Return why what a relaxed arrival or wait could have ordered is not, in the user's words; or nothing."""
+        for (warp, lane), heard in self._heard.items():
+            for wait in heard.values() if warp == me.warp and me.has(lane) else ():
+                if any(self._tells(told, other) for told in wait.left.values()):
+                    return f"the wait at PTX {place(wait.pc)} is .relaxed, and no fence of its scope stands behind it"
+        for at, (time, pc) in self._arrived.get(other.warp, {}).items():
+            if time >= other.time and self._agents.has_seen(at, me.warp):
+                return f"the arrival at PTX {place(pc)} is .relaxed, and no fence of its scope stands in front of it"
+        return ""
+
+    def _tells(self, told: Known, other: Racer) -> bool:
+        whole = np.zeros((1, self._clocks.known.shape[1]), np.int32)
+        whole[0, : len(told)] = told
+        entry = (np.array([each]) for each in (0, other.warp, other.mask, other.time))
+        return bool(self._clocks.own.hold(whole, *entry)[0])
 
     def _of_work(self, kinds: Iterable[GroupKind], told: Known) -> Known:
         """Return what somebody tells of work: what is over, and what has been issued."""

@@ -80,7 +80,7 @@ class RaceChecker(Observer):
             entry = (np.array([each]) for each in (row, other.warp, other.mask, other.time))
             if over.hold(self._clocks.known, *entry)[0]:
                 return "an mbarrier tells of it to its block only: .release.cluster or .acquire.cluster is missing"
-        return self._flags.why(me, other)
+        return self._flags.why(me, other) or self._relaxed.why(me, other, self._view.place)
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ class RaceChecker(Observer):
             self._phases.signal(place, phase, warps, masks, scope)
         else:
             self._phases.signal_some(place, phase, warps, masks, self._cross_ordering.init_columns())
-            self._relaxed.arrive(place, phase, warps, masks, scope)
+            self._relaxed.arrive(place, phase, warps, masks, scope, pc)
 
     def acquire(
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool
@@ -171,7 +171,7 @@ class RaceChecker(Observer):
         if acquires:
             self._phases.acquire(place, phase, warps, masks, scope)
         else:
-            self._relaxed.wait(place, phase, warps, masks, scope)
+            self._relaxed.wait(place, phase, warps, masks, scope, pc)
         self._starts.take((place, phase), warps)
 
     def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
