@@ -120,7 +120,7 @@ class Relaxed:
 
     # --- reasons --------------------------------------------------------------------------------
 
-    def why(self, me: Racer, other: Racer, place: Callable[[int], str]) -> str:
+    def why(self, me: Racer, other: Racer, place: Callable[[int], object]) -> str:
         """Return why what a relaxed arrival or wait could have ordered is not, in the user's words; or nothing."""
         for (warp, lane), heard in self._heard.items():
             for wait in heard.values() if warp == me.warp and me.has(lane) else ():
