@@ -89,7 +89,7 @@ KERNEL_SURVIVORS = (
     same("move a bound", "setp.le.u32 %p, %r, %r", "rows of one group go out one by one as well",
          "blackwell/grouped_gemm_blackwell", "hopper/grouped_gemm"),
     same("move a bound", "setp.eq.u32 %p, %r, 2", "a tile of an even number of steps ends within the ring of two",
-         "hopper/grouped_gemm"),
+         "hopper/grouped_gemm", "hopper/gemm_highperf_hopper"),
     same("move a bound", "setp.eq.u32 %p, %r, 2", "the ring is never at its end when one of these tiles is",
          "hopper/grouped_gemm"),
     same("drop a store", "@%p st.global.v4.b32 [%rd+3264]", FEWER_ROWS, "hopper/grouped_gemm"),
