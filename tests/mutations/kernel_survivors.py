@@ -49,6 +49,7 @@ STEPPED = "the number comes in steps of more than one, and goes by the bound eit
 INSIDE = "at this width every lane is inside"
 UNUSED = "at this width every lane loads it, or its lane stores nothing"
 LAST = "the last arrivals are nobody's business"
+FREE = "the first wait for a stage returns at once"
 OUTSIDE = "where one factor is outside of its matrix the other one is zero, or nothing is stored"
 TRUE = "registers that a load fills are ordered by who uses them, wait or not"
 ALONE = "a cluster is one block, which meets itself"
@@ -130,6 +131,17 @@ KERNEL_SURVIVORS = (
          "hopper/flash_attention*", "blackwell/flash_attention_backward*"),
     lenient("drop a barrier", "bar.sync 0", "a warpgroup's products have read once one of its warps has waited",
             "hopper/gemm_simple_hopper"),
+    same("drop a wgmma fence", "wgmma.fence", "nothing but products stands between it and the fence before",
+         "hopper/flash_attention", "hopper/flash_attention persistent"),
+    same("move a bound", "setp.le.s32 %p, %r, -1", "there is more than one block of keys", "hopper/flash_attention"),
+    same("move a bound", "setp.lt.u32 %p, %r, 4", "some stage has been used before", "hopper/flash_attention"),
+    same("flip a constant", "mov.u32 %r, 4", "what stands for no stage may be any number from there on",
+         "hopper/flash_attention"),
+    same("move a bound", "setp.eq.u32 %p, %r, 0", ANOTHER, "hopper/flash_attention"),
+    same("change an arrival count", "mbarrier.init", LAST, "hopper/flash_attention"),
+    same("take the next mbarrier", "mbarrier.try_wait", FREE, "hopper/flash_attention"),
+    same("drop a wait", "mbarrier.try_wait", FREE, "hopper/flash_attention"),
+    same("arrive too soon", "bar.arrive", "it trades places with a move", "hopper/flash_attention"),
     same("move a bound", "setp.gt.u32 %p, %r, 1", "every block has more than two steps",
          "blackwell/flash_attention_backward*"),
     lenient("take the next mbarrier", "mbarrier.try_wait", "products of what the same copies brought are waited for",
