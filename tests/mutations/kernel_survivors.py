@@ -117,7 +117,7 @@ KERNEL_SURVIVORS = (
     same("drop a move", "mov.u32 %r, dyn_smem+65536", "panels are addressed anew: nothing uses it",
          "hopper/gemm_pipelined_hopper"),
     same("change an arrival count", "mbarrier.init", LAST, "hopper/*gemm*", "blackwell/gemm_2sm_blackwell",
-         "blackwell/gemm_pipelined_blackwell"),
+         "blackwell/gemm_pipelined_blackwell", "blackwell/gemm_fp8_blackwell"),
     same("drop a move", "mov.u32 %r, 0", LAST, "hopper/*gemm*"),
     same("flip a constant", "mov.u32 %r, 0", LAST, "hopper/*gemm*"),
     same("fence too late", "fence.proxy.async", "still in front of the copy", "hopper/gemm_pipelined_hopper"),

@@ -211,8 +211,9 @@ def _column_sums(_: Any) -> Case:
 
 
 def _scales_of_rows(file: Any) -> Case:
-    a, b = drawn((136, 400), (136, 400), dtype=ml_dtypes.float8_e4m3fn)
-    scales = (np.abs(each) + 0.5 for each in drawn((136,), (136,), dtype=np.float32, seed=1))
+    m, n, k = 136, 272, 336  # three tiles of three steps, for two accumulators and two stages
+    a, b = drawn((m, k), (n, k), dtype=ml_dtypes.float8_e4m3fn)
+    scales = (np.abs(each) + 0.5 for each in drawn((m,), (n,), dtype=np.float32, seed=1))
     arrays = [a, b, *scales]
     return arrays, [file.reference(*arrays)]
 
