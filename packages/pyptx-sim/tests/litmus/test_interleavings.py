@@ -37,7 +37,7 @@ RANDOM = _short(itertools.chain(random_shapes(600, seed=1)))
 
 
 @pytest.mark.parametrize("text", [*at_most(SHAPES, 24), *BARRIERS, *at_most(RANDOM, 12)])
-def test_every_interleaving_shows_within_200_seeds(text: str) -> None:
+def test_every_interleaving_shows_within_200_seeds_but_for_a_rare_one(text: str) -> None:
     expected = interleaved(program(text))
     missing, enough = set(expected), max(len(expected) - ALL, 0)
     for seed in itertools.chain(SEEDS, RARE):
