@@ -14,6 +14,7 @@ from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
 from pyptx_sim.extension import rules as all_rules
 from pyptx_sim.findings import Finding, FindingLog
+from pyptx_sim.heap import keep_freed_memory
 from pyptx_sim.instructions.compiling.table import compile_program
 from pyptx_sim.launch import Launch
 from pyptx_sim.limits import check_seed, configuration_of
@@ -154,6 +155,7 @@ class _Runs:
 
     def attempt(self, warps: int) -> list[Machine]:
         """Run, at most so many warps at once, and return the machines."""
+        keep_freed_memory()
         packed = pack_arguments(self.asked, checked=bool(self.launches[0].rules))
         machines = [each.machine(given, warps) for each, given in zip(self.launches, packed, strict=True)]
         for machine in machines:

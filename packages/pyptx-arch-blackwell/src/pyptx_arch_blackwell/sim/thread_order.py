@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
     from pyptx_sim.extension import AsyncItem, GroupKind, IntArray, Mask, Proxy, Touch, Turn, Wave
 
-__all__ = ["FENCE", "ThreadOrder", "issue"]
+__all__ = ["FENCE", "LastUses", "ThreadOrder", "issue"]
 
 _PIECE: Final = 16
 """Bytes by which uses are known at least; of what is narrower, nothing is."""
 _WIDEST: Final = 1024
+_SPLIT: Final = -1  # in place of a number
 FENCE: Final = "tensor-fence"
 _AFTER: Final = "put tcgen05.fence::after_thread_sync behind the wait or the barrier, in front of it"
 _BEFORE: Final = "put tcgen05.fence::before_thread_sync behind the work, in front of the arrival or the barrier"
@@ -52,7 +53,7 @@ class ThreadOrder:
         self._time = 1
         self._issues: list[_Issue] = [_Issue(0, None, 0, 0, 0)]
         size = len(wave.memory(SPACE).arena.units(1))
-        self._writes, self._reads = _Last(size), _Last(size)
+        self._writes, self._reads = LastUses(size), LastUses(size)
         threads = wave.height, WARP
         self._fenced: dict[str, IntArray] = {order: np.zeros(threads, np.int64) for order in ("after", "before")}
         self._committed: IntArray = np.zeros(threads, np.int64)
@@ -123,31 +124,45 @@ class ThreadOrder:
         return self._wave.geometry.thread_name(issue_.warp, issue_.lane)
 
 
-class _Last:
-    """The number of the last issue that used each piece of memory, in pieces as wide as the narrowest use so far."""
+class LastUses:
+    """The number of the last issue that used each piece of memory.
+
+    What one issue has used as a whole, of the widest pieces, has one number; the others are split into pieces as narrow
+    as the narrowest use so far.
+    """
 
     def __init__(self, size: int) -> None:
         """Begin with memory of so many bytes that nothing has used."""
-        self._piece = _WIDEST
-        self._numbers: NDArray[np.int32] = np.zeros(size // _WIDEST, np.int32)
+        self._whole: NDArray[np.int32] = np.zeros(size // _WIDEST, np.int32)
+        self._parts: NDArray[np.int32] = self._whole[:, None]  # by piece of the widest; they count where it is split
 
-    def _pieces(self, touch: Touch) -> tuple[NDArray[np.int32], IntArray]:
-        """Return the numbers as rows that are as wide as the parts of a touch, and which rows these are."""
-        piece = min(self._piece, touch.size & -touch.size)
-        if piece < self._piece:
-            self._numbers, self._piece = self._numbers.repeat(self._piece // piece), piece
-        at: IntArray = touch.offsets // touch.size
-        return self._numbers.reshape(-1, touch.size // piece), at
+    def _of_width(self, size: int) -> NDArray[np.int32]:
+        """Return the numbers of parts as rows, each of which is as wide as so many bytes."""
+        missing = _WIDEST // size // self._parts.shape[1]
+        if missing > 1:
+            self._parts = self._parts.repeat(missing, axis=1)
+        return self._parts.reshape(-1, size * self._parts.shape[1] // _WIDEST)
 
     def put(self, touch: Touch, numbers: NDArray[np.int32]) -> None:
         """Note that operations use what they touch: issues with these numbers, one for each or one for all."""
-        pieces, at = self._pieces(touch)
-        pieces[at] = numbers if len(numbers) == 1 else numbers[touch.owners, None]
+        number, at = numbers if len(numbers) == 1 else numbers[touch.owners], touch.offsets // _WIDEST
+        if touch.size == _WIDEST:
+            self._whole[at] = number
+            return
+        parts = self._of_width(touch.size)
+        whole = at[self._whole[at] != _SPLIT]
+        self._parts[whole] = self._whole[whole, None]
+        self._whole[whole] = _SPLIT
+        parts[touch.offsets // touch.size] = number[:, None]
 
     def met(self, touch: Touch) -> Iterable[tuple[int, int]]:
         """Return which issues used last what operations touch: pairs of the issue and the operation."""
-        pieces, at = self._pieces(touch)
-        met, owners = pieces[at].reshape(-1), touch.owners.repeat(pieces.shape[1])
+        met, owners = self._whole[touch.offsets // _WIDEST], touch.owners
+        split = met == _SPLIT
+        if split.any():
+            parts = self._of_width(touch.size)[touch.offsets[split] // touch.size]
+            met = np.concatenate([met[~split], parts.reshape(-1)])
+            owners = np.concatenate([owners[~split], owners[split].repeat(parts.shape[1])])
         new: Mask = np.ones(len(met), np.bool_)
         new[1:] = (met[1:] != met[:-1]) | (owners[1:] != owners[:-1])
         return {*zip(met[new].tolist(), owners[new].tolist(), strict=True)}

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx_sim.checks.race.entries import entries_of, lanes_differ, rises
+from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.lines import WholeLines
 from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reads import Reads
 from pyptx_sim.checks.race.reports import Earlier, Step
-from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, WARP, WIDEST_ACCESS, Shadow, reach_of
+from pyptx_sim.checks.race.shadow import COLUMNS, MASK, NOBODY, PC, TIME, WARP, WIDEST_ACCESS, Shadow, reach_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -287,12 +288,18 @@ class Accesses:
         last = shadow.write.touched(at)
         if last is None:
             return
-        written = np.flatnonzero(last[:, WARP] != NOBODY)
-        owners = touch.owners[written // granules.shape[1]]
-        kind: AccessKind = "write" if touch.writes else "read"
-        step = self._step(at[written, None], touch.space, kind, work.warps[owners], work.lanes[owners], work.pc)
-        own = np.flatnonzero(last[written, WARP] == step.entries[:, WARP])
-        self._judge_last(shadow, step, "write", own, last[written][own])
+        warps, masks, owners = work.warps, bits_of(work.lanes), touch.owners[:, None]
+        by_piece = last.reshape(*granules.shape, COLUMNS)
+        mine = by_piece[..., WARP] == (warps + self._causality.first_warp)[owners]
+        own = np.flatnonzero(mine & (by_piece[..., MASK] != masks[owners]))
+        by, there = touch.owners[own // granules.shape[1]], last[own]
+        rows = self._clocks.rows(warps, work.lanes)[by]
+        late = ~self._clocks.orders_within(rows, warps[by], masks[by], there[:, MASK], there[:, TIME])
+        if late.any():
+            kind: AccessKind = "write" if touch.writes else "read"
+            own, by = own[late], by[late]
+            step = self._step(at[own, None], touch.space, kind, warps[by], work.lanes[by], work.pc)
+            self._judge_last(shadow, step, "write", np.arange(len(own)), last[own])
 
     def _judge_within(self, shadow: Shadow, step: Step) -> None:
         """Look for two writers of the same bytes inside this step: the shadow holds the last one of them.

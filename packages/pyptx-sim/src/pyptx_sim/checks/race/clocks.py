@@ -172,7 +172,7 @@ class WarpClocks:
         """Yield the rows of the lanes in `mask` for a change; one that others share is copied for them."""
         here = self._row[warp * LANES : (warp + 1) * LANES]  # a view
         others = ~mask & ~self._absent[warp]
-        for row in np.unique(here[mask]).tolist():
+        for row in sorted(set(here[mask].tolist())):
             if (here[others] == row).any():
                 fresh = self._fresh(row)
                 here[mask & (here == row)] = fresh
@@ -218,6 +218,12 @@ class WarpClocks:
 
     def _told_apart(self, warps: Offsets, masks: Masks, whole: NDArray[np.bool_]) -> Known:
         positions, lanes = np.nonzero(masks)
+        if len(lanes) == 1 and not whole[positions[0]]:
+            warp, lane = int(warps[positions[0]]), int(lanes[0])
+            only = self.own.of_lane(warp, lane)  # may make a column
+            known: Known = self.known[self._row[warp * LANES + lane]].copy()
+            known[only] = self.now[warp]
+            return known
         alone = np.flatnonzero(~whole[positions])
         threads = warps[positions]
         own = self.own.of_threads(threads[alone], lanes[alone])

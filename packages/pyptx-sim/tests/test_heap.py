@@ -1,0 +1,25 @@
+"""Temporaries of megabytes are not asked of the system again and again."""
+
+from __future__ import annotations
+
+import platform
+
+import numpy as np
+import pytest
+
+from pyptx_sim.heap import keep_freed_memory
+
+resource = pytest.importorskip("resource", reason="there is no getrusage on this system")
+glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has its own ways")
+
+
+@glibc
+@pytest.mark.parametrize("megabytes", [1, 8, 24])
+def test_pages_of_freed_arrays_are_used_again(megabytes: int) -> None:
+    keep_freed_memory()
+    np.ones(megabytes << 20, np.uint8)  # the first of its size may have to ask
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(4):
+        np.ones(megabytes << 20, np.uint8)
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    assert faults < (megabytes << 20) // resource.getpagesize()  # of four arrays, less than one's pages
