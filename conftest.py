@@ -16,6 +16,8 @@ UNMEASURED = tuple(f"packages/pyptx-{name}/" for name in ("jax", "launch", "torc
 
 # These record which forms they have run, and one of them asks whether all were: they belong in one process.
 SEMANTICS = "pyptx-sim/tests/test_semantics_"
+# Its tests take minutes each, have nothing in common, and are dealt out one by one.
+SURVIVORS = "tests/mutations/test_kernel_survivors.py"
 
 settings.register_profile("long", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -70,12 +72,14 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:  # noqa: ANN401 - xdist's own
-    """Deal out whole files to the processes of `pytest -n`, and the files of SEMANTICS as one."""
+    """Deal out whole files to the processes of `pytest -n`, the files of SEMANTICS as one, and SURVIVORS in parts."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Files(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
+            if file == SURVIVORS:
+                return nodeid
             return SEMANTICS if SEMANTICS in file else file
 
     return Files(config, log)
