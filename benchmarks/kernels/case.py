@@ -106,6 +106,10 @@ def normal(*shapes: tuple[int, ...], dtype: str, scale: float = 1.0) -> Normal:
     return Normal(shapes, dtype, scale)
 
 
+# Compute capabilities, of GPUs for which kernels are made.
+HOPPER, BLACKWELL = (9, 0), (10, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One row: a kernel at one size.
@@ -119,7 +123,7 @@ class Case:
     `bytes` is the least that must cross the memory bus, read and written; `flops` counts a multiply-add as two.
     `goal_us` is the time of FACTS.md, None where it names none; `small` draws inputs small enough for the simulator,
     where the tests compare kernel and reference too. `capability` is that of the only GPUs that the kernel runs on,
-    (10, 0) for sm_100a: others leave the row out.
+    HOPPER for sm_90a: others leave the row out.
     """
 
     name: str

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.kernels.case import Case, late, normal
+from benchmarks.kernels.case import BLACKWELL, HOPPER, Case, late, normal
 from benchmarks.kernels.protocol import error_of
 from benchmarks.kernels.runner import subjects
 from tools.shares import full
@@ -75,6 +75,13 @@ def test_names_of_cases_are_unique_and_numbers_are_possible():
         assert 0 <= case.tolerance < 0.1, case.name
         assert case.goal_us is None or case.goal_us > 0, case.name
         assert not {"ours", "copy"} & set(case.rivals), case.name
+
+
+def test_a_case_is_for_the_gpus_that_its_kernel_is_made_for():
+    made_for = {"ampere": None, "blackwell": BLACKWELL, "sm120": (12, 0)}  # and all others for Hopper
+    for subject, cases in SUBJECTS.items():
+        expected = next((at for name, at in made_for.items() if subject.startswith(name)), HOPPER)
+        assert {case.capability for case in cases} == {expected}, subject
 
 
 def test_cases_are_chosen_by_subject_or_by_the_beginning_of_their_names():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kernels.case import Case, late, normal
+from benchmarks.kernels.case import HOPPER, Case, late, normal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -141,6 +141,7 @@ def attention(
         flops=4 * batch * heads * length * length * head_dim // (1 + causal),
         goal_us=goal_us,
         small=normal(*sizes((1, *small, head_dim), 1, 3), dtype="bfloat16"),
+        capability=HOPPER,
     )
 
 
@@ -158,6 +159,7 @@ def training(shape: tuple[int, int, int, int], *, causal: bool) -> Case:
         bytes=2 * (4 + 5 + 3) * elements,  # Q, K, V, O; those and dO again; dQ, dK, dV
         flops=14 * batch * heads * length * length * head_dim // (1 + causal),
         small=normal(*sizes((1, 70, 2, head_dim), 1, 4), dtype="bfloat16"),
+        capability=HOPPER,
     )
 
 

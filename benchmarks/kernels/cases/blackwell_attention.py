@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from benchmarks.kernels.case import late
+from benchmarks.kernels.case import BLACKWELL, late
 from benchmarks.kernels.cases.attention import Attend, Differentiate, attention, training
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def _on_blackwell(case: Case) -> Case:
         kernel = replace(kernel, kernels=KERNELS)
     elif isinstance(kernel, Attend):
         kernel = replace(kernel, forward=FORWARD)
-    return replace(case, name=f"blackwell {case.name}", kernel=kernel, capability=(10, 0))
+    return replace(case, name=f"blackwell {case.name}", kernel=kernel, capability=BLACKWELL)
 
 
 CASES = tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from benchmarks.kernels.case import Case, built, late, normal
+from benchmarks.kernels.case import BLACKWELL, Case, built, late, normal
 from benchmarks.kernels.cases.hopper_gemm import product
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def step(name: str, kernel: Callable[..., object], size: int) -> Case:
         case,
         name=case.name.replace("hopper", "blackwell"),
         small=normal((300, 72), (72, 264), dtype="bfloat16"),
-        capability=(10, 0),
+        capability=BLACKWELL,
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from benchmarks.kernels.case import BLACKWELL
 from benchmarks.kernels.cases import norms
 
 RMS, LAYER, SOFTMAX, SWIGLU, SWIGLU_BF16 = (
-    replace(subject, folder="blackwell", capability=(10, 0))
+    replace(subject, folder="blackwell", capability=BLACKWELL)
     for subject in (norms.RMS, norms.LAYER, norms.SOFTMAX, norms.SWIGLU, norms.SWIGLU_BF16)
 )
 

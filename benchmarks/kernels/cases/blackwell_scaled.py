@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kernels.case import Case, late, matmul_bytes, normal
+from benchmarks.kernels.case import BLACKWELL, Case, late, matmul_bytes, normal
 from benchmarks.kernels.cases import grouped_gemm
 from benchmarks.kernels.cases.hopper_gemm import TOLERANCE
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-FOLDER, CAPABILITY = "examples.blackwell", (10, 0)
+FOLDER = "examples.blackwell"
 
 
 def halves(codes: Tensor) -> Tensor:
@@ -135,7 +135,7 @@ def product(name: str, make: Any, small: Any, rival: Any, reference: Any, bits: 
         tolerance=TOLERANCE,
         bytes=round(matmul_bytes(size, size, size, 1, 0) * bits / 8) + 2 * size * size,
         flops=2 * size**3,
-        capability=CAPABILITY,
+        capability=BLACKWELL,
         small=small,
     )
 
@@ -189,7 +189,7 @@ def quantiser(name: str, bits: float, reference: Any, reads: int) -> Case:  # no
         tolerance=0.0,
         bytes=round(size * size * (2 * reads + bits / 8)),
         flops=0,
-        capability=CAPABILITY,
+        capability=BLACKWELL,
         small=normal((40, 96), dtype="bfloat16"),
     )
 
@@ -197,7 +197,7 @@ def quantiser(name: str, bits: float, reference: Any, reads: int) -> Case:  # no
 def of_groups(case: Case) -> Case:
     """Return the case of Hopper's grouped product for this one."""
     kernel = late(f"{FOLDER}.grouped_gemm_blackwell:grouped_gemm")
-    return replace(case, name=f"blackwell {case.name}", kernel=kernel, goal_us=None, capability=CAPABILITY)
+    return replace(case, name=f"blackwell {case.name}", kernel=kernel, goal_us=None, capability=BLACKWELL)
 
 
 SIZES = (8192, 4096)

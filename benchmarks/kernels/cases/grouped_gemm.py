@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kernels.case import Case, built, late
+from benchmarks.kernels.case import HOPPER, Case, built, late
 from benchmarks.kernels.cases.hopper_gemm import TOLERANCE
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def case(name: str, kernel: Any, groups: Groups, goal_us: float | None = None) -
         flops=2 * rows * groups.k * groups.n,
         goal_us=goal_us,
         small=Groups((5, 0, 130), 72, 80),
+        capability=HOPPER,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kernels.case import Case, built, late, matmul_bytes, normal
+from benchmarks.kernels.case import HOPPER, Case, built, late, matmul_bytes, normal
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
@@ -35,6 +35,7 @@ def product(name: str, kernel: Any, shape: tuple[int, int, int], goal_us: float 
         flops=2 * m * n * k,
         goal_us=goal_us,
         small=normal((70, 72), (72, 80), dtype="bfloat16"),
+        capability=HOPPER,
     )
 
 
@@ -82,6 +83,7 @@ def fp8(size: int) -> Case:
         bytes=matmul_bytes(size, size, size, 1, 2),
         flops=2 * size**3,
         small=Scaled(70, 72, 144),
+        capability=HOPPER,
     )
 
 

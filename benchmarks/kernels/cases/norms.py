@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.kernels.case import Case, compiled, late, normal
+from benchmarks.kernels.case import HOPPER, Case, compiled, late, normal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,7 @@ class Subject:
     moved: int
     native: bool = True
     folder: str = "hopper"
-    capability: tuple[int, int] = (9, 0)
+    capability: tuple[int, int] = HOPPER
 
     def case(
         self, rows: int, columns: int, dtype: str = "float32", goal_us: float | None = None, workers: int = 0
