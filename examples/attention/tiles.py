@@ -12,12 +12,10 @@ from pyptx import Tile, ptx, reg, smem
 from pyptx.types import bf16, u32
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from examples.attention.problem import Place
 
     from pyptx import TensorSpec
-    from pyptx.reg import Reg, RegArray
+    from pyptx.reg import Reg
     from pyptx.smem import MbarrierRef, SharedAlloc, SharedSlice, SharedTile
 
 GROUP = 128  # threads of a warpgroup
@@ -84,9 +82,3 @@ def store(layout: SharedTile, tiles: SharedAlloc, stage: Reg | int, tensor, plac
     for address, at in boxes(layout, tiles, stage, place):
         ptx.cp.async_.bulk.tensor_4d.store(dst=tensor, src=address, coord=at)
     ptx.cp.async_.bulk.commit_group()
-
-
-def round_pairs(packed: Iterable[Reg], values: RegArray | Sequence[Reg]) -> None:
-    """Round sums to bf16, two to a register: so they are the first factor of a product, in the same layout."""
-    for i, pair in enumerate(packed):
-        ptx.inst.cvt.rn.bf16x2.f32(pair, values[2 * i + 1], values[2 * i])

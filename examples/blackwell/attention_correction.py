@@ -11,8 +11,9 @@ from pyptx.types import b32, f32, pred, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
-from examples.attention.tiles import GROUP, round_pairs, store, thread_of_group
+from examples.attention.tiles import GROUP, store, thread_of_group
 from examples.blackwell.attention_block import CHUNK, TILES, sums_of
+from examples.rounding import round_pairs
 
 if TYPE_CHECKING:
     from examples.blackwell.attention_block import Memory, Work

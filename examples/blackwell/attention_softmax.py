@@ -13,9 +13,10 @@ from pyptx.types import b32, f32, s32, u32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.attention.problem import LOWEST, settled
-from examples.attention.tiles import group_of_thread, round_pairs, thread_of_group
+from examples.attention.tiles import group_of_thread, thread_of_group
 from examples.blackwell.attention_block import CHUNK, KEYS, ROWS, scores_of
 from examples.blackwell.exponentials import Powers, pair, split
+from examples.rounding import round_pairs
 
 if TYPE_CHECKING:
     from examples.blackwell.attention_block import Memory, Work

@@ -43,7 +43,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this fil
 from examples.attention import float64
 from examples.attention.problem import problem_of
 from examples.attention.sides import OWNED, TOGETHER, Keys, Queries, blocks_of, sides_of, steps_of, told_of
-from examples.attention.tiles import GROUP, WARPS, fetch_maps, heads_tile, round_pairs, store, thread_of_group
+from examples.attention.tiles import GROUP, WARPS, fetch_maps, heads_tile, store, thread_of_group
 from examples.attention.told import TOLD_TILE, prepare_of
 from examples.blackwell.attention_gradients import (
     COLUMNS,
@@ -59,6 +59,7 @@ from examples.blackwell.attention_gradients import (
 from examples.blackwell.exponentials import pair, split
 from examples.blackwell.flash_attention_blackwell import KERNELS as FORWARD
 from examples.blackwell.flash_attention_blackwell import uniform
+from examples.rounding import round_pairs
 
 if TYPE_CHECKING:
     from pyptx.kernel import Kernel

@@ -45,7 +45,8 @@ from pyptx.types import PtxType, b32, bf16, f32, u32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.blackwell.rings import Ring, first_of_pair
-from examples.blackwell.sums import VECTOR, chunks, round_pairs
+from examples.blackwell.sums import VECTOR, chunks
+from examples.rounding import round_pairs
 from examples.tile_order import place
 
 if TYPE_CHECKING:

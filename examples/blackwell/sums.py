@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from examples.rounding import round_pairs
+
 from pyptx import ptx, reg
-from pyptx.types import b32, bf16x2, f32
+from pyptx.types import b32
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,12 +35,6 @@ def chunks(t: TensorMemory, warp: Reg, columns: int = CHUNK) -> Iterator[tuple[i
         ptx.tcgen05.ld(sums, mine[:, first : first + columns], shape="32x32b", count=columns)
         ptx.tcgen05.wait_ld()
         yield first, sums
-
-
-def round_pairs(pairs: RegArray, sums: RegArray) -> None:
-    """Round f32 to bf16, two neighbours to a register, the lower column in the lower half: one instruction a pair."""
-    for i, pair in enumerate(pairs):
-        ptx.cvt(bf16x2, f32, pair, sums[2 * i + 1], sums[2 * i], rounding="rn")
 
 
 def store(t: TensorMemory, c, warp: Reg, row: Reg, column: Reg) -> None:

@@ -13,8 +13,9 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this fil
 
 from examples.attention.problem import LOWEST, settled
 from examples.attention.quads import over_quad
-from examples.attention.tiles import GROUP, round_pairs
+from examples.attention.tiles import GROUP
 from examples.hopper.attention_plans import ROWS
+from examples.rounding import round_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -21,8 +21,9 @@ from pyptx.types import b32, bf16, f32, s32
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
 from examples.attention.problem import settled
-from examples.attention.tiles import GROUP, round_pairs
+from examples.attention.tiles import GROUP
 from examples.hopper.attention_plans import ROWS
+from examples.rounding import round_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -37,12 +37,13 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this fil
 
 from examples.attention import float64
 from examples.attention.problem import problem_of
-from examples.attention.tiles import GROUP, WARPS, Ring, fetch_maps, heads_tile, round_pairs, store, thread_of_group
+from examples.attention.tiles import GROUP, WARPS, Ring, fetch_maps, heads_tile, store, thread_of_group
 from examples.hopper.attention_parts import Softmax, Turns, accumulate, multiply, stage_rows
 from examples.hopper.attention_plans import PLANS, ROWS, Plan, splits_for
 from examples.hopper.attention_splits import Partial, store_columns
 from examples.hopper.attention_work import Producer, QueryTiles, Reader, Work, works
 from examples.overlap import ATTRIBUTES, take_over
+from examples.rounding import round_pairs
 
 if TYPE_CHECKING:
     from pyptx.kernel import Kernel

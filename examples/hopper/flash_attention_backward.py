@@ -37,13 +37,14 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this fil
 from examples.attention import float64
 from examples.attention.problem import problem_of
 from examples.attention.sides import TOLD_BYTES, Keys, Queries, blocks_of, sides_of, steps_of, told_of
-from examples.attention.tiles import GROUP, fetch_maps, heads_tile, load, round_pairs, store, thread_of_group
+from examples.attention.tiles import GROUP, fetch_maps, heads_tile, load, store, thread_of_group
 from examples.attention.told import TOLD_TILE, prepare_of
 from examples.hopper.attention_memory import CONSUMERS, STAGES, STEP, Memory
 from examples.hopper.attention_parts import accumulate, described_as, multiply, stage_rows
 from examples.hopper.attention_plans import ROWS
 from examples.hopper.flash_attention import KERNELS as FORWARD
 from examples.overlap import ATTRIBUTES, take_over
+from examples.rounding import round_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

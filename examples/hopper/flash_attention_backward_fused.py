@@ -35,13 +35,14 @@ from examples.attention import float64
 from examples.attention.problem import Place, Problem, dealt, divided, problem_of
 from examples.attention.quads import QUAD
 from examples.attention.sides import OWNED, Keys, blocks_of, steps_of
-from examples.attention.tiles import GROUP, fetch_maps, heads_tile, round_pairs, thread_of_group
+from examples.attention.tiles import GROUP, fetch_maps, heads_tile, thread_of_group
 from examples.attention.told import TOLD_TILE, tell, told_specs
 from examples.hopper.attention_memory import CONSUMERS, STEP, Memory
 from examples.hopper.attention_parts import TYPES, described_as, stage_pairs, stage_rows
 from examples.hopper.attention_plans import ROWS
 from examples.hopper.flash_attention import KERNELS as FORWARD
 from examples.hopper.flash_attention_backward import REGISTERS, THREADS, Consumer, produce
+from examples.rounding import round_pairs
 
 if TYPE_CHECKING:
     from pyptx.kernel import Kernel
