@@ -59,6 +59,8 @@ FOUND = "all lanes have the largest number"
 NEIGHBOURS = "both threads of a block have its scale"
 BEYOND = "what becomes of elements outside of the matrix is not stored, and their scale is zero"
 
+KEYS = "keys that are not there are zeros, which add nothing; of a pair of columns the second may be the last that is"
+GRADIENTS = "hopper/flash_attention_backward"
 GEMMS, NORMS, STAYING = "*/*gemm*", ("*/rms_norm", "*/layer_norm", "*/softmax"), "hopper/* stays"
 KERNEL_SURVIVORS = (
     same("read without coherence", "ld.global", "nothing writes what it reads in this launch", "*"),
@@ -66,14 +68,14 @@ KERNEL_SURVIVORS = (
     same("take another barrier", "bar.sync 0", "all threads meet at the other one", "*"),
     same("take another barrier", "bar.sync 3", "all threads meet at the other one",
          "hopper/flash_attention_backward_fused"),
-    same("move a bound", "setp.lt.s32 %p, %r, ", STEPPED, GEMMS),
+    same("move a bound", "setp.lt.s32 %p, %r, ", STEPPED, GEMMS, GRADIENTS),
     same("move a bound", "setp.lt.u32 %p, %r, ", STEPPED, GEMMS, "ampere/reduce", "hopper/rms_norm_backward*",
          "blackwell/quantise", STAYING),
     same("move a bound", "setp.gt.s32 %p, %r, ", STEPPED, GEMMS),
     same("move a bound", "setp.ge.u32 %p, %r, ", STEPPED, GEMMS, "hopper/rms_norm_backward", "blackwell/quantise",
          STAYING),
     same("move a bound", "setp.eq.u32 %p, %r, 0", ANOTHER, "ampere/reduce", "hopper/rms_norm_backward", GEMMS,
-         "blackwell/quantise*", STAYING),
+         "blackwell/quantise*", STAYING, GRADIENTS),
     same("let the other threads", "@!%p bra", "all lanes have the sum", "ampere/reduce", "hopper/rms_norm_backward",
          STAYING),
     same("let the other threads", "@!%p bra", FOUND, "blackwell/quantise"),
@@ -134,6 +136,19 @@ KERNEL_SURVIVORS = (
             "hopper/gemm_simple_hopper"),
     same("drop a wgmma fence", "wgmma.fence", "nothing but products stands between it and the fence before",
          "hopper/flash_attention", "hopper/flash_attention persistent"),
+    same("drop a wgmma fence", "wgmma.fence", "that of the products before stands behind what has used their registers",
+         GRADIENTS),
+    same("drop a move", "mov.s32 %r, %r", "nothing uses the row, which is for masks of the other kind", GRADIENTS),
+    same("flip a constant", "mov.s32 %r, 0", STEPPED, GRADIENTS),
+    same("move a bound", "setp.ge.s32 %p, %r, ", KEYS, GRADIENTS),
+    same("let the other threads", "@!%p bra $L_else_7", KEYS, GRADIENTS),
+    same("take another barrier", "bar.sync %r, 128", "all threads of the warpgroup meet at the other one", GRADIENTS),
+    lenient("drop a barrier", "bar.sync %r, 128", "a warpgroup's products have read once one of its warps has waited",
+            GRADIENTS),
+    same("drop a commit", "wgmma.commit_group", "the next one commits both, which are waited for together", GRADIENTS),
+    same("drop a commit", "cp.async.bulk.commit_group", "the next one commits both", GRADIENTS),
+    same("commit too soon", "wgmma.commit_group", "it trades places with an address", GRADIENTS),
+    same("commit too soon", "cp.async.bulk.commit_group", "it trades places with an address", GRADIENTS),
     same("move a bound", "setp.le.s32 %p, %r, -1", "there is more than one block of keys", "hopper/flash_attention"),
     same("move a bound", "setp.lt.u32 %p, %r, 4", "some stage has been used before", "hopper/flash_attention"),
     same("flip a constant", "mov.u32 %r, 4", "what stands for no stage may be any number from there on",
