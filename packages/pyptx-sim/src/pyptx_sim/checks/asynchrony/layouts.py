@@ -9,24 +9,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import Layout
-    from pyptx_sim.observer import RunView, Space, Touch, Work
+    from pyptx_sim.observer import RunView, Touch, Work
 
 
 class Layouts:
     """Remembers by which layout each instruction has written, and judges by which layouts work reads."""
 
     def __init__(
-        self, view: RunView, work: AsyncRaces, shadow_of: Callable[[Space], Shadow | None], report: Report
+        self,
+        view: RunView,
+        work: AsyncRaces,
+        parts_of: Callable[[Touch], Iterable[tuple[Shadow, Touch]]],
+        report: Report,
     ) -> None:
-        """Watch the run behind `view`; `shadow_of` returns what warps have done to a memory."""
+        """Watch the run behind `view`; `parts_of` yields what warps have done where it is touched."""
         self._view = view
         self._work = work
-        self._shadow_of = shadow_of
+        self._parts_of = parts_of
         self._report = report
         self._layouts_of: dict[int, Layout | None] = {}  # by pc; None for one that has written by several layouts
 
@@ -54,7 +58,7 @@ class Layouts:
 
     def _written_by_warps(self, touch: Touch) -> bool:
         """Tell whether a warp has ever written what is read."""
-        shadow = self._shadow_of(touch.space)
-        if shadow is None:
-            return False
-        return shadow.write.touched(shadow.granules(touch.offsets, touch.size).ravel()) is not None
+        return any(
+            shadow.write.touched(shadow.granules(part.offsets, part.size).ravel()) is not None
+            for shadow, part in self._parts_of(touch)
+        )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyptx_sim.checks.race.divisions import Division, SomeStores
 from pyptx_sim.checks.race.entries import entries_of, lanes_differ, rises
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.lines import WholeLines
@@ -16,6 +18,8 @@ from pyptx_sim.checks.race.reports import Earlier, Step
 from pyptx_sim.checks.race.shadow import COLUMNS, MASK, NOBODY, PC, TIME, WARP, WIDEST_ACCESS, Shadow, reach_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.phases import Phases
@@ -49,6 +53,7 @@ class Accesses:
         self._causality = causality
         self._reads = Reads(causality)
         self._shadows: dict[Space, Shadow] = {}
+        self._divisions: dict[Space, Division] = {}
         self._lines: WholeLines | None = WholeLines(clocks, causality, view.arena_size("global"))
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self.stores: Stores | None = None
@@ -61,17 +66,23 @@ class Accesses:
         for space, shadow in self._shadows.items():
             if space != "global":
                 shadow.clear()
+        for division in self._divisions.values():
+            division.clear()
 
-    def shadow(self, space: Space) -> Shadow | None:
-        """Return what is known of a memory; None if nobody has accessed it."""
-        if space == "global":
+    def parts_of(self, touch: Touch) -> Iterator[tuple[Shadow, Touch]]:
+        """Yield what is known of a memory, and the parts of a touch that it speaks of; nothing if nobody was there."""
+        if touch.space == "global":
             self._give_lines_up()
-        return self._shadows.get(space)
+        if touch.space in self._shadows:
+            yield self._shadows[touch.space], touch
+        elif touch.space in self._divisions:
+            yield from self._divisions[touch.space].parts_of(touch)
 
     def untouched(self, touch: Touch) -> bool:
         """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
-        shadow, lines = self._shadows.get(touch.space), self._lines if touch.space == "global" else None
-        return (shadow is None or shadow.untouched(touch)) and (lines is None or lines.untouched(touch))
+        memories = (self._shadows.get(touch.space), self._divisions.get(touch.space))
+        lines = self._lines if touch.space == "global" else None
+        return all(memory is None or memory.untouched(touch) for memory in (*memories, lines))
 
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
@@ -81,21 +92,38 @@ class Accesses:
             return
         if space == "global" and self._lines is not None and not self._lines.leave(offsets, size):
             self._give_lines_up()
-        shadow = self._shadow(space)
-        step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
         past = self._causality.past
         if kind == "write" and past is not None:
             past.keep(space, offsets, size)
             self._messages.overwritten(space, past.last(offsets))
         elif kind == "write":
             self._messages.overwritten(space, offsets)
-        self._judge_and_enter(shadow, step)
-        if past is not None:
-            if kind not in {"read", "strong-read"}:
-                entries = step.entries[:: step.granules]
-                past.written(space, offsets, entries, self.stores, updates=self._causality.updates(pc))
-            past.done()
+        if space != "global" and past is None:
+            self._access_parts(space, kind, offsets, size, warps, lanes, pc)
+        else:
+            shadow = self._shadow(space)
+            step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
+            self._judge_and_enter(shadow, step)
+            if past is not None:
+                if kind not in {"read", "strong-read"}:
+                    entries = step.entries[:: step.granules]
+                    past.written(space, offsets, entries, self.stores, updates=self._causality.updates(pc))
+                past.done()
         self.stores = None
+
+    def _access_parts(
+        self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
+    ) -> None:
+        """Judge accesses to a memory of blocks, and enter them, by what each of its pages is divided into."""
+        stores = self.stores
+        for shadow, some in self._division(space).parts(offsets, size):
+            if some is None:
+                step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
+            else:
+                self.stores = None if stores is None else SomeStores(stores, some)
+                at = shadow.granules(offsets[some], size)
+                step = self._step(at, space, kind, warps[some], lanes[some], pc)
+            self._judge_and_enter(shadow, step)
 
     def _in_lines(self, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int) -> bool:
         """Judge and enter accesses of global memory by lines, as long as that can be done; tell whether it was."""
@@ -199,13 +227,21 @@ class Accesses:
     def _shadow(self, space: Space) -> Shadow:
         shadow = self._shadows.get(space)
         if shadow is None:
-            size = self._view.arena_size(space)
-            granules = -(-size // WIDEST_ACCESS)
-            keeps = self._view.fences_reads
-            parts = self._clocks, self._phases, granules, self._group
-            readers = None if space == "global" else Readers(*parts, keeps=keeps)
-            shadow = self._shadows[space] = Shadow(size, readers)
+            shadow = self._shadows[space] = self._fresh(space, WIDEST_ACCESS)
         return shadow
+
+    def _division(self, space: Space) -> Division:
+        division = self._divisions.get(space)
+        if division is None:
+            size, make = self._view.arena_size(space), partial(self._fresh, space)
+            division = self._divisions[space] = Division(size, make)
+        return division
+
+    def _fresh(self, space: Space, granule: int) -> Shadow:
+        size = self._view.arena_size(space)
+        parts = self._clocks, self._phases, size, self._group
+        readers = None if space == "global" else Readers(*parts, keeps=self._view.fences_reads, granule=granule)
+        return Shadow(size, readers, granule)
 
     def _give_lines_up(self) -> None:
         """Judge all of global memory by the shadow from here on."""

@@ -60,7 +60,7 @@ class RaceChecker(Observer):
         self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._causality, self._reports)
         self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.work)
         self._relaxed = Relaxed(self._clocks, self._messages, self._phases, self._work.agents)
-        self._layouts = Layouts(view, self._work, self._accesses.shadow, self._reports.work)
+        self._layouts = Layouts(view, self._work, self._accesses.parts_of, self._reports.work)
         self._copies = GenericCopies(view, self._clocks, self._work, self._reports.work)
         self._cross_ordering = CrossOrdering(view, self._clocks, self._phases, self._work, self._reports.work)
         self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
@@ -250,16 +250,14 @@ class RaceChecker(Observer):
 
     def _judge_touch(self, work: Work, touch: Touch) -> None:
         """Judge a touch of work against accesses of warps."""
-        shadow = self._accesses.shadow(touch.space)
-        if shadow is None:
-            return
         proxy = work.proxy_of(touch)
-        if proxy is not None and proxy.one_way:
-            self._one_way.judge(work, touch, proxy, shadow, self._causality.first_warp)
-            return
-        self._cross_ordering.judge(work, touch, shadow, self._causality.ordered, self._causality.first_warp)
-        if work.together == 1:  # else all lanes issue it, together
-            self._accesses.judge_issuers(work, touch, shadow)
+        for shadow, part in self._accesses.parts_of(touch):
+            if proxy is not None and proxy.one_way:
+                self._one_way.judge(work, part, proxy, shadow, self._causality.first_warp)
+                continue
+            self._cross_ordering.judge(work, part, shadow, self._causality.ordered, self._causality.first_warp)
+            if work.together == 1:  # else all lanes issue it, together
+                self._accesses.judge_issuers(work, part, shadow)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
         """Note arrivals that tell of earlier work."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from pyptx_sim.checks.race.entries import lanes_differ, rises, united
 from pyptx_sim.checks.race.pages import Pages
-from pyptx_sim.checks.race.shadow import COLUMNS, MASK, TIME, WARP, WIDEST_ACCESS, Table
+from pyptx_sim.checks.race.shadow import COLUMNS, MASK, TIME, WARP, WIDEST_ACCESS, Table, parts_at
 from pyptx_sim.checks.race.sparse import zeros
 
 if TYPE_CHECKING:
@@ -45,16 +45,19 @@ class Readers:
     `keeps` says that somebody may ask for those, too.
     """
 
-    def __init__(self, clocks: WarpClocks, phases: Phases, granules: int, group: int, *, keeps: bool) -> None:
-        """Start with granules that nobody has read."""
+    def __init__(
+        self, clocks: WarpClocks, phases: Phases, size: int, group: int, *, keeps: bool, granule: int = WIDEST_ACCESS
+    ) -> None:
+        """Start with memory of so many bytes, in granules that nobody has read."""
+        granules = -(-size // granule)
         self._clocks = clocks
         self._phases = phases
         self._group = group
         self._keeps = keeps
         self._reads = Table(group * granules)
         self._latest: NDArray[np.int32] = zeros(granules, np.int32)  # no read is later
-        self._granule = WIDEST_ACCESS
-        self._pages = Pages(granules * WIDEST_ACCESS)  # where reads have rows, or had them, or wait for them
+        self._granule = granule
+        self._pages = Pages(granules * granule)  # where reads have rows, or had them, or wait for them
         self._marked = 0  # of those that wait, the first ones
         self._waiting: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []  # reads that have no rows yet
         self._count = 0
@@ -62,7 +65,7 @@ class Readers:
 
     def clear(self) -> None:
         """Forget every read: rows of an earlier wave's warps say nothing any more."""
-        self._latest[:] = 0
+        self._latest = zeros(len(self._latest), np.int32)
         self._pages.clear()
         self._wait([])
 
@@ -85,6 +88,19 @@ class Readers:
             self._reads.put(parts.reshape(-1), rows[kept].repeat(factor, axis=0))
         self._latest = self._latest.repeat(factor)
         self._place()
+
+    def move(self, at: NDArray[np.int64], other: Readers, factor: int) -> None:
+        """Move what is known of the granules `at` to another one, where each of them is so many."""
+        self._enter_waiting()
+        at = at[self._latest.take(at) > 0]
+        parts = parts_at(at, factor)
+        for own, its in zip(self._first[: self._group].tolist(), other._first[: self._group].tolist(), strict=True):
+            rows = self._reads.touched(at + own) if len(at) else None
+            if rows is not None:
+                kept = np.flatnonzero(self._counts(rows))
+                other._reads.put(parts_at(at[kept], factor) + its, rows[kept].repeat(factor, axis=0))
+        other._latest[parts] = self._latest[at].repeat(factor)
+        self._latest[at] = 0
 
     # --- entering -------------------------------------------------------------------------------
 

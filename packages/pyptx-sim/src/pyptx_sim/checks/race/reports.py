@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+import numpy as np
+
 from pyptx_sim.checks.race.flags import Racer
 from pyptx_sim.checks.race.lane_masks import named
 from pyptx_sim.checks.race.shadow import MASK, PC, TIME, WARP
@@ -12,7 +14,6 @@ from pyptx_sim.checks.race.shadow import MASK, PC, TIME, WARP
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.shadow import Reach
@@ -124,7 +125,7 @@ class Reports:
             if reads
             else f"{me} {_DOES[step.kind]} {where}, which {them} read by ld.global.nc in this launch"
         )
-        self._report("noncoherent-read", message, step.pc, int(last[0, PC]), len(bad))
+        self._report("noncoherent-read", message, step.pc, int(last[0, PC]), _lanes(step, bad))
 
     def noncoherent_work(self, read: Touch, writers: Sequence[tuple[int, int]], pc: int) -> None:
         """Report reads by `ld.global.nc` of what asynchronous work wrote: from which byte on, and where."""
@@ -169,7 +170,7 @@ class Reports:
         me = self._name(int(step.warps[first]), int(step.entries[first, MASK]))
         message = f"{me} {_DOES[step.kind]} {where}, which {them} {done}, and nothing orders the two"
         message += f": {why}" if why else ""
-        self._report(rule, message, step.pc, other_pc, len(bad), hint=hint)
+        self._report(rule, message, step.pc, other_pc, _lanes(step, bad), hint=hint)
 
     def _entered(self, step: Step, last: NDArray[np.int32]) -> str:
         """Return the lanes of the first of the shadow's entries in words."""
@@ -179,3 +180,8 @@ class Reports:
     def _name(self, warp: int, mask: int) -> str:
         cta, inside = divmod(warp, self._view.warps_per_cta)
         return f"{named(mask)} of warp {inside} (block slot {cta})"
+
+
+def _lanes(step: Step, bad: NDArray[np.int64]) -> int:
+    """Return how many lanes have accessed some entries of a step."""
+    return len(np.unique(bad // step.granules))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.race.pages import Pages
+from pyptx_sim.checks.race.pages import PAGE, Pages
 from pyptx_sim.checks.race.sparse import zeros
 
 if TYPE_CHECKING:
@@ -155,6 +155,14 @@ class Table:
         elif len(at):
             self.put(*_parts(at, rows, factor))
 
+    def move(self, at: NDArray[np.int64], other: Table, factor: int) -> None:
+        """Move the rows of the granules `at` to a table, where each of them is so many."""
+        rows = self.touched(at)
+        if rows is not None:
+            touched = np.flatnonzero(rows[:, WARP])
+            other.put(*_parts(at[touched], rows[touched], factor))
+            self.put(at[touched], np.zeros((len(touched), COLUMNS), np.int32))
+
 
 class Overflow:
     """Accesses of granules whose row in a table is taken: of readers that do not know of each other, the others.
@@ -227,6 +235,14 @@ class Overflow:
         self._at, self._entries = self._at[:0], self._entries[:0]
         self._count *= factor
 
+    def move(self, at: NDArray[np.int64], other: Overflow, factor: int) -> None:
+        """Move accesses to the granules `at` to another one, where each of them is so many."""
+        found = self.find(at)
+        if found is not None:
+            which, entries = found
+            other.add(*_parts(at[which], entries, factor))
+            self.drop(at)
+
     def _sort(self) -> None:
         """Put what is fresh among the rest: of one granule, in the order of execution."""
         if not self._fresh:
@@ -263,7 +279,12 @@ def _parts(
     at: NDArray[np.int64], entries: NDArray[np.int32], count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the parts into which granules have been split, `count` for each, all with its entries."""
-    return (at[:, None] * count + np.arange(count)).reshape(-1), entries.repeat(count, axis=0)
+    return parts_at(at, count), entries.repeat(count, axis=0)
+
+
+def parts_at(at: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Return the parts of granules, `count` of each."""
+    return (at[:, None] * count + np.arange(count)).reshape(-1)
 
 
 @dataclass(slots=True)
@@ -331,9 +352,9 @@ class Shadow:
     def _unread(self, readers: Readers, touch: Touch) -> bool:
         return not self.more_reads and readers.misses(touch.offsets, touch.size)
 
-    def mark_atomic(self, at: NDArray[np.int64], *, atomic: bool) -> None:
+    def mark_atomic(self, at: NDArray[np.int64], *, atomic: bool | NDArray[np.bool_]) -> None:
         """Say of the last writes of granules whether they were strong; where none ever was, nothing is to be said."""
-        self._atomics |= atomic
+        self._atomics |= bool(np.any(atomic))
         if self._atomics:
             self.atomic[at] = atomic
 
@@ -358,11 +379,28 @@ class Shadow:
         """Yield the polls: of which of the granules `at`, and the entries."""
         return _entries_of(at, (self.poll, self.first_poll), self.more_polls)
 
+    def move(self, pages: NDArray[np.int64], other: Shadow) -> None:
+        """Move all that is known of some pages to a shadow with narrower granules; they stay marked as touched here."""
+        count, factor = PAGE // self.granule, self.granule // other.granule
+        at = (pages[:, None] * count + np.arange(count)).reshape(-1)
+        at = at[at < len(self.atomic)]
+        for table, to in zip(self._tables, other._tables, strict=True):
+            table.move(at, to, factor)
+        for more, further in zip(self._overflows, other._overflows, strict=True):
+            more.move(at, further, factor)
+        other.mark_atomic(parts_at(at, factor), atomic=self.atomic[at].repeat(factor))
+        if self.readers is not None and other.readers is not None:
+            self.readers.move(at, other.readers, factor)
+
+    @property
+    def _overflows(self) -> tuple[Overflow, ...]:
+        return self.more_reads, self.more_polls, self.more_writes
+
     def _split(self, factor: int) -> None:
         """Make `factor` granules of each."""
         for table in self._tables:
             table.split(factor)
-        for more in (self.more_reads, self.more_polls, self.more_writes):
+        for more in self._overflows:
             more.split(factor)
         self.atomic = np.repeat(self.atomic, factor)
         if self.readers is not None:
