@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from pyptx_sim.checks.asynchrony.summaries import SEVERAL, Summary, by_last_write
-from pyptx_sim.checks.race import shadow
-from pyptx_sim.checks.race.shadow import COLUMNS, NOBODY, TIME, WARP, Overflow, Table
+from pyptx_sim.checks.race import tables
+from pyptx_sim.checks.race.overflow import Overflow
 from pyptx_sim.checks.race.sparse import zeros
+from pyptx_sim.checks.race.tables import COLUMNS, NOBODY, TIME, WARP, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +28,7 @@ def rows(rng: np.random.Generator, count: int) -> NDArray[np.int32]:
 def test_a_split_granule_keeps_its_row_until_somebody_touches_it(
     seed: int, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shadow, "_SPLIT_AT_ONCE", at_once)
+    monkeypatch.setattr(tables, "_SPLIT_AT_ONCE", at_once)
     rng = np.random.default_rng(seed)
     table, granules = Table(GRANULES), GRANULES
     known: dict[int, list[int]] = {}

@@ -17,8 +17,8 @@ import numpy as np
 from pyptx_sim.checks.asynchrony.outstanding import Outstanding
 from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of
-from pyptx_sim.checks.race.shadow import TIME
-from pyptx_sim.checks.race.shadow import WARP as WARP_COLUMN
+from pyptx_sim.checks.race.tables import TIME
+from pyptx_sim.checks.race.tables import WARP as WARP_COLUMN
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:

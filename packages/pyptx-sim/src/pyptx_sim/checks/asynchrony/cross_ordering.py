@@ -11,7 +11,7 @@ from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.asynchrony.foreign_accesses import ForeignAccesses
 from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of, masks_of
-from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, TIME, WARP
+from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 from pyptx_sim.extension import step_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.lane_masks import bits_of
-from pyptx_sim.checks.race.shadow import COLUMNS, MASK, NOBODY, PC, TIME, WARP, Shadow
+from pyptx_sim.checks.race.shadow import Shadow
+from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

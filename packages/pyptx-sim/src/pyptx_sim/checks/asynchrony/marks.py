@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.summaries import SEVERAL, Summary, by_last_read, by_last_write
-from pyptx_sim.checks.race.shadow import NOBODY, TIME, WARP, Table, fitting, reach_of
+from pyptx_sim.checks.race.shadow import fitting
+from pyptx_sim.checks.race.tables import NOBODY, TIME, WARP, Table, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.clocks import Known
-    from pyptx_sim.checks.race.shadow import Reach
+    from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.observer import Offsets, Space, Touch, Work
 
 WIDEST: Final = 1024

@@ -11,7 +11,8 @@ import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.pages import Pages
-from pyptx_sim.checks.race.shadow import WIDEST_ACCESS, pieces
+from pyptx_sim.checks.race.shadow import pieces
+from pyptx_sim.checks.race.tables import WIDEST_ACCESS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,7 @@ import numpy as np
 from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of
-from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, TIME, WARP
+from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.race.shadow import NOBODY, TIME, WARP, Table
+from pyptx_sim.checks.race.tables import NOBODY, TIME, WARP, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,8 @@ from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reads import Reads
 from pyptx_sim.checks.race.reports import Earlier, Step
-from pyptx_sim.checks.race.shadow import COLUMNS, MASK, NOBODY, PC, TIME, WARP, WIDEST_ACCESS, Shadow, reach_of
+from pyptx_sim.checks.race.shadow import Shadow
+from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP, WIDEST_ACCESS, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.causality import Causality
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.messages import Messages
+    from pyptx_sim.checks.race.overflow import Overflow
     from pyptx_sim.checks.race.reports import Reports
-    from pyptx_sim.checks.race.shadow import Overflow, Table
+    from pyptx_sim.checks.race.tables import Table
     from pyptx_sim.observer import AccessKind, Offsets, RunView, Space, Stores, Touch, Work
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pyptx_sim.checks.race.messages import CROWD, WIDEST, level_of
 from pyptx_sim.checks.race.observations import Observations
 from pyptx_sim.checks.race.reports import Step
-from pyptx_sim.checks.race.shadow import COLUMNS, MASK, NOBODY, PC, TIME, WARP
+from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

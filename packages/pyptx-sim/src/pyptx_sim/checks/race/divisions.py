@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.race.pages import PAGE
-from pyptx_sim.checks.race.shadow import WIDEST_ACCESS, fitting
+from pyptx_sim.checks.race.shadow import fitting
+from pyptx_sim.checks.race.tables import WIDEST_ACCESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx_sim.checks.race.lane_masks import bits_of
-from pyptx_sim.checks.race.shadow import COLUMNS, MASK, PC, TIME, WARP
+from pyptx_sim.checks.race.tables import COLUMNS, MASK, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

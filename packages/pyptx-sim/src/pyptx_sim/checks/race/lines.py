@@ -15,11 +15,12 @@ import numpy as np
 
 from pyptx_sim.checks.race.entries import rises
 from pyptx_sim.checks.race.lane_masks import LANES
+from pyptx_sim.checks.race.overflow import Overflow
 from pyptx_sim.checks.race.pages import Pages
 from pyptx_sim.checks.race.reads import Reads
 from pyptx_sim.checks.race.reports import Step
-from pyptx_sim.checks.race.shadow import COLUMNS, MASK, NOBODY, PC, TIME, WARP, Overflow, Table, reach_of
 from pyptx_sim.checks.race.sparse import zeros
+from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP, Table, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_sim.checks.race.lane_masks import bits_of
-from pyptx_sim.checks.race.shadow import MASK, PC, TIME, WARP
+from pyptx_sim.checks.race.tables import MASK, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_sim.checks.race.messages import CROWD
-from pyptx_sim.checks.race.shadow import COLUMNS
+from pyptx_sim.checks.race.tables import COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

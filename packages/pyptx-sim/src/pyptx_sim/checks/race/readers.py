@@ -10,8 +10,8 @@ import numpy as np
 
 from pyptx_sim.checks.race.entries import lanes_differ, rises, united
 from pyptx_sim.checks.race.pages import Pages
-from pyptx_sim.checks.race.shadow import COLUMNS, MASK, TIME, WARP, WIDEST_ACCESS, Table, parts_at
 from pyptx_sim.checks.race.sparse import zeros
+from pyptx_sim.checks.race.tables import COLUMNS, MASK, TIME, WARP, WIDEST_ACCESS, Table, parts_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.overflow import Overflow
     from pyptx_sim.checks.race.reports import Step
-    from pyptx_sim.checks.race.shadow import Overflow
     from pyptx_sim.observer import Offsets
 
 # So many reads wait before one looks which of them are over: what takes no fresh memory is faster.

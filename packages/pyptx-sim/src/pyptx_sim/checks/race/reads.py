@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.race.entries import by_warp_and_granule, lanes_differ, rises
-from pyptx_sim.checks.race.shadow import MASK, NOBODY, PC, TIME, WARP
+from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.causality import Causality
+    from pyptx_sim.checks.race.overflow import Overflow
     from pyptx_sim.checks.race.reports import Step
-    from pyptx_sim.checks.race.shadow import Overflow, Table
+    from pyptx_sim.checks.race.tables import Table
 
 
 class Reads:

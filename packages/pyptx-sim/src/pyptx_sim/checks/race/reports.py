@@ -9,14 +9,14 @@ import numpy as np
 
 from pyptx_sim.checks.race.flags import Racer
 from pyptx_sim.checks.race.lane_masks import named
-from pyptx_sim.checks.race.shadow import MASK, PC, TIME, WARP
+from pyptx_sim.checks.race.tables import MASK, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.shadow import Reach
+    from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.extension import Severity
     from pyptx_sim.observer import AccessKind, RunView, Space, Touch
 

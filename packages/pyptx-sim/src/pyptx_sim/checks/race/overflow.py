@@ -1,0 +1,129 @@
+"""Accesses that have no place in a table of last ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_sim.checks.race.sparse import zeros
+from pyptx_sim.checks.race.tables import COLUMNS, MASK, PC, WARP, parts_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# So many entries of an overflow are gathered before they are thinned to the last one of each lane by each instruction.
+_GATHERED: Final = 1 << 22
+# Of more that differ, new ones are left out: a quarter of a gigabyte.
+_MOST: Final = 1 << 23
+
+
+class Overflow:
+    """Accesses of granules whose row in a table is taken: of readers that do not know of each other, the others.
+
+    They are kept in lists, any number of each granule, and looked up only where somebody writes.
+    """
+
+    def __init__(self, granules: int) -> None:
+        """Begin with none."""
+        self._granules = granules
+        # Granules that have entries which count, and those that have only such as do not; most memories have none.
+        self._known: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._dropped: NDArray[np.bool_] = self._known
+        self._at: NDArray[np.int64] = np.zeros(0, np.int64)  # sorted
+        self._entries: NDArray[np.int32] = np.zeros((0, COLUMNS), np.int32)
+        # In the order of execution: granules, entries, and into how many granules each has been split since.
+        self._fresh: list[tuple[NDArray[np.int64], NDArray[np.int32], int]] = []
+        self._count = 0
+        self._thins_at = _GATHERED
+
+    def __len__(self) -> int:
+        """Return how many accesses there are."""
+        return self._count
+
+    def add(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> None:
+        """Keep accesses to the granules `at`, which are rows of the shadow."""
+        if not len(at) or self._count > _MOST:
+            return
+        if not len(self._known):
+            self._known, self._dropped = zeros(self._granules, np.bool_), zeros(self._granules, np.bool_)
+        if self._dropped[at].any():
+            self._purge()
+        self._known[at] = True
+        self._fresh.append((at, entries, 1))
+        self._count += len(at)
+        if self._count > self._thins_at:
+            self._thin()
+
+    def find(self, at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
+        """Return the accesses to the granules `at`: entry i is to that of number `which[i]`; None if there are none."""
+        which = np.flatnonzero(self._known[at]) if self._count else ()
+        if not len(which):
+            return None
+        self._sort()
+        first = self._at.searchsorted(at[which], "left")
+        counts = self._at.searchsorted(at[which], "right") - first
+        inside = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
+        return np.repeat(which, counts), self._entries[np.repeat(first, counts) + inside]
+
+    def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return all granules of accesses, and their rows."""
+        self._sort()
+        counts = np.flatnonzero(self._known[self._at]) if len(self._at) else self._at
+        return self._at[counts], self._entries[counts]
+
+    def drop(self, at: NDArray[np.int64]) -> None:
+        """Forget accesses to the granules `at`."""
+        if not self._count:
+            return
+        gone = at[self._known[at]]
+        self._known[gone] = False
+        self._dropped[gone] = True
+
+    def split(self, factor: int) -> None:
+        """Make `factor` granules of each, all with its accesses."""
+        self._granules *= factor
+        self._known, self._dropped = self._known.repeat(factor), self._dropped.repeat(factor)
+        before = [(self._at, self._entries, 1), *self._fresh]
+        self._fresh = [(at, entries, parts * factor) for at, entries, parts in before if len(at)]
+        self._at, self._entries = self._at[:0], self._entries[:0]
+        self._count *= factor
+
+    def move(self, at: NDArray[np.int64], other: Overflow, factor: int) -> None:
+        """Move accesses to the granules `at` to another one, where each of them is so many."""
+        found = self.find(at)
+        if found is not None:
+            which, entries = found
+            other.add(*parts_of(at[which], entries, factor))
+            self.drop(at)
+
+    def _sort(self) -> None:
+        """Put what is fresh among the rest: of one granule, in the order of execution."""
+        if not self._fresh:
+            return
+        fresh = [(at, entries) if parts == 1 else parts_of(at, entries, parts) for at, entries, parts in self._fresh]
+        at = np.concatenate([self._at, *(each for each, _ in fresh)])
+        entries = np.concatenate([self._entries, *(each for _, each in fresh)])
+        order = at.argsort(kind="stable")
+        self._at, self._entries = at[order], entries[order]
+        self._fresh.clear()
+
+    def _purge(self) -> None:
+        """Let go what no longer counts."""
+        self._sort()
+        stays = ~self._dropped[self._at]
+        self._at, self._entries = self._at[stays], self._entries[stays]
+        self._dropped[:] = False
+        self._count = len(self._at)
+
+    def _thin(self) -> None:
+        """Keep the last access of each lane by each instruction."""
+        self._purge()
+        entries = self._entries
+        order = np.lexsort((entries[:, PC], entries[:, MASK], entries[:, WARP], self._at))
+        at, entries = self._at[order], entries[order]
+        last = np.ones(len(at), np.bool_)
+        last[:-1] = (at[1:] != at[:-1]) | (entries[1:][:, [WARP, MASK, PC]] != entries[:-1][:, [WARP, MASK, PC]]).any(1)
+        self._at, self._entries = at[last], entries[last]
+        self._count = len(self._at)
+        self._thins_at = max(_GATHERED, 2 * self._count)
