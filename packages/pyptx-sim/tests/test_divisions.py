@@ -12,13 +12,14 @@ import pytest
 from pyptx_sim import run
 from pyptx_sim.checks.race import accesses
 from pyptx_sim.checks.race.divisions import Division
-from pyptx_sim.checks.race.shadow import Shadow
+from pyptx_sim.checks.race.shadow import Shadow, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.observer import Offsets, Touch
 
 BYTES, THREADS, SEEDS = 4096, 64, 100
@@ -29,8 +30,11 @@ REGISTERS = {1: "%h", 2: "%h", 4: "%r", 8: "%q", 16: "{%r, %r, %r, %r}"}
 class Undivided(Division):
     """All of a memory by granules as narrow as the narrowest access to any of it."""
 
-    def parts(self, offsets: Offsets, size: int) -> Iterator[tuple[Shadow, NDArray[np.int64] | None]]:  # noqa: ARG002 - the division's
-        yield self._shadow(16), None
+    def parts(self, offsets: Offsets, size: int, reach: Reach) -> Iterator[tuple[Shadow, NDArray[np.int64] | None]]:
+        del reach
+        shadow = self._shadow(16)
+        shadow.narrow(fitting(shadow.granule, offsets, size))
+        yield shadow, None
 
     def parts_of(self, touch: Touch) -> Iterator[tuple[Shadow, Touch]]:
         yield self._shadow(16), touch

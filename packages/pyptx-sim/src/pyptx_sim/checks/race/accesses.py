@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.messages import Messages
     from pyptx_sim.checks.race.overflow import Overflow
     from pyptx_sim.checks.race.reports import Reports
-    from pyptx_sim.checks.race.tables import Table
+    from pyptx_sim.checks.race.tables import Reach, Table
     from pyptx_sim.observer import AccessKind, Offsets, RunView, Space, Stores, Touch, Work
 
 
@@ -117,13 +117,14 @@ class Accesses:
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
         """Judge accesses to a memory of blocks, and enter them, by what each of its pages is divided into."""
-        stores = self.stores
-        for shadow, some in self._division(space).parts(offsets, size):
+        stores, reach = self.stores, reach_of(offsets)
+        for shadow, some in self._division(space).parts(offsets, size, reach):
             if some is None:
-                step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
+                at, there = shadow.fitted(offsets, size), shadow.reach(reach, size)
+                step = self._step(at, space, kind, warps, lanes, pc, there)
             else:
                 self.stores = None if stores is None else SomeStores(stores, some)
-                at = shadow.granules(offsets[some], size)
+                at = shadow.fitted(offsets[some], size)
                 step = self._step(at, space, kind, warps[some], lanes[some], pc)
             self._judge_and_enter(shadow, step)
 
@@ -213,8 +214,9 @@ class Accesses:
         warps: Offsets,
         lanes: Offsets,
         pc: int,
+        reach: Reach | None = None,
     ) -> Step:
-        """Flatten an access to its granules, each with the entry that the shadow will hold of it."""
+        """Flatten an access to its granules, in that reach, each with the entry that the shadow will hold of it."""
         count = granules.shape[1]
         entries = entries_of(warps + self._causality.first_warp, lanes, self._clocks.now[warps], pc, count)
         rows = self._clocks.rows(warps, lanes)
@@ -222,7 +224,9 @@ class Accesses:
             rows = np.repeat(rows, count)
             warps, lanes = np.repeat(warps, count), np.repeat(lanes, count)
         at = granules.ravel()
-        return Step(space, kind, at, reach_of(at), count, warps, lanes, rows, entries, pc, self._causality.first_warp)
+        return Step(
+            space, kind, at, reach or reach_of(at), count, warps, lanes, rows, entries, pc, self._causality.first_warp
+        )
 
     # --- judging --------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.checks.race.pages import PAGE
+from pyptx_sim.checks.race.pages import PAGE, PAGE_BITS
 from pyptx_sim.checks.race.shadow import fitting
-from pyptx_sim.checks.race.tables import WIDEST_ACCESS
+from pyptx_sim.checks.race.tables import WIDEST_ACCESS, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.shadow import Shadow
+    from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.observer import Masks, Offsets, Stores, Touch
 
 
@@ -47,49 +48,57 @@ class Division:
         """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
         return all(shadow.untouched(touch) for shadow in self._shadows.values())
 
-    def parts(self, offsets: Offsets, size: int) -> Iterator[tuple[Shadow, NDArray[np.int64] | None]]:
-        """Yield shadows, and which of some accesses belong to each: None for all."""
+    def parts(self, offsets: Offsets, size: int, reach: Reach) -> Iterator[tuple[Shadow, NDArray[np.int64] | None]]:
+        """Yield shadows, and which of some accesses, which begin within a reach, belong to each: None for all."""
         fits = fitting(WIDEST_ACCESS, offsets, size)
-        if self._alike(offsets, size, fits):
-            yield self._shadow(int(self._granules[offsets[0] // PAGE])), None
+        if self._alike(reach, size, fits):
+            yield self._shadow(int(self._granules[reach[0] >> PAGE_BITS])), None
             return
-        pages, last = offsets // PAGE, (offsets + (size - 1)) // PAGE
-        self._narrow(pages, fits)
-        across = np.flatnonzero(pages != last)
-        if len(across):  # what lies on two pages is judged by one shadow
-            both = np.concatenate([pages[across], last[across]])
-            self._narrow(both, min(fits, int(self._granules[both].min())))
-        granules = self._granules.take(pages)
+        pages = offsets >> PAGE_BITS
+        granules = self._narrowed(pages, fits)
+        if size > fits:  # some may lie on two pages, and are judged by one shadow
+            last = offsets + (size - 1) >> PAGE_BITS
+            across = np.flatnonzero(pages != last)
+            if len(across):
+                both = np.concatenate([pages[across], last[across]])
+                self._narrowed(both, int(self._narrowed(both, fits).min()))
+                granules = self._granules.take(pages)
+        if granules.min() == granules.max():
+            yield self._shadow(int(granules[0])), None
+            return
         widths, first = np.unique(granules, return_index=True)
         for granule in widths[first.argsort()].tolist():
-            yield self._shadow(granule), np.flatnonzero(granules == granule) if len(widths) > 1 else None
+            yield self._shadow(granule), np.flatnonzero(granules == granule)
 
     def parts_of(self, touch: Touch) -> Iterator[tuple[Shadow, Touch]]:
         """Yield shadows, and what of a touch belongs to each."""
-        if not self._alike(touch.offsets, touch.size, fitting(WIDEST_ACCESS, touch.offsets, touch.size)):
+        reach = reach_of(touch.offsets)
+        if not self._alike(reach, touch.size, fitting(WIDEST_ACCESS, touch.offsets, touch.size)):
             touch = _cut(touch)
-        for shadow, some in self.parts(touch.offsets, touch.size):
+            reach = reach_of(touch.offsets)
+        for shadow, some in self.parts(touch.offsets, touch.size, reach):
             here = touch
             if some is not None:
                 here = replace(touch, offsets=touch.offsets[some], owners=touch.owners[some])
             yield shadow, here
 
-    def _alike(self, offsets: Offsets, size: int, fits: int) -> bool:
+    def _alike(self, reach: Reach, size: int, fits: int) -> bool:
         """Tell at a glance that all pages between some accesses have granules of one width, which fits."""
-        near = self._granules[int(offsets.min()) // PAGE : (int(offsets.max()) + size - 1) // PAGE + 1]
+        near = self._granules[reach[0] >> PAGE_BITS : (reach[1] + size - 1 >> PAGE_BITS) + 1]
         return bool(near[0] <= fits and (near == near[0]).all())
 
-    def _narrow(self, pages: Offsets, granule: int) -> None:
-        """Give some pages granules no wider than that."""
-        wide = pages[self._granules.take(pages) > granule]
-        if not len(wide):
-            return
-        wide = np.unique(wide)
+    def _narrowed(self, pages: Offsets, granule: int) -> NDArray[np.uint8]:
+        """Give some pages granules no wider than that, and return which they have."""
+        granules = self._granules.take(pages)
+        if granules.max() <= granule:
+            return granules
+        wide = np.unique(pages[granules > granule])
         before = self._granules.take(wide)
         for width in np.unique(before).tolist():
             if width in self._shadows:
                 self._shadows[width].move(wide[before == width], self._shadow(granule))
         self._granules[wide] = granule
+        return self._granules.take(pages)
 
 
 def _cut(touch: Touch) -> Touch:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import Offsets
 
-_BITS: Final = 10
-PAGE: Final = 1 << _BITS
+PAGE_BITS: Final = 10
+PAGE: Final = 1 << PAGE_BITS
 """Bytes of a page."""
 
 
@@ -21,7 +21,7 @@ class Pages:
 
     def __init__(self, size: int) -> None:
         """Begin with memory of so many bytes that nobody has touched."""
-        self._touched: NDArray[np.bool_] = np.zeros((size >> _BITS) + 2, np.bool_)  # the last page only ends ranges
+        self._touched: NDArray[np.bool_] = np.zeros((size >> PAGE_BITS) + 2, np.bool_)  # the last page only ends ranges
 
     def clear(self) -> None:
         """Forget who has touched what."""
@@ -29,11 +29,11 @@ class Pages:
 
     def mark(self, at: NDArray[np.int64], granule: int) -> None:
         """Note that granules, of so many bytes, are touched."""
-        self._touched[at >> _BITS + 1 - granule.bit_length()] = True
+        self._touched[at >> PAGE_BITS + 1 - granule.bit_length()] = True
 
     def misses(self, offsets: Offsets, size: int) -> bool:
         """Tell at a glance that nobody has touched any of `size` bytes at each of some offsets; False says nothing."""
-        first, last = offsets >> _BITS, offsets + (size - 1) >> _BITS
+        first, last = offsets >> PAGE_BITS, offsets + (size - 1) >> PAGE_BITS
         if size <= PAGE:
             return not (self._touched.take(first).any() or self._touched.take(last).any())
         bounds = np.stack([first, last + 1], axis=1).reshape(-1)

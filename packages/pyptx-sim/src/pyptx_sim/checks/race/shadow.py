@@ -100,9 +100,17 @@ class Shadow:
     def granules(self, offsets: Offsets, size: int) -> NDArray[np.int64]:
         """Return the granules of each access, `[n, granules]`, splitting all of them first if they are too wide."""
         self.narrow(fitting(self.granule, offsets, size))
+        return self.fitted(offsets, size)
+
+    def fitted(self, offsets: Offsets, size: int) -> NDArray[np.int64]:
+        """Return the same, of accesses that fill whole granules."""
         first = offsets >> self.granule.bit_length() - 1
         count = size // self.granule
         return first[:, None] if count == 1 else first[:, None] + np.arange(count)
+
+    def reach(self, offsets: Reach, size: int) -> Reach:
+        """Return between which granules accesses lie that begin between two offsets."""
+        return offsets[0] // self.granule, (offsets[1] + size - 1) // self.granule
 
     def narrow(self, granule: int) -> None:
         """Split all granules until they are no wider."""
