@@ -1,7 +1,8 @@
-"""What is found does not depend on how shared memory is divided: a page by single bytes, the next one by 16."""
+"""What is found does not depend on how memory is divided: a page by single bytes, the next one by 16 at a time."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -75,10 +76,11 @@ def module(body: str) -> str:
 .version 8.0
 .target sm_90a
 .address_size 64
-.visible .entry k(.param .u64 .ptr .global .align 16 out) {{
+.visible .entry k(.param .u64 .ptr .global .align 16 out, .param .u64 .ptr .global .align 16 in) {{
 \t.shared .align 16 .b8 s[{BYTES}];
-\t.reg .b16 %h; .reg .b32 %r, %t, %a, %s; .reg .b64 %q, %d; .reg .pred %first, %second, %low, %all;
+\t.reg .b16 %h; .reg .b32 %r, %t, %a, %s; .reg .b64 %q, %d, %b, %g; .reg .pred %first, %second, %low, %all;
 \tld.param.u64 %d, [out];
+\tld.param.u64 %g, [in];
 \tmov.u32 %t, %tid.x;
 \tmov.u32 %s, s;
 \tsetp.eq.u32 %first, %t, 0;
@@ -96,7 +98,8 @@ def module(body: str) -> str:
 def met(text: str, blocks: int = 2) -> Counter[tuple[str, int | None]]:
     """Return how many lanes have met something, by the rule and the line."""
     found: Counter[tuple[str, int | None]] = Counter()
-    for each in run(text, grid=blocks, block=THREADS, args=[np.zeros(BYTES // 4, np.int32)]).findings:
+    arrays = [np.zeros(BYTES // 4, np.int32), np.zeros(BYTES // 4, np.int32)]
+    for each in run(text, grid=blocks, block=THREADS, args=arrays).findings:
         found[each.rule, each.line] += each.count
     return found
 
@@ -104,6 +107,15 @@ def met(text: str, blocks: int = 2) -> Counter[tuple[str, int | None]]:
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_races_of_accesses_are_the_same_and_as_many(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = module(accesses_of(seed, copies=False))
+    divided = met(text)
+    monkeypatch.setattr(accesses, "Division", Undivided)
+    assert divided == met(text)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_races_in_global_memory_are_the_same_and_as_many(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = re.sub(r"%a(?=[+,\]])", "%b", accesses_of(seed, copies=False).replace(".shared.", ".global."))
+    text = module(re.sub(r"mad.lo.u32 %b, %t, (\d+), %s", r"mad.wide.u32 %b, %t, \1, %g", body))
     divided = met(text)
     monkeypatch.setattr(accesses, "Division", Undivided)
     assert divided == met(text)

@@ -68,8 +68,9 @@ class Accesses:
         for space, shadow in self._shadows.items():
             if space != "global":
                 shadow.clear()
-        for division in self._divisions.values():
-            division.clear()
+        for space, division in self._divisions.items():
+            if space != "global":
+                division.clear()
 
     def parts_of(self, touch: Touch) -> Iterator[tuple[Shadow, Touch]]:
         """Yield what is known of a memory, and the parts of a touch that it speaks of; nothing if nobody was there."""
@@ -100,7 +101,7 @@ class Accesses:
             self._messages.overwritten(space, past.last(offsets))
         elif kind == "write":
             self._messages.overwritten(space, offsets)
-        if space != "global" and past is None:
+        if past is None:
             self._access_parts(space, kind, offsets, size, warps, lanes, pc)
         else:
             shadow = self._shadow(space)
@@ -116,7 +117,7 @@ class Accesses:
     def _access_parts(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Judge accesses to a memory of blocks, and enter them, by what each of its pages is divided into."""
+        """Judge accesses to a memory, and enter them, by what each of its pages is divided into."""
         stores, reach = self.stores, reach_of(offsets)
         for shadow, some in self._division(space).parts(offsets, size, reach):
             if some is None:
@@ -250,9 +251,9 @@ class Accesses:
         return Shadow(size, readers, granule)
 
     def _give_lines_up(self) -> None:
-        """Judge all of global memory by the shadow from here on."""
+        """Judge all of global memory by its granules from here on."""
         if self._lines is not None and self._lines.used:
-            self._lines.move(self._shadow("global"))
+            self._lines.move(self._division("global"))
             self._lines = None
 
     def _judge(self, shadow: Shadow, step: Step, earlier: Earlier) -> None:

@@ -1,4 +1,4 @@
-"""A memory of blocks in pages, each of which is judged by granules as narrow as the narrowest access to it.
+"""A memory in pages, each of which is judged by granules as narrow as the narrowest access to it.
 
 So a kernel that keeps a byte beside its tiles pays for single bytes on the page of that byte, and nowhere else.
 """

@@ -20,7 +20,7 @@ from pyptx_sim.checks.race.pages import Pages
 from pyptx_sim.checks.race.reads import Reads
 from pyptx_sim.checks.race.reports import Step
 from pyptx_sim.checks.race.sparse import zeros
-from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP, Table, reach_of
+from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP, Table, parts_at, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.race.causality import Causality
     from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.divisions import Division
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.observer import AccessKind, Offsets, Touch
 
@@ -84,10 +85,10 @@ class WholeLines:
             self._owner[at] = _SHADOW
         return True
 
-    def move(self, shadow: Shadow) -> None:
-        """Move all that is known to a shadow, which knows nothing of these lines."""
+    def move(self, division: Division) -> None:
+        """Move all that is known to the shadows of a memory, which know nothing of these lines."""
         for lines in self._by_size.values():
-            lines.move(shadow)
+            lines.move(division)
 
 
 def _whole(offsets: Offsets, size: int, lanes: Offsets) -> bool:
@@ -173,22 +174,21 @@ class Lines:
 
     # --- leaving --------------------------------------------------------------------------------
 
-    def move(self, shadow: Shadow) -> None:
-        """Move all that is known to a shadow that knows nothing of it, lane by lane."""
-        shadow.narrow(min(self._element, shadow.granule))
-        parts = self._element // shadow.granule  # of an element
-        for at, entries in self._by_lane(*self._write.entries(), parts):
+    def move(self, division: Division) -> None:
+        """Move all that is known to the shadows of a memory, which know nothing of it, lane by lane."""
+        for shadow, at, entries in self._by_lane(division, *self._write.entries()):
             shadow.put_write(at, entries, reach_of(at))
-        for table, other in ((self._read, shadow.read), (self._first, shadow.first)):
-            for at, entries in self._by_lane(*table.entries(), parts):
-                other.put(at, entries)
-        for at, entries in self._by_lane(*self._more_reads.entries(), parts):
+        for shadow, at, entries in self._by_lane(division, *self._read.entries()):
+            shadow.read.put(at, entries)
+        for shadow, at, entries in self._by_lane(division, *self._first.entries()):
+            shadow.first.put(at, entries)
+        for shadow, at, entries in self._by_lane(division, *self._more_reads.entries()):
             shadow.more_reads.add(at, entries)
 
     def _by_lane(
-        self, at: NDArray[np.int64], entries: NDArray[np.int32], parts: int
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield entries of lines as those of lanes, of each in so many parts, if there are any."""
+        self, division: Division, at: NDArray[np.int64], entries: NDArray[np.int32]
+    ) -> Iterator[tuple[Shadow, NDArray[np.int64], NDArray[np.int32]]]:
+        """Yield entries of lines as those of lanes, by the shadow that they belong to, if there are any."""
         if not len(at):
             return
         count = _LINE // self._element
@@ -196,5 +196,8 @@ class Lines:
         lanes = (masks & -masks)[:, None] << np.arange(count)
         rows = entries.repeat(count, axis=0)
         rows[:, MASK] = lanes.reshape(-1).astype(np.uint32).view(np.int32)
-        count *= parts
-        yield (at[:, None] * count + np.arange(count)).reshape(-1), rows.repeat(parts, axis=0)
+        offsets = parts_at(at, count) * self._element
+        for shadow, some in division.parts(offsets, self._element, reach_of(offsets)):
+            here, its = (offsets, rows) if some is None else (offsets[some], rows[some])
+            granules = shadow.fitted(here, self._element)
+            yield shadow, granules.reshape(-1), its.repeat(granules.shape[1], axis=0)
