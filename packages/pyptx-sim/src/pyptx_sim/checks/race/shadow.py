@@ -1,7 +1,8 @@
 """The memory of a checker: for each granule of an arena, who touched it last, when, and with which instruction.
 
 A granule is as wide as the narrowest access seen so far; the first narrower one splits all granules. So a kernel that
-moves 16-byte vectors pays for one entry per vector, and one that stores bytes is still judged byte by byte.
+moves 16-byte vectors pays for one entry per vector, and one that stores bytes is still judged byte by byte. `divisions`
+gives each page of a memory to a shadow whose granules are as narrow as that page needs.
 """
 
 from __future__ import annotations
