@@ -68,7 +68,7 @@ def accesses_of(seed: int, *, copies: bool) -> str:
             what = "st" if told.startswith("[") else "ld"
             guard = f"@%{rng.choice(['first', 'second', 'low', 'all'])} " if rng.random() < 0.6 else ""
             lines.append(f"{guard}{what}.shared.{SIZES[size]} {told};")
-    return "\n\t".join(lines)
+    return "\n\t".join([*lines, *["cp.async.bulk.wait_group 0;"] * copies])
 
 
 def module(body: str) -> str:
@@ -89,7 +89,6 @@ def module(body: str) -> str:
 \tsetp.lt.u32 %all, %t, 64;
 \tmov.b16 %h, 7; mov.b32 %r, 7; mov.b64 %q, 7;
 \t{body}
-\tcp.async.bulk.wait_group 0;
 \tret;
 }}
 """
@@ -121,6 +120,7 @@ def test_races_in_global_memory_are_the_same_and_as_many(seed: int, monkeypatch:
     assert divided == met(text)
 
 
+@pytest.mark.hopper
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_races_of_copies_are_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text = module(accesses_of(seed, copies=True))
@@ -129,6 +129,7 @@ def test_races_of_copies_are_the_same(seed: int, monkeypatch: pytest.MonkeyPatch
     assert divided.keys() == met(text).keys()
 
 
+@pytest.mark.hopper
 def test_the_programs_race_and_their_memory_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     moved: list[int] = []
 
@@ -149,15 +150,15 @@ NARROWED = {
     "@%low red.shared.add.u32 [s], %r; @%first st.shared.b8 [s+512], %h; @%low red.shared.add.u32 [s], %r;": set(),
     # A write of another warp, behind which only a read is narrow.
     "@%high st.shared.v4.b32 [s+512], {%r, %r, %r, %r}; @%high ld.shared.b8 %h, [s+512]; "
-    "@%first cp.async.bulk.global.shared::cta.bulk_group [%d], [s], 1024; @%first cp.async.bulk.commit_group;": {
-        "shared-race"
-    },
+    "@%first cp.async.bulk.global.shared::cta.bulk_group [%d], [s], 1024; @%first cp.async.bulk.commit_group; "
+    "cp.async.bulk.wait_group 0;": {"shared-race"},
     # Two lanes that have read, at times of their own, of which the second one writes.
     "@%second ld.shared.b32 %r, [s]; @%pair bar.warp.sync 12; @%third ld.shared.b32 %r, [s]; "
     "@%first ld.shared.b8 %h, [s+512]; @%third st.shared.b32 [s], %r;": {"lane-race"},
 }
 
 
+@pytest.mark.hopper
 @pytest.mark.parametrize("body", NARROWED)
 def test_a_narrow_access_leaves_what_is_known_of_its_page(body: str) -> None:
     guards = "".join(
