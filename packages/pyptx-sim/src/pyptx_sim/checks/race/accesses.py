@@ -107,11 +107,10 @@ class Accesses:
             shadow = self._shadow(space)
             step = self._step(shadow.granules(offsets, size), space, kind, warps, lanes, pc)
             self._judge_and_enter(shadow, step)
-            if past is not None:
-                if kind not in {"read", "strong-read"}:
-                    entries = step.entries[:: step.granules]
-                    past.written(space, offsets, entries, self.stores, updates=self._causality.updates(pc))
-                past.done()
+            if kind not in {"read", "strong-read"}:
+                entries = step.entries[:: step.granules]
+                past.written(space, offsets, entries, self.stores, updates=self._causality.updates(pc))
+            past.done()
         self.stores = None
 
     def _access_parts(
