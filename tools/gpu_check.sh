@@ -17,7 +17,7 @@
 # the driver is a stand-in, so that nothing says how fast, or how, a GPU computes); it is left out, as a tool is that is not
 # here (ncu, cuda-gdb, compute-sanitizer), and the summary says so: `nox -s gpu_rehearsal` runs all else without a GPU.
 # GPU_CHECK_KERNEL_SECONDS (45) is how long the kernels of one subject are measured, if so much is left for each: with nothing
-# else to run there is time for more. GPU_CHECK_PACK=1 leaves few files, where a machine gives back no more than that: log,
+# else to run there is time for more. GPU_CHECK_KERNEL_SECONDS_norms is how long those of `norms` are. GPU_CHECK_PACK=1 leaves few files, where a machine gives back no more than that: log,
 # summary, tables and plot, and everything else in results.tar.gz.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -143,8 +143,11 @@ for subject in "${subjects[@]}"; do
     left_out "kernels_$subject" "the benchmarks need torch on a GPU"
     continue
   fi
-  share=$(((ends - SECONDS) / left - more))
-  seconds=${GPU_CHECK_KERNEL_SECONDS:-45}
+  own=GPU_CHECK_KERNEL_SECONDS_$subject
+  seconds=${!own:-${GPU_CHECK_KERNEL_SECONDS:-45}}
+  sharing=$left
+  [ -z "${!own:-}" ] || sharing=1 # its time is its own
+  share=$(((ends - SECONDS) / sharing - more))
   [ "$seconds" -le "$share" ] || seconds=$share
   [ "$seconds" -ge 5 ] || seconds=-$more # too late
   stage "kernels_$subject" $((seconds + more)) \

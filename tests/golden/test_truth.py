@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.gpu import products, simulated
+from tests.gpu import edges, products, simulated
 from tests.gpu.copies import COPIES, Copy
 from tests.gpu.golden import held, read
 from tests.gpu.instructions import RECORDED, Recorded
@@ -23,6 +23,8 @@ TRUTH = read(Path(__file__).with_name("truth_sm_90.json"))
 # What has come since is compared when it has been recorded.
 INSTRUCTIONS = [row for row in RECORDED if row.opcode in TRUTH]
 WARP_PRODUCTS = [each.of(TRUTH) for each in products.warp_products(OF_WARPGROUPS) if each.name in TRUTH]
+EDGES = [each for each in edges.warp_products(OF_WARPGROUPS) if each.name in TRUTH]
+GROUP_EDGES = [each for name, each in edges.group_products().items() if name in TRUTH]
 RECORDED_COPIES = [case for case in COPIES.values() if case.name in TRUTH]
 # A run of the recorder takes what there is time for, of each form the smallest and the largest number of columns first.
 GROUP_PRODUCTS = {
@@ -34,13 +36,16 @@ GROUP_PRODUCTS = {
 
 
 def test_what_is_recorded_is_known_and_nothing_of_it_is_left_out() -> None:
-    assert len(INSTRUCTIONS) >= 230
+    assert len(INSTRUCTIONS) >= 232
     assert len(WARP_PRODUCTS) >= 199
-    assert len(GROUP_PRODUCTS) >= 528
-    assert len(RECORDED_COPIES) >= 13
+    assert len(GROUP_PRODUCTS) >= 565
+    assert len(EDGES) >= 80
+    assert len(GROUP_EDGES) >= 24
+    assert len(RECORDED_COPIES) >= 16
     operands = {name for product in WARP_PRODUCTS for name in product.recorded_operands}
     names = {row.opcode for row in INSTRUCTIONS} | {product.name for product in WARP_PRODUCTS} | operands
-    assert set(TRUTH) == names | {case.name for case in RECORDED_COPIES} | set(GROUP_PRODUCTS)
+    of_edges = {product.name for product in (*EDGES, *GROUP_EDGES)}
+    assert set(TRUTH) == names | of_edges | {case.name for case in RECORDED_COPIES} | set(GROUP_PRODUCTS)
     for form, cases in products.group_products().items():
         assert all(f"{form} {case}" in TRUTH for case in cases[:2])
 
@@ -54,6 +59,17 @@ def test_an_instruction_gives_what_the_hardware_gave(row: Recorded) -> None:
 def test_a_product_of_a_warp_gives_what_the_hardware_gave(product: WarpProduct) -> None:
     hardware, found = TRUTH[product.name], simulated.warp_product(product, OF_WARPGROUPS)
     assert (hardware == found).all(), simulated.off(hardware, found)
+
+
+@pytest.mark.parametrize("product", EDGES, ids=[product.name for product in EDGES])
+def test_a_product_of_edges_gives_what_the_hardware_gave(product: WarpProduct) -> None:
+    hardware, found = TRUTH[product.name], simulated.warp_product(product, OF_WARPGROUPS)
+    assert simulated.alike(product.types[0], hardware, found), simulated.off(hardware, found)
+
+
+@pytest.mark.parametrize("product", GROUP_EDGES, ids=[product.name for product in GROUP_EDGES])
+def test_a_product_of_edges_of_a_warpgroup_gives_what_the_hardware_gave(product: edges.GroupProduct) -> None:
+    assert np.array_equal(TRUTH[product.name], simulated.group_product(product.case, product.given))
 
 
 @pytest.mark.parametrize("product", share(WARP_PRODUCTS, 7), ids=lambda product: product.name)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .products import WarpProduct
 
 FLOATS = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
+PAYLOADS = "f64"  # the type of the sums whose NaN keep what an operand had below its highest bits, and are not modelled
 
 
 def instruction(row: Recorded, target: str) -> np.ndarray:
@@ -39,9 +40,9 @@ def warp_product(product: WarpProduct, target: str) -> np.ndarray:
     return d
 
 
-def group_product(case: Any) -> np.ndarray:
-    """Return the registers of d of a case of wgmma, as exactly as the simulator can."""
-    given = products.group_tests.problem_of(case, products.SEED).given
+def group_product(case: Any, given: tuple[np.ndarray, ...] | None = None) -> np.ndarray:
+    """Return the registers of d of a case of wgmma, as exactly as the simulator can: of its problem, or of `given`."""
+    given = given or products.group_tests.problem_of(case, products.SEED).given
     (found,) = products.group_tests.kernel_of(case).simulate(*given, checks="none", numerics="exact").outputs
     return np.asarray(found).reshape(given[3].shape)
 
@@ -86,6 +87,12 @@ def agree(row: Recorded, hardware: np.ndarray, simulated: np.ndarray) -> None:
     ]
     count = len(wrong)
     assert count == 0, f"{row.opcode}: {count} of {len(simulated)} differ; operands, hardware, simulator: {shown}"
+
+
+def alike(kind: str, hardware: np.ndarray, simulated: np.ndarray) -> bool:
+    """Tell whether the registers of d, of that type, are the same, whatever else NaN of doubles say."""
+    same = hardware == simulated
+    return bool((same | is_nan(hardware, kind) & is_nan(simulated, kind) if kind == PAYLOADS else same).all())
 
 
 def off(hardware: np.ndarray, simulated: np.ndarray) -> str:

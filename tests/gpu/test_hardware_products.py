@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from . import products, simulated
+from . import edges, products, simulated
 from .driver import device
 from .golden import held
 
@@ -74,6 +74,28 @@ def test_products_of_a_warpgroup_are_within_their_bounds_and_what_the_simulator_
     truth[f"{name} (cases)"] = np.array([ran, len(beyond), len(unlike)], np.uint32)
     assert not beyond, f"{len(beyond)} of {ran} cases: {beyond[:3]}"
     assert not unlike, f"{len(unlike)} of {ran} cases: {unlike[:3]}"
+
+
+@pytest.mark.parametrize("product", edges.warp_products(TARGET), ids=lambda product: product.name)
+def test_a_product_of_edges_is_what_the_simulator_says(
+    product: WarpProduct, truth: MutableMapping[str, np.ndarray]
+) -> None:
+    text, empty = product.probe(TARGET), product.empty()
+    (hardware,) = device().run(text, "probe", 1, products.LANES, product.operands, [empty])
+    found = simulated.warp_product(product, TARGET)
+    record(truth, product.name, hardware, found)
+    assert simulated.alike(product.types[0], hardware, found), simulated.off(hardware, found)
+
+
+@pytest.mark.parametrize("name", edges.group_products() if GROUPS else {})
+def test_a_product_of_edges_of_a_warpgroup_is_what_the_simulator_says(
+    name: str, truth: MutableMapping[str, np.ndarray]
+) -> None:
+    product = edges.group_products()[name]
+    text = products.group_tests.kernel_of(product.case).ptx()
+    (hardware,) = device().run(text, "product", 1, 128, product.given, [np.zeros_like(product.given[3])])
+    found = simulated.group_product(product.case, product.given)
+    assert record(truth, name, hardware, found), simulated.off(hardware, found)
 
 
 def run_case(tests: Any, case: Any) -> tuple[np.ndarray, np.ndarray, float]:

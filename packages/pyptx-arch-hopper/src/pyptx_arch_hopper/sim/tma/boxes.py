@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_arch_hopper.sim.tma.maps import FILLS, unpack
-from pyptx_sim.numerics.nan import OUT_OF_BOUNDS
+from pyptx_sim.numerics.nan import F32_NAN, OUT_OF_BOUNDS
 from pyptx_sim.types import SIXTEEN
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _SMALLER = ("128B_atom_32B_flip_8B",)
 _WORD = 4  # bytes: what data between padding are multiples of
 _PERIOD = 1024  # bytes: every swizzle repeats within it
 _LINE = 128  # bytes: no swizzle moves anything out of them
+_TF32_NAN = np.uint32(F32_NAN & 0xFFFFE000)  # what a load makes of every NaN
 _NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # what fills up floats, twice in a word
 
 
@@ -113,12 +114,12 @@ class Descriptor:
     def rounded(self, bits: Array) -> Array:
         """Return elements of `tf32` as a load brings them: rounded to nearest, even in between, subnormal ones too.
 
-        Measured on an H200 (`tests/golden`), as is that a load of `f32.ftz` flushes nothing, nor one of `tf32.ftz`
-        what rounds up to a normal number. Of NaN and infinity nothing was measured: they are left alone.
+        Measured on an H200 and an H100 (`tests/golden`), as are that every NaN becomes the same one, and that a load of
+        `f32.ftz` flushes nothing, nor one of `tf32.ftz` what rounds up to a normal number.
         """
-        finite = (bits & np.uint32(0x7F800000)) != np.uint32(0x7F800000)
         odd = (bits >> np.uint32(13)) & np.uint32(1)
-        return np.where(finite, (bits + np.uint32(0xFFF) + odd) & np.uint32(0xFFFFE000), bits)
+        nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+        return np.where(nan, _TF32_NAN, (bits + np.uint32(0xFFF) + odd) & np.uint32(0xFFFFE000))
 
     # --- in global memory -----------------------------------------------------------------------
 
