@@ -147,6 +147,7 @@ ROWS = (
     Row(FUSED, "finish_of", {"B": 2, "Sq": 4096, "Hq": 16, "T": 64}, {"head_dim": 128}),
     Row("hopper/gemm_fp8_hopper", "gemm", square(8192)),
     Row("hopper/gemm_highperf_hopper", "gemm", square(8192)),
+    Row("hopper/gemm_narrow_hopper", "build_gemm", {"M": 16, "N": 8192, "K": 8192}, {}),
     Row("hopper/gemm_pipelined_hopper", "gemm", square(4096)),
     Row("hopper/gemm_simple_hopper", "gemm", square(4096)),
     Row("hopper/gemm_warp_specialised", "gemm", square(4096)),

@@ -14,13 +14,17 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this fil
 from examples.attention.tiles import GROUP
 
 ROWS = 64  # the M of wgmma
-AT_ONCE = {1: 132, 2: 66, 4: 32, 8: 16}
-"""How many clusters of each size an H100 runs at a time, one block to an SM: its GPCs have 16 SMs that all can use."""
-MERGING = {1: 0, 2: 4, 4: 17, 8: 9}
+AT_ONCE = {1: 132, 2: 66, 4: 30, 8: 14}
+"""How many clusters of each size an H100 or an H200 runs at a time, one block to an SM.
+
+A cluster stays within a GPC, and of these some have fewer SMs that can be used than others, not the same on each chip.
+"""
+MERGING = 5
 """What splitting adds to the time of a cluster, in steps of 0.9 us: merging, and waiting for blocks to begin together.
 
-Fitted to 4096 queries and keys of one head of 64 on an H200: 48.1 us unsplit, 23.3, 27.6 and 28.1 over 2, 4 and 8
-blocks, with 5 of them taken for the launch.
+Fitted, as are the clusters at a time, to 4096 queries and keys of one head of 64: on an H200 48.1 us unsplit, 23.3,
+27.6 and 28.1 over 2, 4 and 8 blocks, and 14.6 where 4 blocks attend causally; 23.0 on an H100 where 2 do. Of each, 5
+steps are taken for the launch.
 """
 
 
@@ -83,11 +87,20 @@ class Plan:
         """Return how many blocks, or clusters, the queries of a head take."""
         return -(-queries // self.rows)
 
-    def cost(self, heads: int, queries: int, keys: int) -> int:
-        """Return about how long `heads` heads take, over all batches: steps, one behind the other, times their rows."""
-        turns = -(-heads * self.tiles(queries) // AT_ONCE[self.splits])
-        steps = -(-keys // (self.keys * self.splits)) + MERGING[self.splits]
-        return turns * steps * self.rows
+    def cost(self, heads: int, queries: int, keys: int, *, causal: bool) -> int:
+        """Return about how long `heads` heads take, over all batches: steps, one behind the other, times their rows.
+
+        Clusters begin in order, causal ones the longest first. Of one more than n times as many as there is room for,
+        n + 1 run one behind the other somewhere, none shorter than the last of them.
+        """
+        merging, room = MERGING if self.splits > 1 else 0, AT_ONCE[self.splits]
+
+        def length(cluster: int) -> int:
+            hidden = cluster // heads * self.rows if causal else 0
+            return -(-max(0, keys - hidden) // (self.keys * self.splits)) + merging
+
+        turns = -(-heads * self.tiles(queries) // room)
+        return max(turn * length((turn - 1) * room) for turn in range(1, turns + 1)) * self.rows
 
 
 PLANS = (
@@ -98,7 +111,7 @@ PLANS = (
 )
 
 
-def splits_for(head_dim: int, heads: int, queries: int, keys: int) -> int:
+def splits_for(head_dim: int, heads: int, queries: int, keys: int, *, causal: bool = False) -> int:
     """Return over how many blocks to split keys; 1 unless the tiles of queries leave some of an H100's SMs idle.
 
     `heads` counts those of all batches.
@@ -106,5 +119,5 @@ def splits_for(head_dim: int, heads: int, queries: int, keys: int) -> int:
     plans = [plan for plan in PLANS if plan.head_dim == head_dim]
     if not plans or heads * plans[0].tiles(queries) >= AT_ONCE[1]:
         return 1
-    costs = [plan.cost(heads, queries, keys) for plan in plans]
+    costs = [plan.cost(heads, queries, keys, causal=causal) for plan in plans]
     return plans[costs.index(min(costs))].splits

@@ -286,7 +286,7 @@ def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None
     Keys are split over clusters of `splits` blocks: 1, 2, 4 or 8; if it is not given, as many as keep an H100 busy.
     """
     batch, queries, heads, head_dim = q.shape
-    chosen = splits_for(head_dim, batch * heads, queries, k.shape[1]) if splits is None else splits
+    chosen = splits_for(head_dim, batch * heads, queries, k.shape[1], causal=causal) if splits is None else splits
     return kernel_for(head_dim, chosen)(q, k, v, causal=causal, scale=scale)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"late": True}, {"seed": 3, "late": True})
-HIGHPERF, FP8 = "gemm_highperf_hopper", "gemm_fp8_hopper"
+HIGHPERF, FP8, NARROW = "gemm_highperf_hopper", "gemm_fp8_hopper", "gemm_narrow_hopper"
 # In a loop of products: the products and their barriers, descriptors on their way to uniform registers, and counting.
 COUNTING = {
     *("BRA", "IADD3", "IMAD", "ISETP", "LEA", "LOP3", "MOV", "NOP", "PLOP3", "R2UR", "S2R", "S2UR", "SEL", "SHF"),
@@ -87,8 +87,11 @@ PRODUCTS = (
     Product(FP8, {}, ((300, 136, 272), (1, 8, 16), (256, 128, 128)), copies=2, opcode="QGMMA"),
     Product(FP8, {"cluster": 1, "stages": 2, "blocks": 2}, ((300, 264, 656),), copies=2, opcode="QGMMA"),
     Product(FP8, {"block_n": 192, "stages": 5}, ((300, 200, 272), (256, 192, 128)), copies=2, opcode="QGMMA"),
+    Product(NARROW, {"splits": 1}, ((10, 200, 1416), (1, 8, 8), (16, 64, 64)), copies=2),
+    Product(NARROW, {"splits": 8, "stages": 3}, ((10, 72, 1416), (1, 8, 8), (20, 64, 2560)), copies=2),
+    Product(NARROW, {"splits": 3, "stages": 3, "rows": 48, "b_major": "K"}, ((70, 72, 1416), (48, 64, 200)), copies=2),
 )
-DEFAULT = (*PRODUCTS[:4], PRODUCTS[6], PRODUCTS[9])
+DEFAULT = (*PRODUCTS[:4], PRODUCTS[6], PRODUCTS[9], PRODUCTS[13])
 RUNS = [
     (product, shape, schedule)
     for product in full(PRODUCTS, default=DEFAULT)
@@ -177,6 +180,9 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
         (HIGHPERF, {"stages": 1}, "stages=1: two or more"),  # would wait for itself
         (HIGHPERF, {"blocks": 1}, "blocks=1, band=8: a cluster of 2"),
         (HIGHPERF, {"band": 0}, "blocks=None, band=0: a cluster of 2, and a row"),
+        (NARROW, {"rows": 24}, "rows=24: multiples of 16 up to 256"),
+        (NARROW, {"splits": 9}, "splits=9: one block, or a cluster of up to 8"),
+        (NARROW, {"stages": 1}, "stages=1: two or more"),
     ],
 )
 def test_a_cut_that_the_kernel_cannot_make_is_refused(module: str, sizes: Any, told: str) -> None:
@@ -226,3 +232,13 @@ def test_a_scaled_product_is_that_of_the_kernel_which_fits() -> None:
     inputs = product.inputs((100, 136, 144))
     fp8 = import_module(f"examples.hopper.{FP8}")
     assert np.array_equal(fp8.scaled_product(*inputs), fp8.gemm(*inputs))
+
+
+@pytest.mark.parametrize(("columns", "splits"), [(8, 8), (1064, 4), (2048, 4), (4224, 2), (4232, 1), (8192, 1)])
+def test_a_narrow_product_divides_k_where_columns_are_few(columns: int, splits: int) -> None:
+    assert import_module(f"examples.hopper.{NARROW}").splits_for(columns) == splits
+
+
+def test_a_narrow_product_is_that_of_the_kernel_which_fits() -> None:
+    inputs, narrow = Product(NARROW, {}, (), copies=2).inputs((3, 72, 712)), import_module(f"examples.hopper.{NARROW}")
+    assert np.array_equal(narrow.gemm(*inputs), narrow.build_gemm(splits=8)(*inputs))

@@ -68,6 +68,7 @@ KERNEL_SURVIVORS = (
     same("take another barrier", "bar.sync 0", "all threads meet at the other one", "*"),
     same("take another barrier", "bar.sync 3", "all threads meet at the other one",
          "hopper/flash_attention_backward_fused"),
+    same("take another barrier", "bar.sync 1", "the consumers meet at the other one", "hopper/gemm_narrow_hopper"),
     same("move a bound", "setp.lt.s32 %p, %r, ", STEPPED, GEMMS, GRADIENTS),
     same("move a bound", "setp.lt.u32 %p, %r, ", STEPPED, GEMMS, "ampere/reduce", "hopper/rms_norm_backward*",
          "blackwell/quantise", STAYING),

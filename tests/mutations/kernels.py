@@ -285,6 +285,7 @@ KERNELS = {
         Shown("hopper/gemm_pipelined_hopper", called("gemm"), product(136, 136, 392)),
         Shown("hopper/gemm_warp_specialised", called("gemm"), product(136, 264, 328)),
         Shown("hopper/gemm_highperf_hopper", built("build_gemm", **NARROW), product(264, 264, 200)),
+        Shown("hopper/gemm_narrow_hopper", built("build_gemm", splits=2, stages=2), product(10, 72, 456)),
         Shown("hopper/gemm_fp8_hopper", built("build_gemm", **FEW), _fp8),
         Shown("hopper/grouped_gemm", built("build_grouped_gemm", **NARROW), _grouped),
         Shown("hopper/flash_attention", built("kernel_for", 64, 1), _attention(136, 712, 64), tolerance=2e-2, most=3),

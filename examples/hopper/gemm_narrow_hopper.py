@@ -1,0 +1,286 @@
+"""Matrix product with few rows: every byte of B is used once, so that all depends on how fast B comes in.
+
+C = A B with 16 rows of A, as when a model answers a few people, has as good as no arithmetic for what it reads. What
+counts is how many bytes are on their way at any time, on as many multiprocessors as there are:
+
+- **B is the left factor**: C transposed is B transposed times A transposed. The 64 rows of a product are columns of B,
+  and its columns the 16 rows of A: no shared memory is kept for rows that A has not, and goes to more stages instead,
+  20 with 8 KiB of B each. A tile that lies along N is read transposed as it is (`trans_a`);
+- **a cluster divides K** where there are too few columns for all multiprocessors: each of `splits` blocks has a part of
+  K, and the first one adds up what the others have summed, which it reads from their shared memory;
+- **sums turn around** once more on their way out: `stmatrix` stores them transposed, and TMA leaves out what lies
+  beyond the edges of C.
+
+A is M x K and C is M x N, in bf16, their rows one behind the other; B is K x N, or N x K if `b_major="K"`. N and K are
+multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for.
+
+    python examples/hopper/gemm_narrow_hopper.py
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
+
+from pyptx import kernel, ptx, reg, smem
+from pyptx.smem import SharedTile
+from pyptx.types import b32, bf16, f32, u32
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+
+from examples.hopper.attention_splits import CHUNK, GROUP, read
+from examples.hopper.gemm_highperf_hopper import reference
+from examples.hopper.gemm_parts import ROWS, Stages, meet, prefetch
+from examples.overlap import ATTRIBUTES, take_over
+from examples.rounding import round_pairs
+
+if TYPE_CHECKING:
+    from pyptx.reg import Reg, RegArray
+    from pyptx.smem import SharedAlloc
+
+THREADS = 2 * GROUP  # of one warpgroup a thread produces, the other multiplies
+COLUMNS = ROWS  # of C to a block: what a product calls its rows
+BK = 64  # of K to a stage: a row of the 128B swizzle
+MULTIPROCESSORS = 132  # of an H100
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """How the product is cut up: `rows` of C to a block, and `splits` blocks that share K.
+
+    What `overlaps` begins before the launch in front of it has ended.
+    """
+
+    rows: int = 16
+    splits: int = 1
+    stages: int = 20
+    b_major: str = "MN"
+    overlaps: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no product, no store and no cluster has."""
+        if self.rows not in range(16, 257, 16):
+            raise ValueError(f"rows={self.rows}: multiples of 16 up to 256")
+        if self.splits not in range(1, 9):
+            raise ValueError(f"splits={self.splits}: one block, or a cluster of up to 8")
+        if self.stages < 2:
+            raise ValueError(f"stages={self.stages}: two or more, for one is read while the next is filled")
+
+    @property
+    def a_tile(self) -> SharedTile:
+        """What a block holds of A."""
+        return SharedTile(bf16, (self.rows, BK), stages=self.stages)
+
+    @property
+    def b_tile(self) -> SharedTile:
+        """What a block holds of B."""
+        shape = (COLUMNS, BK) if self.b_major == "K" else (BK, COLUMNS)
+        return SharedTile(bf16, shape, major=self.b_major, stages=self.stages)
+
+    @property
+    def c_tile(self) -> SharedTile:
+        """What a block stores."""
+        return SharedTile(bf16, (self.rows, COLUMNS))
+
+    @property
+    def chunks(self) -> range:
+        """Number the chunks of four sums that a thread has."""
+        return range(self.rows // 2 // CHUNK)
+
+    def grid(self, M: int, N: int, K: int) -> tuple[int, int]:
+        """Return the blocks of a row of tiles of C, cluster behind cluster, and how many such rows there are."""
+        return -(-N // COLUMNS) * self.splits, -(-M // self.rows)
+
+    # --- the parts of the kernel ------------------------------------------------------------------------
+
+    def steps(self, K: int) -> tuple[Reg, Reg]:
+        """Return where this block's part of K begins and ends, in stages: 4 instructions."""
+        steps = -(-K // BK)
+        share = -(-steps // self.splits)
+        first = reg.from_(ptx.special.cluster_ctarank(), u32) * share
+        return first, ptx.min(u32, reg.scalar(u32), first + share, steps)
+
+    def corner(self) -> tuple[Reg, Reg]:
+        """Return the first row and column of C that this block's cluster computes."""
+        return ptx.ctaid_y() * self.rows, ptx.special.clusterid.x() * COLUMNS
+
+    def produce(self, a, b, shared: Shared) -> None:
+        """Fill one stage after the other, each as soon as the products have read what was in it."""
+        A, B, (row, column) = self.a_tile, self.b_tile, self.corner()
+        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+        for step in ptx.range_(*self.steps(a.shape[1])):
+            stage, phase = ring.advance()
+            k, full = step * BK, shared.stages.full[stage]
+            ptx.mbarrier.wait(shared.stages.empty[stage], phase)
+            ptx.mbarrier.arrive_expect_tx(full, A.stage_bytes + B.stage_bytes)
+            at = (k, column) if self.b_major == "K" else (column, k)
+            ptx.cp.async_.bulk.tensor_2d(dst=shared.b[stage], src=b, coord=at, mbar=full)
+            ptx.cp.async_.bulk.tensor_2d(dst=shared.a[stage], src=a, coord=(k, row), mbar=full)
+
+    def consume(self, sums: RegArray, shared: Shared, steps: tuple[Reg, Reg]) -> None:
+        """Multiply stage after stage, with one group of products in flight."""
+        for each in sums:
+            ptx.mov(f32, each, 0.0)  # of a short K some block may have no part
+        first_a, first_b = ptx.wgmma.descriptor(shared.a), ptx.wgmma.descriptor(shared.b)
+        elected, ring, read_ = ptx.elect_sync(), ptx.pipeline(self.stages), ptx.pipeline(self.stages)
+        for step in ptx.range_(*steps):
+            stage, phase = ring.advance()
+            ptx.mbarrier.wait(shared.stages.full[stage], phase)
+            a = ptx.wgmma.advance(first_a, self.a_tile.stage_bytes, times=stage)
+            b = ptx.wgmma.advance(first_b, self.b_tile.stage_bytes, times=stage)
+            self.multiply(sums, a, b)
+            ptx.wgmma.wait_group(1)  # the products of the step before have read their stage
+            with ptx.if_(step > steps[0]):
+                stage, _ = read_.advance()
+                ptx.mbarrier.arrive(shared.stages.empty[stage], pred=elected)
+        ptx.wgmma.wait_group(0)
+
+    def multiply(self, sums: RegArray, a: Reg, b: Reg) -> None:
+        """Start the products of one stage, a group: the columns of B are their rows."""
+        A, B = self.a_tile, self.b_tile
+        ptx.wgmma.fence()
+        for k in range(0, BK, B.k_step):
+            ptx.wgmma.mma_async(
+                shape=(COLUMNS, self.rows, B.k_step),
+                dtype_d=f32,
+                dtype_a=bf16,
+                dtype_b=bf16,
+                d=sums,
+                a=b,
+                b=a,
+                a_k_offset=B.offset(k=k),
+                b_k_offset=A.offset(k=k),
+                scale_d=True,
+                trans_a=1 if self.b_major == "MN" else None,
+            )
+        ptx.wgmma.commit_group()
+
+    def hand_over(self, sums: RegArray, shared: Shared, thread: Reg) -> None:
+        """Write what has been summed, for the first block of the cluster."""
+        at = shared.sums.address(0, thread, 0)
+        for chunk in self.chunks:
+            values = sums[CHUNK * chunk : CHUNK * (chunk + 1)]
+            ptx.st(f32, ptx.addr(at, chunk * GROUP * CHUNK * f32.bytes), values, space="shared")
+
+    def add_up(self, sums: RegArray, shared: Shared, thread: Reg) -> None:
+        """Add what the other blocks of the cluster have handed over, in the order of their parts of K."""
+        at = shared.sums.address(0, thread, 0)
+        for peer in range(1, self.splits):
+            parts = read(peer, at, CHUNK, self.chunks, GROUP * CHUNK)
+            for total, part in zip(sums, (each for chunk in parts for each in chunk), strict=True):
+                ptx.add(f32, total, total, part)
+
+    def store(self, sums: RegArray, c, shared: Shared, thread: Reg) -> None:
+        """Round the sums, and let TMA write them."""
+        row, column = self.corner()
+        stage_turned(sums, shared.c, thread)
+        ptx.fence.proxy_async_shared_cta()  # TMA sees what was stored
+        ptx.bar.sync(1, GROUP)
+        with ptx.if_(thread == 0):
+            ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=shared.c, coord=(column, row))
+            ptx.cp.async_.bulk.commit_group()
+        ptx.cp.async_.bulk.wait_group(0)
+
+    def combine(self, sums: RegArray, shared: Shared, thread: Reg, consumes: Reg) -> Reg:
+        """Let the first block of the cluster add up what all have summed; return who is left to store it."""
+        first = ptx.special.cluster_ctarank() == 0
+        with ptx.if_(consumes & ~first):
+            self.hand_over(sums, shared, thread)
+        ptx.cluster.sync()  # all have handed over
+        with ptx.if_(consumes & first):
+            self.add_up(sums, shared, thread)
+        ptx.cluster.sync()  # nobody leaves while its shared memory is read
+        return consumes & first
+
+    def kernel(self):
+        """Put the parts together."""
+        specs = (self.a_tile.tma_tile("M", "K"), self.b_tile.tma_tile(*"NK" if self.b_major == "K" else "KN"))
+
+        @kernel(
+            in_specs=specs,
+            out_specs=(self.c_tile.tma_tile("M", "N"),),
+            grid=self.grid,
+            cluster=self.splits,
+            block=THREADS,
+            arch="sm_90a",
+            launch=ATTRIBUTES if self.overlaps else {},
+        )
+        def gemm(a, b, c) -> None:
+            """Multiply: a cluster to a tile of C."""
+            shared, tid = Shared(self), reg.from_(ptx.special.tid.x(), u32)
+            leader = (tid < 32) & ptx.elect_sync()
+            consumes = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0) == 1  # the same in all lanes, and ptxas knows it
+            with ptx.if_(leader):
+                prefetch(a, b, c)
+                shared.stages.init()
+                ptx.fence.mbarrier_init()
+            meet()
+            if self.overlaps:
+                take_over()
+            with ptx.if_(leader):
+                self.produce(a, b, shared)
+            sums, thread = reg.wgmma_frag(m=COLUMNS, n=self.rows, dtype=f32), tid & (GROUP - 1)
+            with ptx.if_(consumes):
+                self.consume(sums, shared, self.steps(a.shape[1]))
+            stores = consumes if self.splits == 1 else self.combine(sums, shared, thread, consumes)
+            with ptx.if_(stores):
+                self.store(sums, c, shared, thread)
+            ptx.ret()
+
+        return gemm
+
+
+class Shared:
+    """What lies in a block's shared memory."""
+
+    def __init__(self, plan: Narrow) -> None:
+        """Allocate tiles, the barriers of their stages, and sums as they lie in registers."""
+        self.a, self.b, self.c = smem.tile(plan.a_tile), smem.tile(plan.b_tile), smem.tile(plan.c_tile)
+        self.sums = smem.alloc(f32, (len(plan.chunks), GROUP, CHUNK))
+        self.stages = Stages(plan.stages, GROUP // 32)
+
+
+def stage_turned(sums: RegArray, staged: SharedAlloc, thread: Reg) -> None:
+    """Round sums to bf16, and put the columns of the product into rows, where the swizzle has them."""
+    packed, lane = reg.array(b32, 4), thread & 31
+    y, x = (lane >> 4) * 8 + (lane & 7), (thread >> 5) * 16 + (lane & 8)  # the 16 bytes that a lane tells stmatrix
+    for column in range(0, len(sums), 8):  # 16 columns: 8 registers
+        round_pairs(packed, sums[column : column + 8])
+        ptx.stmatrix(smem=staged.address(y + column * 2, x), regs=packed, trans=True)
+
+
+@functools.cache
+def build_gemm(*, b_major: str = "MN", overlaps: bool = False, **sizes: int):
+    """Return the kernel that cuts the product up in another way: `build_gemm(rows=32, stages=16)`."""
+    return Narrow(b_major=b_major, overlaps=overlaps, **sizes).kernel()
+
+
+def splits_for(columns: int) -> int:
+    """Return among how many blocks to divide K, so that as many multiprocessors as an H100 has bring in B."""
+    tiles = -(-columns // COLUMNS)
+    return max(splits for splits in (1, 2, 4, 8) if splits == 1 or splits * tiles <= MULTIPROCESSORS)
+
+
+def gemm(a, b):
+    """Multiply a, M x K, and b, K x N, by the kernel for so many columns."""
+    return build_gemm(splits=splits_for(b.shape[1]))(a, b)
+
+
+def main() -> None:
+    """Run on the simulator and print the largest error against float64."""
+    rng = np.random.default_rng(0)
+    for columns in (520, 8456):
+        a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((10, 328), (328, columns)))
+        expected = reference(a, b)
+        error = np.abs(gemm(a, b) - expected).max() / np.abs(expected).max()
+        print(f"gemm_narrow_hopper 10x{columns}x328: largest relative error {error:.2e}")
+
+
+if __name__ == "__main__":
+    main()
