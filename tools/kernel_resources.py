@@ -138,7 +138,6 @@ ROWS = (
     Row("hopper/flash_attention", "kernel_for", attention(causal=True), {"head_dim": 128, "splits": 1}),
     Row("hopper/flash_attention", "kernel_for", ALONE, {"head_dim": 64, "splits": 2}),
     Row("hopper/flash_attention", "kernel_for", ALONE, {"head_dim": 128, "splits": 4}),
-    Row("hopper/flash_attention", "variant", attention(causal=True), {"head_dim": 128, "persistent": True}),
     Row("hopper/flash_attention_backward", "flash_attention_backward_64", {**attention(causal=False), "T": 64}),
     Row("hopper/flash_attention_backward", "flash_attention_backward_128", {**attention(causal=True), "T": 64}),
     Row(FUSED, "begin_of", {"B": 2, "Sq": 4096, "Hq": 16, "T": 64}, {"head_dim": 128}),

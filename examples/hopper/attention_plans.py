@@ -34,8 +34,7 @@ class Plan:
 
     `keys` are multiplied in one step, `stages` steps are in flight; `registers` are those of a thread of the producer
     and of a consumer, which together fill the multiprocessor. `splits` blocks, a cluster, share the keys of a tile.
-    A `persistent` block takes tile after tile of queries, and there are no more than run at a time; what `overlaps`
-    begins before the launch in front of it has ended.
+    What `overlaps` begins before the launch in front of it has ended.
     """
 
     head_dim: int
@@ -44,13 +43,7 @@ class Plan:
     stages: int
     registers: tuple[int, int]
     splits: int = 1
-    persistent: bool = False
     overlaps: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse clusters that would have to meet for tile after tile."""
-        if self.persistent and self.splits > 1:
-            raise ValueError(f"splits={self.splits}: persistent blocks do not split keys")
 
     @property
     def rows(self) -> int:

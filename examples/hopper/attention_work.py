@@ -1,8 +1,4 @@
-"""What a block of attention works for, and how keys and values come to those who read them.
-
-A block works for one tile of queries, or, if its plan is `persistent`, for every so many-th: while its consumers store
-one, the first keys of the next are on their way.
-"""
+"""What a block of attention works for, and how keys and values come to those who read them."""
 
 from __future__ import annotations
 
@@ -22,7 +18,6 @@ from examples.attention.tiles import Ring, load
 from examples.hopper.attention_plans import ROWS, Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from pyptx.reg import Reg
@@ -44,21 +39,12 @@ class Work:
         return nullcontext() if self.plan.splits == 1 else ptx.if_(self.first < self.behind)
 
 
-def works(plan: Plan, problem: Problem, batches: int) -> Iterator[Work]:
-    """Yield what this block works for, in a loop if the plan is persistent."""
-    if not plan.persistent:
-        yield work_of(plan, problem, ptx.special.ctaid.x() if plan.splits == 1 else ptx.special.clusterid.x())
-        return
-    every = batches * problem.heads * plan.tiles(problem.queries)
-    for number in ptx.range_(ptx.special.ctaid.x(), every, ptx.special.nctaid.x()):
-        yield work_of(plan, problem, number)
-
-
-def work_of(plan: Plan, problem: Problem, number: Reg) -> Work:
-    """Return the work of a number: heads first, and of causal problems the longest rows first.
+def work_of(plan: Plan, problem: Problem) -> Work:
+    """Return the work of this block: heads are dealt out first, and of causal problems the longest rows first.
 
     The steps of a tile are dealt out evenly over its cluster; those on the diagonal, at the end, to the last block.
     """
+    number = ptx.special.ctaid.x() if plan.splits == 1 else ptx.special.clusterid.x()
     blocks = plan.tiles(problem.queries)
     head, block, batch = dealt(reg.from_(number, u32), problem.heads, blocks)
     if problem.causal:
@@ -76,53 +62,22 @@ def work_of(plan: Plan, problem: Problem, number: Reg) -> Work:
 
 
 class QueryTiles:
-    """The memory of Q, a stage for each consumer: `full` counts its bytes, `empty` the consumers that need it no more.
-
-    The output leaves through it. Only persistent blocks fill it again.
-    """
+    """The memory of Q, a stage for each consumer: `full` counts its bytes. The output leaves through it."""
 
     def __init__(self, plan: Plan, tiles: SharedAlloc) -> None:
-        """Allocate the barriers."""
+        """Allocate the barrier."""
         self.plan, self.tiles, self.full = plan, tiles, smem.mbarrier(1)[0]
-        self.empty = smem.mbarrier(1)[0] if plan.persistent else None
 
     def init(self) -> None:
-        """Emit the initialisation of the barriers, for one thread."""
+        """Emit the initialisation of the barrier, for one thread."""
         ptx.mbarrier.init(self.full, 1)
-        if self.empty is not None:
-            ptx.mbarrier.init(self.empty, self.plan.consumers)
 
-    def phases(self, first: int) -> Phase:
-        """Return the phase that one of the two sides waits for: the first one, then the other, by turns."""
-        return Phase(first, alternates=self.plan.persistent)
-
-    def fetch(self, work: Work, tensor, phase: Phase) -> None:
-        """Fetch Q, for all consumers, as soon as the memory is free."""
-        if self.empty is not None:
-            ptx.mbarrier.wait(self.empty, phase.take())
+    def fetch(self, place: Place, tensor) -> None:
+        """Fetch Q, for all consumers."""
         ptx.mbarrier.arrive_expect_tx(self.full, self.plan.q.bytes)
         for consumer in range(self.plan.consumers):
-            place = replace(work.place, row=work.place.row + consumer * ROWS)
-            load(self.plan.q, self.tiles, consumer, tensor, place, self.full)
-
-    def release(self) -> None:
-        """Tell the producer that a consumer needs the memory no more, by one of its threads."""
-        if self.empty is not None:
-            ptx.mbarrier.arrive(self.empty)
-
-
-class Phase:
-    """The phase of a barrier to wait for: a constant, or a register that alternates."""
-
-    def __init__(self, first: int, *, alternates: bool) -> None:
-        """Begin with a phase."""
-        self.now = reg.scalar(u32, init=1 - first) if alternates else first
-
-    def take(self) -> Reg | int:
-        """Return the phase to wait for now."""
-        if not isinstance(self.now, int):
-            ptx.inst.xor.b32(self.now, self.now, 1)
-        return self.now
+            at = replace(place, row=place.row + consumer * ROWS)
+            load(self.plan.q, self.tiles, consumer, tensor, at, self.full)
 
 
 # --- keys and values --------------------------------------------------------------------------------
@@ -135,12 +90,10 @@ class Producer:
         """Begin with empty stages."""
         self.queries, self.rings, self.tensors = queries, rings, tensors
         self.turns = [ptx.pipeline(ring.layout.stages, phase=reg.scalar(u32, init=1)) for ring in rings]
-        self.free = queries.phases(1)
 
     def fetch(self, work: Work) -> None:
-        """Fetch all that a tile of queries needs; the next tile's first keys, while the memory of Q is still in use."""
-        if not work.plan.persistent:
-            self.queries.fetch(work, self.tensors[0], self.free)
+        """Fetch all that a tile of queries needs."""
+        self.queries.fetch(work.place, self.tensors[0])
         with work.if_any():
             self._fetch_keys(work)
 
@@ -148,8 +101,6 @@ class Producer:
         size = work.plan.keys
         first, last = work.first * size, (work.behind - 1) * size
         self._next(work, 0, last)
-        if work.plan.persistent:
-            self.queries.fetch(work, self.tensors[0], self.free)
         for row in ptx.range_(last - size, first - 1, -size):
             self._next(work, 0, row)
             self._next(work, 1, row + size)  # the values of a step are added while the next scores are computed
@@ -181,7 +132,3 @@ class Reader:
     def release(self, first_lane: Reg) -> None:
         """Tell the producer that this warp has read the stage that it waited for last, if it has waited for any."""
         ptx.mbarrier.arrive(self.ring.empty[self.stage], pred=first_lane & (self.stage < self.ring.layout.stages))
-
-    def leave(self) -> None:
-        """Read no stage any more."""
-        ptx.inst.mov.u32(self.stage, self.ring.layout.stages)

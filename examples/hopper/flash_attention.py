@@ -41,7 +41,7 @@ from examples.attention.tiles import GROUP, WARPS, Ring, fetch_maps, heads_tile,
 from examples.hopper.attention_parts import Softmax, Turns, accumulate, multiply, stage_rows
 from examples.hopper.attention_plans import PLANS, ROWS, Plan, splits_for
 from examples.hopper.attention_splits import Partial, store_columns
-from examples.hopper.attention_work import Producer, QueryTiles, Reader, Work, works
+from examples.hopper.attention_work import Producer, QueryTiles, Reader, Work, work_of
 from examples.overlap import ATTRIBUTES, take_over
 from examples.rounding import round_pairs
 
@@ -120,9 +120,6 @@ class Consumer:
         self.settle()
         self.add_values(self.values.wait())
         ptx.wgmma.wait_group(0)
-        if self.plan.persistent:  # in another, nobody waits for these stages
-            self.values.release(self.first_lane)
-            self.values.leave()
 
     def settle(self) -> None:
         """Wait for the values added so far, scale them to the new maxima, and round the probabilities to add next.
@@ -177,7 +174,6 @@ class Consumer:
         with ptx.if_(self.thread == 0):
             store(self.plan.q, self.queries.tiles, self.number, output, replace(self.place, row=self.row))
             ptx.cp.async_.bulk.wait_group(0, read=True)
-            self.queries.release()
 
     def _merge(self, output, sums) -> None:
         """Merge with the other blocks of the cluster, and store what is this one's; leave when none reads it."""
@@ -219,7 +215,6 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
         cluster=plan.splits,
         raw_directives=plan.directives,
         arch="sm_90a",
-        persistent=int(plan.persistent),
         launch=ATTRIBUTES if plan.overlaps else {},
     )
     def flash_attention(Q, K, V, OUT, LSE, *, causal: bool = False, scale: float | None = None) -> None:
@@ -240,18 +235,16 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(plan.registers[0])
             with ptx.if_(thread == 0):
-                producer = Producer(queries, rings, (Q, K, V))
-                for work in works(plan, problem, Q.shape[0]):
-                    producer.fetch(work)
+                Producer(queries, rings, (Q, K, V)).fetch(work_of(plan, problem))
         with ptx.else_():
             ptx.setmaxnreg_inc(plan.registers[1])
-            readers, full, order = [Reader(ring) for ring in rings], queries.phases(0), Turns(plan.consumers, group - 1)
-            for work in works(plan, problem, Q.shape[0]):
-                consumer = Consumer(work, group - 1, queries, readers, order)
-                ptx.mbarrier.wait(queries.full, full.take())
-                with work.if_any():
-                    consumer.run()
-                consumer.finish(OUT, LSE)
+            readers, order = [Reader(ring) for ring in rings], Turns(plan.consumers, group - 1)
+            work = work_of(plan, problem)
+            consumer = Consumer(work, group - 1, queries, readers, order)
+            ptx.mbarrier.wait(queries.full, 0)
+            with work.if_any():
+                consumer.run()
+            consumer.finish(OUT, LSE)
             order.close()
         ptx.ret()
 
@@ -271,7 +264,7 @@ def kernel_for(head_dim: int, splits: int = 1) -> Kernel[tuple[Tile, Tile]]:
 
 
 def variant(head_dim: int, splits: int = 1, **how: bool) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel of a plan that is carried out otherwise: `variant(128, persistent=True, overlaps=True)`."""
+    """Return the kernel of a plan that is carried out otherwise: `variant(128, overlaps=True)`."""
     (plan,) = (plan for plan in PLANS if (plan.head_dim, plan.splits) == (head_dim, splits))
     return flash_attention_of(replace(plan, **how))
 

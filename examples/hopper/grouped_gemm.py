@@ -6,10 +6,10 @@ G x K x N, and `ends` says where each group ends: group g has the rows from `end
 only: every warp walks along `ends`, counts the tiles of each group, and so finds those of its block. Nothing is padded
 or planned beforehand.
 
-All but that is `gemm_highperf_hopper.py`: the pipeline, the order of a group's tiles, clusters (which pay where groups
-have many rows), and stores by TMA through two buffers of each warp, one of which is written out while the other is
-filled. But the last tile of a group reaches into the rows of the next, which are another block's to write: there the
-lanes of a warp copy the rows that belong to the group, 16 bytes each at a time.
+All but that is `gemm_highperf_hopper.py`: the pipeline, the order of a group's tiles, and stores by TMA through two
+buffers of each warp, one of which is written out while the other is filled. There are no clusters, which gained nothing
+on an H100 and lost where groups are uneven. But the last tile of a group reaches into the rows of the next, which are
+another block's to write: there the lanes of a warp copy the rows that belong to the group, 16 bytes each at a time.
 
 N and K are multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for.
 
@@ -49,32 +49,30 @@ CHUNK = 8  # of bf16 in 16 bytes: what a lane copies at a time; 64 columns of 4 
 class GroupedGemm(Gemm):
     """How the products are cut up. The defaults are for groups of hundreds of rows."""
 
-    cluster: int = 1
+    cluster: int = field(default=1, init=False)
     band: int = 16  # tiles below each other that are taken before the next column: 132 of 128 x 256 are about a square
     b_major: str = field(default="MN", init=False)
 
     def grid(self, T: int, K: int, G: int, N: int) -> int:
         """Return the number of blocks: one for each tile that there can be, where the device has room for as many."""
-        tiles = (T // (self.block_m * self.cluster) + G) * -(-N // self.block_n)
-        return self.at_most(tiles * self.cluster) // self.cluster * self.cluster
+        return self.at_most((T // self.block_m + G) * -(-N // self.block_n))
 
     # --- the parts of the kernel ------------------------------------------------------------------------
 
     def tiles(self, ends, w) -> Iterator[tuple[Reg, Reg, Reg, Reg]]:
         """Yield group, first row, end of the group's rows, and first column of every tile of this block."""
         (G, _, N), (pe,) = w.shape, ptx.global_ptrs(ends)
-        columns, tall = -(-N // self.block_n), self.block_m * self.cluster
-        clusters, rank = reg.from_(ptx.special.nclusterid.x(), u32), ptx.special.cluster_ctarank()
-        tile, group = reg.from_(ptx.special.clusterid.x(), u32), reg.scalar(u32, init=0)
+        columns, blocks = -(-N // self.block_n), reg.from_(ptx.special.nctaid.x(), u32)
+        tile, group = reg.from_(ptx.special.ctaid.x(), u32), reg.scalar(u32, init=0)
         begin, end = reg.scalar(u32, init=0), reg.scalar(u32)
         ptx.ld(u32, end, ptx.addr(pe))
         with ptx.loop():
-            rows = (end - begin + (tall - 1)) // tall  # of tiles, rounded up
+            rows = (end - begin + (self.block_m - 1)) // self.block_m  # of tiles, rounded up
             tiles = rows * columns
             with ptx.if_(tile < tiles):
                 row, column = place(tile, rows, columns, self.band)
-                yield group, begin + (row * self.cluster + rank) * self.block_m, end, column * self.block_n
-                tile += clusters
+                yield group, begin + row * self.block_m, end, column * self.block_n
+                tile += blocks
             with ptx.else_():
                 tile -= tiles
                 group += 1
@@ -83,13 +81,10 @@ class GroupedGemm(Gemm):
                 ptx.ld(u32, end, ptx.addr(pe + group * 4))
 
     def produce(self, x, w, ends, shared: Shared) -> None:
-        """Fill one stage after the other, each as soon as the consumers of all blocks have read what was in it."""
-        X, W, part, rank = self.a_tile, self.b_tile(), self.b_tile(self.cluster), ptx.special.cluster_ctarank()
-        everyone = (1 << self.cluster) - 1 if self.cluster > 1 else None
+        """Fill one stage after the other, each as soon as the consumers have read what was in it."""
+        X, W, start = self.a_tile, self.b_tile(), reg.from_(shared.b, u32)
         ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
-        start = reg.from_(shared.b, u32) + rank * part.stage_bytes
         for group, row, _, column in self.tiles(ends, w):
-            share = column + rank * part.mn
             for k in ptx.range_(0, x.shape[1], X.k):
                 stage, phase = ring.advance()
                 ptx.mbarrier.wait(shared.stages.empty[stage], phase)
@@ -97,13 +92,12 @@ class GroupedGemm(Gemm):
                 ptx.mbarrier.arrive_expect_tx(full, X.stage_bytes + W.stage_bytes)
                 ptx.cp.async_.bulk.tensor_2d(dst=shared.a[stage], src=x, coord=(k, row), mbar=full)
                 target = start + stage * W.stage_bytes
-                for panel in range(part.panels):
+                for panel in range(W.panels):
                     ptx.cp.async_.bulk.tensor_3d(
-                        dst=ptx.addr(target, panel * part.panel_bytes),
+                        dst=ptx.addr(target, panel * W.panel_bytes),
                         src=w,
-                        coord=(share + panel * part.panel_columns, k, group),
+                        coord=(column + panel * W.panel_columns, k, group),
                         mbar=full,
-                        multicast_mask=everyone,
                     )
 
     def consume(self, w, ends, y, shared: Shared, warpgroup: Reg, steps: int) -> None:
@@ -151,12 +145,11 @@ class GroupedGemm(Gemm):
         @kernel(
             in_specs=(
                 self.a_tile.tma_tile("T", "K"),
-                self.b_tile(self.cluster).tma_tile("G", "K", "N"),
+                self.b_tile().tma_tile("G", "K", "N"),
                 Tile("G", s32),
             ),
             out_specs=(self.c_tile.tma_tile("T", "N"),),
             grid=self.grid,
-            cluster=self.cluster,
             **self.launch,
         )
         def grouped_gemm(x, w, ends, y) -> None:
@@ -168,7 +161,6 @@ class GroupedGemm(Gemm):
                 produce=lambda: self.produce(x, w, ends, shared),
                 consume=lambda warpgroup: self.consume(w, ends, y, shared, warpgroup, steps),
             )
-            ptx.cluster.sync()  # nobody leaves while others still write to its shared memory
             ptx.ret()
 
         return grouped_gemm

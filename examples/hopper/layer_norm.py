@@ -35,34 +35,34 @@ BOUNDS = (("maxntid", (128, 1, 1)), ("minnctapersm", (5,)))
 def normalise(plan: Plan, X, W, Bias, Y, eps: float) -> None:
     """Emit the kernel, for one plan."""
     row, number = Row(plan, X.shape[0], exchanges=2), plan.target.number
-    for (x,) in row.turns(X):
-        w, bias, y = row.columns(W), row.columns(Bias), row.pointer(Y)
+    (x,) = row.hold(X)
+    w, bias, y = row.columns(W), row.columns(Bias), row.pointer(Y)
 
-        sums = zero(number)
-        for _, values in row.each(x):
-            for value in values:
-                add(sums, sums, value)
-        total = total_of(sums)
-        row.sum(total, slot=0)
-        ptx.inst.mul.f32(total, total, 1.0 / plan.columns)
-        mean = spread(total, number)
+    sums = zero(number)
+    for _, values in row.each(x):
+        for value in values:
+            add(sums, sums, value)
+    total = total_of(sums)
+    row.sum(total, slot=0)
+    ptx.inst.mul.f32(total, total, 1.0 / plan.columns)
+    mean = spread(total, number)
 
-        squares = zero(number)
-        for place, values in row.each(x):
-            for value in values:
-                deviation = value - mean
-                fma(squares, deviation, deviation, squares, pred=place.inside)
-        variance = total_of(squares)
-        row.sum(variance, slot=1)
-        ptx.inst.fma.rn.f32(variance, variance, 1.0 / plan.columns, eps)
-        ptx.inst.rsqrt.approx.f32(variance, variance)
-        rstd = spread(variance, number)
+    squares = zero(number)
+    for place, values in row.each(x):
+        for value in values:
+            deviation = value - mean
+            fma(squares, deviation, deviation, squares, pred=place.inside)
+    variance = total_of(squares)
+    row.sum(variance, slot=1)
+    ptx.inst.fma.rn.f32(variance, variance, 1.0 / plan.columns, eps)
+    ptx.inst.rsqrt.approx.f32(variance, variance)
+    rstd = spread(variance, number)
 
-        for place, values, weights, biases in row.each(x, w, bias):
-            results = [(value - mean) * rstd for value in values]
-            for result, weight, shift in zip(results, weights, biases, strict=True):
-                fma(result, result, weight, shift)
-            row.store(y, place, results)
+    for place, values, weights, biases in row.each(x, w, bias):
+        results = [(value - mean) * rstd for value in values]
+        for result, weight, shift in zip(results, weights, biases, strict=True):
+            fma(result, result, weight, shift)
+        row.store(y, place, results)
     ptx.ret()
 
 

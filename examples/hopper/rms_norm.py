@@ -32,23 +32,23 @@ from examples.rows.vectors import BYTES
 def normalise(plan: Plan, X, W, Y, eps: float) -> None:
     """Emit the kernel, for one plan."""
     row, number = Row(plan, X.shape[0]), plan.target.number
-    for (x,) in row.turns(X):
-        w, y = row.columns(W), row.pointer(Y)
+    (x,) = row.hold(X)
+    w, y = row.columns(W), row.pointer(Y)
 
-        squares = zero(number)
-        for _, values in row.each(x):
-            for value in values:
-                fma(squares, value, value, squares)
-        total = total_of(squares)
-        row.sum(total)
+    squares = zero(number)
+    for _, values in row.each(x):
+        for value in values:
+            fma(squares, value, value, squares)
+    total = total_of(squares)
+    row.sum(total)
 
-        rstd = reg.scalar(f32)  # the reciprocal of the root mean square
-        ptx.inst.fma.rn.f32(rstd, total, 1.0 / plan.columns, eps)
-        ptx.inst.rsqrt.approx.f32(rstd, rstd)
-        scale = spread(rstd, number)
+    rstd = reg.scalar(f32)  # the reciprocal of the root mean square
+    ptx.inst.fma.rn.f32(rstd, total, 1.0 / plan.columns, eps)
+    ptx.inst.rsqrt.approx.f32(rstd, rstd)
+    scale = spread(rstd, number)
 
-        for place, values, weights in row.each(x, w):
-            row.store(y, place, [value * scale * weight for value, weight in zip(values, weights, strict=True)])
+    for place, values, weights in row.each(x, w):
+        row.store(y, place, [value * scale * weight for value, weight in zip(values, weights, strict=True)])
     ptx.ret()
 
 

@@ -55,26 +55,26 @@ def exponential(value: Reg, peak: Reg) -> Reg:
 def normalise(plan: Plan, X, Y) -> None:
     """Emit the kernel, for one plan."""
     row, number = Row(plan, X.shape[0]), plan.target.number
-    for (x,) in row.turns(X, fill=-math.inf):
-        y = row.pointer(Y)
+    (x,) = row.hold(X, fill=-math.inf)
+    y = row.pointer(Y)
 
-        peak = reg.scalar(f32, init=LOWEST)
-        for _, values in row.each(x):
-            for value in values:
-                raise_to(peak, value)
-        own = reg.from_(peak, f32)
-        powers = row.mapped(x, functools.partial(exponential, peak=spread(own, number)))
-        sums = zero(number)
-        for _, values in row.each(powers):
-            for value in values:
-                add(sums, sums, value)
-        total = total_of(sums)
-        combine(row, peak, total)
+    peak = reg.scalar(f32, init=LOWEST)
+    for _, values in row.each(x):
+        for value in values:
+            raise_to(peak, value)
+    own = reg.from_(peak, f32)
+    powers = row.mapped(x, functools.partial(exponential, peak=spread(own, number)))
+    sums = zero(number)
+    for _, values in row.each(powers):
+        for value in values:
+            add(sums, sums, value)
+    total = total_of(sums)
+    combine(row, peak, total)
 
-        ptx.inst.rcp.approx.ftz.f32(total, total)
-        scale = spread(exponential(own, peak) * total, number)
-        for place, values in row.each(powers):
-            row.store(y, place, [value * scale for value in values])
+    ptx.inst.rcp.approx.ftz.f32(total, total)
+    scale = spread(exponential(own, peak) * total, number)
+    for place, values in row.each(powers):
+        row.store(y, place, [value * scale for value in values])
     ptx.ret()
 
 

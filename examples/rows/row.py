@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from examples.overlap import take_over
-from examples.rows.ring import STAGES, Ring
 
 from pyptx import ptx, reg, smem
 from pyptx.types import b32, f32, u32
@@ -102,9 +101,8 @@ class Row:
     """
 
     def __init__(self, plan: Plan, count: int, exchanges: int = 1) -> None:
-        """Find the place among `count` rows. `reduce` can be called once a row for each of `exchanges`, its `slot`."""
-        self.plan, self.count, self.vector, self.exchanges = plan, count, plan.vector, exchanges
-        self._first_slot: int | Reg = 0
+        """Find the place among `count` rows. `reduce` can be called once for each of `exchanges`, its `slot`."""
+        self.plan, self.vector = plan, plan.vector
         self.tid = reg.from_(ptx.special.tid.x(), u32)
         self.number = reg.from_((ptx.special.clusterid if plan.cluster > 1 else ptx.special.ctaid).x(), u32)
         self.lane, self._sure = self.tid, plan.last
@@ -119,8 +117,7 @@ class Row:
             self.limit = plan.slice if plan.last == plan.slice else self._rest()
             self._introduce(exchanges)
         if plan.warps > 1:
-            turns = STAGES if plan.workers else 1  # warps that are ahead write where no other still reads
-            self._parts = smem.alloc(f32, (turns * exchanges, NUMBERS, plan.warps))
+            self._parts = smem.alloc(f32, (exchanges, NUMBERS, plan.warps))
         self._places = () if plan.shared else self._held_places()
         if plan.overlaps:
             take_over()  # what is above touches no global memory
@@ -154,25 +151,6 @@ class Row:
         return pointer if self.plan.shared else pointer + self.lane * self.vector.bytes
 
     # --- what ---------------------------------------------------------------------------------------
-
-    def turns(self, *matrices: TensorSpec, fill: float = 0.0) -> Iterator[list[Source]]:
-        """Walk over the rows of the block, one or, if it stays, a loop of them; yield that of each matrix, as `hold`.
-
-        `number` is the row of the turn, so its pointers are asked for within.
-        """
-        if not self.plan.workers:
-            yield self.hold(*matrices, fill=fill)
-            return
-        stride = self.plan.blocks_for(self.count)
-        ring, turn = Ring(self, self.count, stride, *matrices), ptx.pipeline(STAGES)
-        for number in ptx.range_(self.number, self.count, stride):
-            stage, phase = turn.advance()
-            self.number, self._first_slot = number, stage * self.exchanges
-            ptx.mbarrier.wait(ring.full[stage], phase)
-            yield [Held(self.read(start, fill)) for start in ring.starts(stage)]
-            if self.plan.warps == 1:
-                ptx.bar.warp.sync()  # all lanes have read the stage; of several warps, `reduce` tells that
-            ring.fetch(stage)
 
     def read(self, start: Reg, fill: float = 0.0) -> list[Sequence[Reg]]:
         """Load this thread's part of a row from shared memory; what lies beyond the row is `fill`."""
@@ -255,7 +233,7 @@ class Row:
         """
         merge(min(self.plan.lanes, 32))
         if self.plan.warps > 1:
-            self._between_warps(numbers, self._first_slot + slot if self.plan.workers else slot)
+            self._between_warps(numbers, slot)
             merge(self.plan.warps)
         if self.plan.cluster > 1:
             self._between_blocks(numbers, slot, phase)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import pytest
-from tools.fewer_blocks import simulate
 from tools.sass_loops import main_loop
 from tools.shares import FULL, full
 
@@ -41,13 +40,6 @@ SPLIT_SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 3, 1), (1, 300, 130, 2, 2), (1, 4
 SPLIT = full(
     list(zip(problems(*SPLIT_SHAPES), itertools.cycle((2, 4, 8)), strict=False)),
     default=[(Sizes(64, 1, 50, 400, 3, 1, causal=True), 4), (Sizes(128, 1, 9, 300, 1, 1), 2)],
-)
-# Of several tiles to a block, with several steps and with one, and of fewer than there are blocks.
-PERSISTENT = full(
-    list(
-        zip(problems((1, 1, 1, 1, 1), (2, 300, 130, 3, 1), (1, 520, 300, 2, 2)), itertools.cycle((2, 3)), strict=False)
-    ),
-    default=[(Sizes(64, 1, 400, 150, 2, 1, causal=True), 2), (Sizes(128, 1, 140, 136, 2, 1), 3)],
 )
 BACKWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 140, 72, 2, 1, causal=True)])
 BACKWARDS = ("examples.hopper.flash_attention_backward", "examples.hopper.flash_attention_backward_fused")
@@ -78,18 +70,6 @@ def test_attention_equals_its_float64_reference_and_gives_nothing_to_find(
     seen = np.isfinite(sums)
     assert (result.outputs[1][~seen] == -np.inf).all()
     assert_close(result.outputs[1][seen], sums[seen], F32 / 16)
-
-
-@pytest.mark.parametrize(("sizes", "blocks"), PERSISTENT, ids=str)
-@each_schedule
-def test_persistent_attention_is_the_same_with_any_number_of_blocks(
-    sizes: Sizes, blocks: int, schedule: Mapping[str, Any]
-) -> None:
-    inputs, kernels = sizes.inputs()[:3], [forward().variant(sizes.head_dim, persistent=each) for each in (False, True)]
-    result = simulate(kernels[1], blocks, *inputs, causal=sizes.causal, checks="all", **schedule)
-    assert [str(finding) for finding in result.findings] == []
-    for actual, right in zip(result.outputs, kernels[0](*inputs, causal=sizes.causal), strict=True):
-        assert np.array_equal(np.asarray(actual), right)
 
 
 @pytest.mark.parametrize("sizes", BACKWARD, ids=str)

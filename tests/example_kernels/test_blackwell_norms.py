@@ -37,7 +37,6 @@ PATHS = {
     "registers, 16 bytes": lambda dtype: (Plan.of(1064 if dtype == bf16 else 1068, dtype, BLACKWELL), 3),
     "shared memory": lambda dtype: (plan(1072, dtype, lanes=64, shared=True), 3),
     "two blocks": lambda dtype: (plan(1072, dtype, lanes=32, cluster=2), 3),
-    "blocks that stay": lambda dtype: (plan(1072, dtype, lanes=64, workers=2), 7),
 }
 MATRIX = [(name, path, dtype, turn) for name in NORMS for path in PATHS for dtype in DTYPES for turn in range(4)]
 

@@ -34,8 +34,6 @@ PATHS = {
     "two blocks": lambda dtype: (Plan(1064, dtype, lanes=64, cluster=2), 3),
     "eight blocks of a warp": lambda dtype: (Plan(1064, dtype, lanes=32, cluster=8), 2),
     "shared memory of four blocks": lambda dtype: (Plan(1064, dtype, lanes=64, cluster=4, shared=True), 3),
-    "blocks that stay": lambda dtype: (Plan(1064, dtype, lanes=64, workers=2), 7),
-    "warps that stay": lambda dtype: (Plan(520, dtype, lanes=32, workers=3), 7),
 }
 MATRIX = [
     (name, path, dtype, schedule)
@@ -246,9 +244,6 @@ def test_rows_that_have_no_plan_are_refused() -> None:
         Plan(36, lanes=32, cluster=8)
     with pytest.raises(ValueError, match="do not fit the registers of 8 blocks"):
         rms_norm_backward.plan_for(65540, f32)
-    for sizes in ({"lanes": 16, "rows": 2}, {"cluster": 2}, {"shared": True}):
-        with pytest.raises(ValueError, match="blocks that stay hold one row in registers"):
-            Plan(1064, workers=4, **sizes)
 
 
 def test_the_text_does_not_grow_with_the_row() -> None:

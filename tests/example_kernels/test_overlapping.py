@@ -52,7 +52,7 @@ def of_groups() -> Any:
 
 def of_attention() -> Any:
     module = import_module("examples.hopper.flash_attention")
-    kernel = module.variant(64, persistent=True, overlaps=True)
+    kernel = module.variant(64, overlaps=True)
     return kernel, drawn((1, 70, 2, 64), (1, 90, 1, 64), (1, 90, 1, 64)), {"causal": True}, module.reference
 
 

@@ -61,7 +61,7 @@ BEYOND = "what becomes of elements outside of the matrix is not stored, and thei
 
 KEYS = "keys that are not there are zeros, which add nothing; of a pair of columns the second may be the last that is"
 GRADIENTS = "hopper/flash_attention_backward"
-GEMMS, NORMS, STAYING = "*/*gemm*", ("*/rms_norm", "*/layer_norm", "*/softmax"), "hopper/* stays"
+GEMMS, NORMS = "*/*gemm*", ("*/rms_norm", "*/layer_norm", "*/softmax")
 KERNEL_SURVIVORS = (
     same("read without coherence", "ld.global", "nothing writes what it reads in this launch", "*"),
     same("read without coherence", "@%p ld.global", "nothing writes what it reads in this launch", "ampere/*"),
@@ -71,14 +71,12 @@ KERNEL_SURVIVORS = (
     same("take another barrier", "bar.sync 1", "the consumers meet at the other one", "hopper/gemm_narrow_hopper"),
     same("move a bound", "setp.lt.s32 %p, %r, ", STEPPED, GEMMS, GRADIENTS),
     same("move a bound", "setp.lt.u32 %p, %r, ", STEPPED, GEMMS, "ampere/reduce", "hopper/rms_norm_backward*",
-         "blackwell/quantise", STAYING),
+         "blackwell/quantise"),
     same("move a bound", "setp.gt.s32 %p, %r, ", STEPPED, GEMMS),
-    same("move a bound", "setp.ge.u32 %p, %r, ", STEPPED, GEMMS, "hopper/rms_norm_backward", "blackwell/quantise",
-         STAYING),
+    same("move a bound", "setp.ge.u32 %p, %r, ", STEPPED, GEMMS, "hopper/rms_norm_backward", "blackwell/quantise"),
     same("move a bound", "setp.eq.u32 %p, %r, 0", ANOTHER, "ampere/reduce", "hopper/rms_norm_backward", GEMMS,
-         "blackwell/quantise*", STAYING, GRADIENTS),
-    same("let the other threads", "@!%p bra", "all lanes have the sum", "ampere/reduce", "hopper/rms_norm_backward",
-         STAYING),
+         "blackwell/quantise*", GRADIENTS),
+    same("let the other threads", "@!%p bra", "all lanes have the sum", "ampere/reduce", "hopper/rms_norm_backward"),
     same("let the other threads", "@!%p bra", FOUND, "blackwell/quantise"),
     same("let every thread", "@%p st.global", FOUND, "blackwell/quantise"),
     same("let the other threads", "@%p st.global", FOUND, "blackwell/quantise"),
@@ -114,7 +112,7 @@ KERNEL_SURVIVORS = (
          "blackwell/gemm_fp8_blackwell"),
     same("move a bound", "setp.lt.u32 %p, %r, ", INSIDE, *NORMS, "*/swiglu"),
     same("let every thread", "@%p st.global", INSIDE, "*/swiglu"),
-    same("drop a move", "mov.f32 %f, ", UNUSED, *NORMS, "*/swiglu", STAYING),
+    same("drop a move", "mov.f32 %f, ", UNUSED, *NORMS, "*/swiglu"),
     same("drop a move", "mov.b32 %r, 0", OUTSIDE, "ampere/gemm_simple", "blackwell/gemm_blockscaled_sm120*"),
     same("flip a constant", "mov.b32 %r, 0", OUTSIDE, "ampere/gemm_simple", "blackwell/gemm_blockscaled_sm120*"),
     same("drop a move", "mov.u32 %r, dyn_smem+65536", "panels are addressed anew: nothing uses it",
@@ -136,7 +134,7 @@ KERNEL_SURVIVORS = (
     lenient("drop a barrier", "bar.sync 0", "a warpgroup's products have read once one of its warps has waited",
             "hopper/gemm_simple_hopper"),
     same("drop a wgmma fence", "wgmma.fence", "nothing but products stands between it and the fence before",
-         "hopper/flash_attention", "hopper/flash_attention persistent"),
+         "hopper/flash_attention"),
     same("drop a wgmma fence", "wgmma.fence", "that of the products before stands behind what has used their registers",
          GRADIENTS),
     same("drop a move", "mov.s32 %r, %r", "nothing uses the row, which is for masks of the other kind", GRADIENTS),

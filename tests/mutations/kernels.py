@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
-from examples.rows.plans import Plan
 from numpy.typing import NDArray
-from tools.fewer_blocks import Fewer
 
-from pyptx.types import bf16, f32
+from pyptx.types import bf16
 from pyptx_ir.syntax import emit
 from pyptx_sim.arrays import argument_of
 from pyptx_sim.mutations import Altered, mutants
@@ -240,11 +238,6 @@ def _block_scaled(form: str, k: int) -> Callable[[Any], Case]:
     return case
 
 
-def staying(maker: str) -> Callable[[Any], Launchable]:
-    """Return what makes a kernel of row after row of 520, for two blocks of two warps."""
-    return built(maker, 520, f32, Plan(520, lanes=64, workers=2))
-
-
 def _ragged(file: Any) -> Case:
     x, w = drawn((147, 136), (3, 136, 136))
     ends = np.array([31, 36, 147], np.int32)  # 31 rows, of the 32 that a warp has
@@ -291,16 +284,11 @@ KERNELS = {
         Shown("hopper/flash_attention", built("kernel_for", 64, 1), _attention(136, 712, 64), tolerance=2e-2, most=3),
         Shown("hopper/flash_attention_backward", lambda file: file.BACKWARD[64], _gradients(136, 264, 64),
               tolerance=2e-2),
-        Shown("hopper/flash_attention persistent", lambda file: Fewer(file.variant(64, persistent=True), 1),
-              _attention(200, 712, 64), tolerance=2e-2, most=1),
         Shown("hopper/flash_attention_backward_fused", lambda file: file.FUSED[64], _fused_gradients(72, 136, 64),
               tolerance=2e-2, most=1),
         Shown("hopper/rms_norm", built("rms_norm_for", 520), of((5, 520), (520,), **SINGLE)),
         Shown("hopper/layer_norm", built("layer_norm_for", 520), of((5, 520), (520,), (520,), **SINGLE)),
         Shown("hopper/softmax", built("softmax_for", 520), of((5, 520), **SINGLE)),
-        Shown("hopper/rms_norm stays", staying("rms_norm_for"), of((7, 520), (520,), **SINGLE)),
-        Shown("hopper/layer_norm stays", staying("layer_norm_for"), of((7, 520), (520,), (520,), **SINGLE)),
-        Shown("hopper/softmax stays", staying("softmax_for"), of((7, 520), **SINGLE)),
         Shown("hopper/swiglu", called("swiglu"), of((3, 1096), (3, 1096), **SINGLE)),
         Shown("hopper/rms_norm_backward", built("rms_norm_gradients_for", 264), _norm_gradients,
               keywords={"P": 1}),

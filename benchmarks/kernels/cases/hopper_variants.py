@@ -1,6 +1,6 @@
 """What Hopper's kernels may do otherwise, each beside what it does: chosen by these ratios, once they are measured.
 
-Launches that overlap, persistent attention, clusters in grouped products, gradients by five products.
+Launches that overlap, gradients by five products, how few rows are multiplied.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ FUSED = late("examples.hopper.flash_attention_backward_fused:ATTENTION.get")
 
 
 @dataclass(frozen=True, slots=True)
-class AttendBy:
-    """Attention by a plan that is carried out in these ways."""
+class Overlapping:
+    """Attention that begins before the launch in front of it has ended."""
 
     causal: bool
-    how: tuple[str, ...]
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Any:  # noqa: ANN401 - whatever the kernel returns
         """Return O and LSE."""
-        kernel = late("examples.hopper.flash_attention:variant")(q.shape[3], **dict.fromkeys(self.how, True))
+        kernel = late("examples.hopper.flash_attention:variant")(q.shape[3], overlaps=True)
         return kernel(q, k, v, causal=self.causal)
 
 
@@ -44,10 +43,9 @@ def beside(name: str, how: str, kernel: Any) -> Case:  # noqa: ANN401 - late, bu
 
 
 def attentions(shape: str, *, causal: bool) -> list[Case]:
-    """Return the ways of the forward pass, of the gradients too if they are measured."""
+    """Return what the forward pass and the gradients may do otherwise."""
     name = f"attention {shape}{' causal' * causal}"
-    ways = (("persistent",), ("overlaps",), ("persistent", "overlaps"))
-    found = [beside(name, " and ".join(how), AttendBy(causal, how)) for how in ways]
+    found = [beside(name, "overlaps", Overlapping(causal))]
     gradients = f"attention and gradients {shape}{' causal' * causal}"
     fused = attention.Differentiate(attention.Attend(causal), FUSED)
     return [*found, beside(gradients, "five products", fused)]
@@ -62,7 +60,6 @@ CASES = (
     beside(FEW_ROWS, "two parts of K", built(NARROW, splits=2)),
     beside(FEW_COLUMNS, "whole K", built(NARROW)),
     *(beside(f"hopper highperf bf16 {size}³", "overlaps", built(HIGHPERF, overlaps=True)) for size in (2048, 4096)),
-    *(beside(name, "clusters of 2", built(GROUPED, cluster=2, band=8)) for name in (ALIKE, UNEVEN)),
     *(beside(name, "overlaps", built(GROUPED, overlaps=True)) for name in (ALIKE, UNEVEN)),
     *(
         case

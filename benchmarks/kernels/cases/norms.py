@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.kernels.case import HOPPER, Case, compiled, late, normal
@@ -20,26 +20,17 @@ TYPES = {"float32": "f32", "bfloat16": "bf16"}
 
 @dataclass(frozen=True, slots=True)
 class ForRows:
-    """The kernel that `maker` returns for rows of so many elements of a type, made when it is first called.
-
-    With `workers`, as many blocks stay and fetch the next row ahead.
-    """
+    """The kernel that `maker` returns for rows of so many elements of a type, made when it is first called."""
 
     maker: Callable[..., Any]
     columns: int
     dtype: str
-    workers: int = 0
 
     def __call__(self, *tensors: Tensor) -> Any:  # noqa: ANN401 - a tensor, or a tuple of them
         """Call the kernel."""
-        from examples.rows.plans import Plan
-
         from pyptx import types
 
-        dtype = getattr(types, TYPES[self.dtype])
-        if not self.workers:
-            return self.maker(self.columns, dtype)(*tensors)
-        return self.maker(self.columns, dtype, replace(Plan.of(self.columns, dtype), workers=self.workers))(*tensors)
+        return self.maker(self.columns, getattr(types, TYPES[self.dtype]))(*tensors)
 
 
 def rms_norm(x: Tensor, w: Tensor) -> Tensor:
@@ -108,20 +99,17 @@ class Subject:
     folder: str = "hopper"
     capability: tuple[int, int] = HOPPER
 
-    def case(
-        self, rows: int, columns: int, dtype: str = "float32", goal_us: float | None = None, workers: int = 0
-    ) -> Case:
-        """Return the row for one size; with `workers`, of blocks that stay."""
+    def case(self, rows: int, columns: int, dtype: str = "float32", goal_us: float | None = None) -> Case:
+        """Return the row for one size."""
         kernel = late(f"examples.{self.folder}.{self.maker}")
         prefix = "" if self.folder == "hopper" else f"{self.folder} "
-        suffix = f", {workers} blocks that stay" if workers else ""
         # For this very shape: of a second one torch would make a kernel for all shapes, which is slower.
         rivals = {"torch.compile": compiled(self.function, dynamic=False)}
         shapes = ((rows, columns),) * self.matrices, ((2, columns),) * self.matrices
         vectors = ((columns,),) * self.vectors
         return Case(
-            name=f"{prefix}{self.function.__name__} {TYPES[dtype]} {rows}x{columns}{suffix}",
-            kernel=kernel if self.function is swiglu else ForRows(kernel, columns, dtype, workers),
+            name=f"{prefix}{self.function.__name__} {TYPES[dtype]} {rows}x{columns}",
+            kernel=kernel if self.function is swiglu else ForRows(kernel, columns, dtype),
             make=normal(*_ordered(shapes[0], vectors), dtype=dtype),
             rivals={"torch": self.function, **rivals} if self.native else rivals,
             reference=Exact(self.function),
@@ -159,11 +147,6 @@ CASES = (
     RMS.case(65536, 8192, "bfloat16"),
     SOFTMAX.case(65536, 8192, "bfloat16"),
     SWIGLU_BF16.case(32768, 8192, "bfloat16"),
-    # Blocks that stay and fetch their next row ahead, as many as fit the 132 SMs of an H100 or H200.
-    RMS.case(32768, 8192, workers=132 * 3),
-    LAYER.case(32768, 8192, workers=132 * 3),
-    SOFTMAX.case(32768, 8192, workers=132 * 3),
-    RMS.case(65536, 8192, "bfloat16", workers=132 * 4),
     # Short rows; rows in shared memory; rows of a cluster, in registers and in shared memory.
     RMS.case(262144, 512, "bfloat16"),
     RMS.case(8192, 24576),
