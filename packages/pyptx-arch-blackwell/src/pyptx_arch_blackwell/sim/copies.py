@@ -21,7 +21,7 @@ from pyptx_arch_blackwell.sim.pairs import Pairing
 from pyptx_arch_blackwell.sim.pipeline import Piped, blocks_of, first_blocks, pipeline_of
 from pyptx_arch_blackwell.sim.tensor_memory import address_of, columns_of, lanes_of, touch
 from pyptx_sim.extension import ASYNC, Step, Touch
-from pyptx_sim.extension.shared_matrices import CHUNK, Extent, offsets
+from pyptx_sim.extension.shared_matrices import CHUNK, Extent, offsets, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -138,9 +138,9 @@ def _touches(item: Copied) -> Iterator[Touch]:
     for block in range(item.count):
         blocks = item.blocks + block
         places = located(item.descriptors, blocks, item.wave.shared.stride)
-        where = offsets(places, _extent(item.copy)).reshape(len(item), -1)
+        where, size = pieces(places, _extent(item.copy))
         owners = np.repeat(np.arange(len(item)), where.shape[1])
-        yield Touch("shared", writes=False, offsets=where.reshape(-1), size=CHUNK, owners=owners, layout=layout)
+        yield Touch("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
         yield touch(blocks, item.targets, _targets(item.copy, 0), writes=True)
 
 

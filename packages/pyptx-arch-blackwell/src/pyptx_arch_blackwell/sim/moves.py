@@ -7,7 +7,6 @@ it has read and that a store has written, counts from the wait on. Manual: "tcge
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any, Final
@@ -23,10 +22,12 @@ from pyptx_arch_blackwell.sim.tensor_memory import (
     SPACE,
     TENSOR,
     WORD,
+    Pieces,
     TensorMemory,
     address_of,
     columns_of,
     lanes_of,
+    placed,
 )
 from pyptx_sim.extension import WARP, WARPGROUP, AsyncItem, GroupKind, Step, Touch
 from pyptx_sim.numerics.extremes import Extreme
@@ -54,7 +55,6 @@ STORES: Final = GroupKind(
     wait="tcgen05.wait::st in the warp that stores, and then an order of the threads",
 )
 _SHAPES: Final = ("16x64b", "16x128b", "16x256b", "32x32b", "16x32bx2")
-_WIDEST_PIECE: Final = 128  # bytes of a lane that accesses are told of by, at most
 _WORD: Final = np.dtype(np.uint32)
 _LOW: Final = 0xFFFF
 _HINT: Final = "add 32 times the warp's number in its warpgroup to the lane, the upper half of the address"
@@ -64,27 +64,16 @@ _HINT: Final = "add 32 times the warp's number in its warpgroup to the lane, the
 class Window:
     """The cells that one instruction moves, as words from that at its address on.
 
-    `words` is `[registers, 32]`, `[registers, 2, 32]` of registers that hold the lower halves of two cells.
-    `pieces` are the pieces of 16 bytes that they lie in. `lanes` and `columns` are those of the accesses.
+    `words` is `[registers, 32]`, `[registers, 2, 32]` of registers that hold the lower halves of two cells. `pieces`
+    are their places, from that of an address whose column is a multiple of 4. `lanes` and `columns` are those of the
+    accesses.
     """
 
     words: IntArray
     lanes: int
     columns: int
     halves: bool
-
-    @property
-    def piece(self) -> int:
-        """Return the widest pieces of so many bytes that the cells fill, if the address is a multiple of that."""
-        columns = np.unique(self.words % COLUMNS)
-        runs = np.split(columns, np.flatnonzero(np.diff(columns) != 1) + 1)
-        return math.gcd(_WIDEST_PIECE, *(bound * WORD for run in runs for bound in (int(run[0]), int(run[-1]) + 1)))
-
-    def pieces(self, size: int) -> IntArray:
-        """Return the words at which pieces of `size` bytes begin."""
-        words = size // WORD
-        found: IntArray = np.unique(self.words // words * words)
-        return found
+    pieces: Pieces
 
 
 @lru_cache(maxsize=256)
@@ -103,7 +92,8 @@ def window(shape: str, repeats: int, split: int, *, halves: bool) -> Window:
     ]
     words = np.array(cells, np.int64)
     columns = fragment.columns + (split if fragment.products > 1 else 0)
-    return Window(words.reshape(-1, 2, WARP) if halves else words, fragment.rows, columns, halves)
+    pieces = Pieces.of(placed(words.reshape(-1)))
+    return Window(words.reshape(-1, 2, WARP) if halves else words, fragment.rows, columns, halves, pieces)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -187,12 +177,13 @@ class _Move:
 
     def touches(self, base: IntArray, *, writes: bool) -> Iterator[Touch]:
         """Yield what the warps touch."""
-        size = self.window.piece
-        if int(np.bitwise_or.reduce(base)) % (size // WORD):
-            size = WORD
-        where = base[:, None] + self.window.pieces(size)
+        first, pieces = placed(base), self.window.pieces
+        if first.size and not int(np.bitwise_or.reduce(first)) % pieces.size:
+            where, size = first[:, None] + pieces.starts, pieces.size
+        else:
+            where, size = placed(np.unique(self.window.words) + base[:, None]), WORD
         owners = np.repeat(np.arange(len(base)), where.shape[1])
-        yield Touch(SPACE.name, writes, where.reshape(-1) * WORD, size, owners, proxy=TENSOR)
+        yield Touch(SPACE.name, writes, where.reshape(-1), size, owners, proxy=TENSOR)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -278,10 +269,11 @@ def _carry(turn: Turn, window: Window, carried: Sequence[Carried | None], words:
     if bits is None:
         return
     unknown = _joined(bits[0], window)
-    first = int(words[bits[0] != 0][0]) * WORD
+    word = words[bits[0] != 0][:1]
+    first = int(word[0]) * WORD
     rows = _rows(turn)
     each = [_spread(turn, rows, unknown[:, number]) for number in range(unknown.shape[1])]
-    where = turn.memory(SPACE).describe_offset(first)
+    where = turn.memory(SPACE).describe_offset(int(placed(word)[0]))
     turn.leave_undefined(carried, each, turn.origin(SPACE, first, f"tensor memory at {where}"))
 
 

@@ -2,12 +2,16 @@
 
 An address has the lane in its upper and the column in its lower half. In the arena the columns of a lane lie side by
 side, lane behind lane.
+
+Checks number the bytes otherwise, by *places*: four columns of a lane, then those of the next lane, and behind the last
+lane the next four columns. There lies in one piece what is used together: the sums of all lanes, and the scales that
+32 lanes have in four columns, which in the order of the arena are 32 pieces of 16 bytes.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -28,11 +32,13 @@ __all__ = [
     "SPACE",
     "TENSOR",
     "WORD",
+    "Pieces",
     "TensorMemory",
     "Words",
     "address_of",
     "columns_of",
     "lanes_of",
+    "placed",
     "touch",
 ]
 
@@ -43,13 +49,25 @@ _WIDEST_PIECE: Final = 1024  # bytes of a lane that accesses are told of by, at 
 _LANE_SHIFT = 16
 _COLUMN_MASK = 0xFFFF
 _BYTES = LANES * COLUMNS * WORD
+_CHUNK: Final = 4  # columns of a lane that have neighbouring places
+_ACROSS: Final = LANES * _CHUNK * WORD  # bytes from the place of a column to that of the one behind its chunk
+_LANE_BITS, _COLUMN_BITS, _CHUNK_BITS = 7, 9, 2
 
 Words: TypeAlias = NDArray[np.uint32]
 
 
-def _describe(address: int) -> str:
-    lane, column = divmod(address // WORD, COLUMNS)
-    return f"lane {lane}, column {column} of tensor memory"
+def _describe(place: int) -> str:
+    chunk, inside = divmod(place, _ACROSS)
+    lane, column = divmod(inside // WORD, _CHUNK)
+    return f"lane {lane}, column {chunk * _CHUNK + column} of tensor memory"
+
+
+def placed(words: IntArray) -> IntArray:
+    """Return the places, in bytes, of words of all blocks' tensor memory in the order of the arena."""
+    blocks = words >> (_LANE_BITS + _COLUMN_BITS) << (_LANE_BITS + _COLUMN_BITS)
+    lanes, columns = words >> _COLUMN_BITS & (LANES - 1), words & (COLUMNS - 1)
+    inside = (columns >> _CHUNK_BITS << _LANE_BITS | lanes) << _CHUNK_BITS | columns & (_CHUNK - 1)
+    return (blocks | inside) * WORD
 
 
 SPACE: Final = Space(name="tensor", size=_BYTES, describe=_describe)
@@ -171,13 +189,12 @@ def _evenly(blocks: IntArray) -> IntArray | slice:
 def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], *, writes: bool) -> Touch:
     """Return that matrices are read or written, in pieces as wide as all of them are made of."""
     numbers, parts = np.arange(len(blocks)), list(_parts(blocks, addresses, _joined(tuple(rectangles))))
-    bounds = [bound * WORD for _, _, (_, _, columns) in parts for bound in (columns.start, columns.stop)]
-    size = min(math.gcd(_WIDEST_PIECE, *bounds), _WIDEST_PIECE)
+    pieces = [_pieces(lanes.start, lanes.stop, columns.start, columns.stop) for _, _, (_, lanes, columns) in parts]
+    size = min(each.size for each in pieces)
     offsets, owners = [], []
-    for rectangle, some, (_, lanes, columns) in parts:
-        which = blocks[some] + rectangle.block
-        inside = _pieces(lanes.start, lanes.stop, columns.start, columns.stop, size)
-        offsets.append((which[:, None] * _BYTES + inside).reshape(-1))
+    for (rectangle, some, _), each in zip(parts, pieces, strict=True):
+        inside = each.split(size)
+        offsets.append(((blocks[some] + rectangle.block)[:, None] * _BYTES + inside).reshape(-1))
         owners.append(numbers[some].repeat(len(inside)))
     return Touch(SPACE.name, writes, np.concatenate(offsets), size, np.concatenate(owners), proxy=TENSOR)
 
@@ -196,8 +213,30 @@ def _joined(rectangles: tuple[Rectangle, ...]) -> Sequence[Rectangle]:
     return joined
 
 
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Places in pieces of `size` bytes, a power of two, each at a multiple of that."""
+
+    starts: IntArray
+    size: int
+
+    @classmethod
+    def of(cls, places: IntArray) -> Pieces:
+        """Return the places of words in pieces as wide as there can be, up to a kilobyte."""
+        found = np.unique(places)
+        breaks = np.flatnonzero(np.diff(found) != WORD) + 1
+        bounds = [*found[breaks].tolist(), *(found[breaks - 1] + WORD).tolist(), int(found[0]), int(found[-1]) + WORD]
+        size = math.gcd(_WIDEST_PIECE, *bounds)
+        return cls(found[found % size == 0], size)
+
+    def split(self, size: int) -> IntArray:
+        """Return where pieces begin that are no wider."""
+        found: IntArray = (self.starts[:, None] + np.arange(0, self.size, size)).reshape(-1)
+        return found
+
+
 @lru_cache(maxsize=1024)
-def _pieces(lane: int, end: int, column: int, stop: int, size: int) -> IntArray:
-    lanes, starts = np.arange(lane, end)[:, None], np.arange(column * WORD, stop * WORD, size)
-    found: IntArray = (lanes * (COLUMNS * WORD) + starts).reshape(-1)
-    return found
+def _pieces(lane: int, end: int, column: int, stop: int) -> Pieces:
+    """Return the places of a rectangle in a block."""
+    lanes, columns = np.arange(lane, end), np.arange(column, stop)
+    return Pieces.of(placed((lanes[:, None] * COLUMNS + columns).reshape(-1)))
