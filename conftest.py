@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The packages whose own tests say nothing about those with a gate (noxfile.GATED) that other tests don't.
-UNMEASURED = tuple(f"packages/pyptx-{name}/" for name in ("jax", "launch", "torch", "transpile"))
+# What says nothing about the packages with a gate (noxfile.GATED) that other tests don't: their own, and END_TO_END.
+ABOVE = tuple(f"packages/pyptx-{name}/" for name in ("jax", "launch", "torch", "transpile"))
+UNMEASURED = (*ABOVE, "packages/pyptx-sim/tests/litmus/", "tests/")
+END_TO_END = "tests/end_to_end/"
 
 # These record which forms they have run, and one of them asks whether all were: they belong in one process.
 SEMANTICS = "pyptx-sim/tests/test_semantics_"
@@ -53,7 +55,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     The tracer would cost more than the tests. The simulator's own are measured: no others run all that computes.
     """
     scaled = item.get_closest_marker("scaled") is not None and not item.nodeid.startswith("packages/pyptx-sim/")
-    if item.config.pluginmanager.hasplugin("_cov") and (scaled or item.nodeid.startswith(UNMEASURED)):
+    told = item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(END_TO_END)
+    if item.config.pluginmanager.hasplugin("_cov") and (scaled or told):
         item.add_marker(pytest.mark.no_cover)
 
 

@@ -34,8 +34,8 @@ from pyptx.types import b32, bf16, f32, u32
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
 
+from examples.hopper import gemm_highperf_hopper as highperf
 from examples.hopper.attention_splits import CHUNK, GROUP, read
-from examples.hopper.gemm_highperf_hopper import reference
 from examples.hopper.gemm_parts import ROWS, Stages, meet, prefetch
 from examples.overlap import ATTRIBUTES, take_over
 from examples.rounding import round_pairs
@@ -48,6 +48,7 @@ THREADS = 2 * GROUP  # of one warpgroup a thread produces, the other multiplies
 COLUMNS = ROWS  # of C to a block: what a product calls its rows
 BK = 64  # of K to a stage: a row of the 128B swizzle
 MULTIPROCESSORS = 132  # of an H100
+reference = highperf.reference
 
 
 @dataclass(frozen=True, slots=True)
