@@ -14,6 +14,7 @@ from pyptx_sim import run
 from pyptx_sim.checks.race import accesses
 from pyptx_sim.checks.race.divisions import Division
 from pyptx_sim.checks.race.shadow import Shadow, fitting
+from pyptx_sim.checks.race.tables import reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -207,3 +208,26 @@ def test_a_byte_beside_tiles_does_not_make_checks_slow() -> None:
         return min(times)
 
     assert took("@%p st.shared.u8 [flag], %t;") < 2.5 * took("")  # 1.4 times; 4 times if all of memory were so narrow
+
+
+def test_accesses_that_leave_out_a_page_here_and_there_are_alike_from_then_on() -> None:
+    division = Division(64 * 1024, lambda granule: Shadow(64 * 1024, None, granule))
+    pages = np.array([page for page in range(40) if page % 16 != 7])
+    offsets = (pages[:, None] * 1024 + np.arange(0, 1024, 4)).reshape(-1)
+    reach = reach_of(offsets)
+    for _ in range(2):
+        ((shadow, some),) = division.parts(offsets, 4, reach)
+        assert shadow.granule == 4
+        assert some is None
+    left_out = np.arange(7 * 1024, 8 * 1024, 16)
+    ((shadow, _),) = division.parts(left_out, 16, reach_of(left_out))
+    assert shadow.granule == 4
+
+
+def test_a_byte_here_and_there_makes_no_page_but_its_own_narrow() -> None:
+    division = Division(64 * 1024, lambda granule: Shadow(64 * 1024, None, granule))
+    bytes_ = np.array([5, 30 * 1024 + 1, 41 * 1024 + 3])
+    for _ in range(2):
+        assert [shadow.granule for shadow, _ in division.parts(bytes_, 1, reach_of(bytes_))] == [1]
+    tiles = np.arange(1024, 30 * 1024, 16)
+    assert [shadow.granule for shadow, _ in division.parts(tiles, 16, reach_of(tiles))] == [16]

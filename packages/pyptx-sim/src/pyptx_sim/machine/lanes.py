@@ -25,7 +25,8 @@ def all_lanes(height: int) -> Mask:
 
 
 @lru_cache(maxsize=64)
-def _every_lane(height: int) -> tuple[IntArray, IntArray]:
+def every_lane(height: int) -> tuple[IntArray, IntArray]:
+    """Return the positions and the lanes of `height` full warps, in order: always the same read-only arrays."""
     rows, lanes = np.divmod(np.arange(height * WARP, dtype=np.int64), WARP)
     rows.flags.writeable = lanes.flags.writeable = False
     return rows, lanes
@@ -74,7 +75,7 @@ class Lanes:
     def active(self) -> tuple[IntArray, IntArray]:
         """The active lanes in order, as positions among the rows of this step, and lane numbers."""
         if self._active is None:
-            self._active = _every_lane(self.height) if self.mask is None else _places(self.mask)
+            self._active = every_lane(self.height) if self.mask is None else _places(self.mask)
         return self._active
 
     @property

@@ -154,8 +154,9 @@ class Machine:
         launch, program = self.launch, self.program
         geometry = Geometry(launch, self.backlog.launch())
         if self.waves:
-            for arena in (self._shared, self._local):
-                arena.clear()
+            self._shared.clear()
+            if program.uses_stack:
+                self._local.clear()
         self.waves += 1
         size = launch.cluster_size
         memories: dict[str, Memory] = dict(self.memories)

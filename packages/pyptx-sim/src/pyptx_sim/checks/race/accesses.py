@@ -218,7 +218,7 @@ class Accesses:
     ) -> Step:
         """Flatten an access to its granules, in that reach, each with the entry that the shadow will hold of it."""
         count = granules.shape[1]
-        entries = entries_of(warps + self._causality.first_warp, lanes, self._clocks.now[warps], pc, count)
+        entries = entries_of(warps, lanes, self._causality.first_warp, self._clocks.now, pc, count)
         rows = self._clocks.rows(warps, lanes)
         if count > 1:
             rows = np.repeat(rows, count)

@@ -114,7 +114,7 @@ class Causality:
     def unsettled(self, shadow: Shadow, step: Step, last: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the entries whose `last` access is not settled, neither by a barrier nor by what their row knows."""
         times = last[:, TIME]
-        at = np.flatnonzero(times if shadow.readers is None else times > self._clocks.settled.take(step.rows))
+        at = np.flatnonzero(times if shadow.readers is None else self._clocks.unsettled(times, step.rows))
         if not len(at):
             return at
         others = last[at, WARP] - step.first_warp

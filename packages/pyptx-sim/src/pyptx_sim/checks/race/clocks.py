@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.race.lane_masks import LANES, booleans_of
+from pyptx_sim.checks.race.lane_masks import LANES, booleans_of, of_all_warps
 from pyptx_sim.checks.race.retired import Retired
 
 if TYPE_CHECKING:
@@ -151,9 +151,16 @@ class WarpClocks:
         """Return the row of `known` of each of some lanes."""
         return self._row[warps * LANES + lanes] if self._parted.any() else warps
 
+    def unsettled(self, times: NDArray[np.int32], rows: Offsets) -> NDArray[np.bool_]:
+        """Tell which times are later than what a row knows that all warps of its group did."""
+        if of_all_warps(rows):
+            late: NDArray[np.bool_] = times.reshape(-1, LANES) > self.settled[: len(rows) // LANES, None]
+            return late.reshape(-1)
+        return times > self.settled.take(rows)
+
     def alike(self, warps: Offsets) -> bool:
         """Tell whether the lanes of each of some warps know the same."""
-        return not self._parted[warps].any()
+        return not (self._parted.any() and self._parted[warps].any())
 
     def rows_of_warps(self, first: int, count: int) -> Offsets:
         """Return the rows of all lanes of `count` warps."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.observer import Masks, Offsets, Stores, Touch
 
+_MANY = 8  # times as many pages as those that are given narrower granules for the sake of the others
+
 
 class Division:
     """The shadows of a memory, by the width of their granules, and which of them each page belongs to."""
@@ -51,7 +53,7 @@ class Division:
     def parts(self, offsets: Offsets, size: int, reach: Reach) -> Iterator[tuple[Shadow, NDArray[np.int64] | None]]:
         """Yield shadows, and which of some accesses, which begin within a reach, belong to each: None for all."""
         fits = fitting(WIDEST_ACCESS, offsets, size)
-        if self._alike(reach, size, fits):
+        if self._alike(reach, size, fits) or self._made_alike(reach, size, fits):
             yield self._shadow(int(self._granules[reach[0] >> PAGE_BITS])), None
             return
         pages = offsets >> PAGE_BITS
@@ -86,6 +88,19 @@ class Division:
         """Tell at a glance that all pages between some accesses have granules of one width, which fits."""
         near = self._granules[reach[0] >> PAGE_BITS : (reach[1] + size - 1 >> PAGE_BITS) + 1]
         return bool(near[0] <= fits and (near == near[0]).all())
+
+    def _made_alike(self, reach: Reach, size: int, fits: int) -> bool:
+        """Give the same granules to the few pages between some accesses that have wider ones; tell whether it was done.
+
+        Accesses that leave out a page here and there, at the end of a block's memory say, are alike from then on.
+        """
+        first = reach[0] >> PAGE_BITS
+        near = self._granules[first : (reach[1] + size - 1 >> PAGE_BITS) + 1]
+        wider = np.flatnonzero(near != fits)
+        if len(wider) * _MANY > len(near) or (near[wider] < fits).any():
+            return False
+        self._narrowed(wider + first, fits)
+        return True
 
     def _narrowed(self, pages: Offsets, granule: int) -> NDArray[np.uint8]:
         """Give some pages granules no wider than that, and return which they have."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pyptx_sim.checks.race.lane_masks import bits_of
-from pyptx_sim.checks.race.tables import COLUMNS, MASK, PC, TIME, WARP
+from pyptx_sim.checks.race.lane_masks import BITS, LANES, of_all_lanes, of_all_warps
+from pyptx_sim.checks.race.tables import COLUMNS, MASK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,15 +17,36 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.reports import Step
     from pyptx_sim.observer import Offsets
 
+_HALF: Final = 32  # bits of a column; two side by side are set at once
+_HIGH: Final = BITS.astype(np.int64) << _HALF
 
-def entries_of(warps: Offsets, lanes: Offsets, times: NDArray[np.int32], pc: int, count: int) -> NDArray[np.int32]:
-    """Return the entries of accesses by the instruction at `pc`, `count` of each: one behind the other."""
-    entries = np.empty((len(warps), COLUMNS), np.int32)
-    entries[:, WARP], entries[:, MASK] = warps, bits_of(lanes)
-    entries[:, TIME], entries[:, PC] = times, pc
+
+def entries_of(
+    warps: Offsets, lanes: Offsets, first_warp: int, now: NDArray[np.int32], pc: int, count: int
+) -> NDArray[np.int32]:
+    """Return the entries of accesses by the instruction at `pc`, `count` of each: one behind the other.
+
+    `first_warp` is the number of a wave's first warp, and `now` the time of each.
+    """
+    pairs = np.empty((len(warps), COLUMNS // 2), np.int64)  # WARP and MASK, TIME and PC
+    if of_all_warps(warps) and of_all_lanes(lanes):
+        height = len(warps) // LANES
+        pairs[:, 0] = _who(first_warp, height)
+        pairs.reshape(-1, LANES, 2)[:, :, 1] = (now[:height] | np.int64(pc << _HALF))[:, None]
+    else:
+        pairs[:, 0] = warps + first_warp | _HIGH.take(lanes)
+        pairs[:, 1] = now.take(warps) | np.int64(pc << _HALF)
+    entries = pairs.view(np.int32)
     if count == 1:
         return entries
     return entries.view(np.complex128).repeat(count).view(np.int32).reshape(-1, COLUMNS)
+
+
+@lru_cache(maxsize=4)
+def _who(first_warp: int, height: int) -> NDArray[np.int64]:
+    """Return WARP and MASK of all lanes of so many warps."""
+    found: NDArray[np.int64] = (np.arange(first_warp, first_warp + height)[:, None] | _HIGH).reshape(-1)
+    return found
 
 
 def rises(at: NDArray[np.int64]) -> bool:

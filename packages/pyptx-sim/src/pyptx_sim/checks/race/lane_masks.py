@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from pyptx_sim.machine.lanes import every_lane
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -13,13 +15,23 @@ if TYPE_CHECKING:
 
 LANES: Final = 32
 _LANES: Final = np.arange(LANES)
-_BITS: Final = (1 << _LANES).astype(np.uint32).view(np.int32)
+BITS: Final = (1 << _LANES).astype(np.uint32).view(np.int32)
 
 
 def bits_of(lanes: Offsets) -> NDArray[np.int32]:
     """Return the masks of single lanes."""
-    bits: NDArray[np.int32] = _BITS.take(lanes)
+    bits: NDArray[np.int32] = BITS.take(lanes)
     return bits
+
+
+def of_all_lanes(lanes: Offsets) -> bool:
+    """Tell at a glance that accesses are by all lanes of warps, lane by lane; False says nothing."""
+    return len(lanes) % LANES == 0 and lanes is every_lane(len(lanes) // LANES)[1]
+
+
+def of_all_warps(warps: Offsets) -> bool:
+    """Tell at a glance that accesses are by all lanes of all warps, warp by warp; False says nothing."""
+    return len(warps) % LANES == 0 and warps is every_lane(len(warps) // LANES)[0]
 
 
 def masks_of(masks: Masks) -> NDArray[np.int32]:

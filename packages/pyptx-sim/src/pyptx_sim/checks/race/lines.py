@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_sim.checks.race.entries import rises
-from pyptx_sim.checks.race.lane_masks import LANES
+from pyptx_sim.checks.race.lane_masks import LANES, of_all_lanes
 from pyptx_sim.checks.race.overflow import Overflow
 from pyptx_sim.checks.race.pages import Pages
 from pyptx_sim.checks.race.reads import Reads
@@ -97,7 +97,7 @@ def _whole(offsets: Offsets, size: int, lanes: Offsets) -> bool:
         return False
     lines = offsets.reshape(-1, _LINE // size)
     whole = not (lines[:, 0] % _LINE).any() and bool((lines - lines[:, :1] == _ALL[: lines.shape[1]] * size).all())
-    return whole and bool((lanes.reshape(-1, LANES) == _ALL).all())
+    return whole and (of_all_lanes(lanes) or bool((lanes.reshape(-1, LANES) == _ALL).all()))
 
 
 class Lines:
@@ -110,6 +110,7 @@ class Lines:
         count = -(-size // _LINE)
         self._element = element
         self._lane: NDArray[np.uint8] = zeros(count, np.uint8)  # the first lane that touches a line, from 1
+        self._number: NDArray[np.int32] = zeros(count, np.int32)  # of a line among some
         self._write, self._read, self._first = Table(count), Table(count), Table(count)
         self._more_reads = Overflow(count)
         self._written, self._was_read = Pages(size), Pages(size)
@@ -130,7 +131,7 @@ class Lines:
             self._entering.enter(self._read, self._first, self._more_reads, step)
             self._was_read.mark(step.at, _LINE)
             return True
-        if not rises(step.at) and len(np.unique(step.at)) < len(step.at):
+        if not rises(step.at) and not self._differ(step.at):
             return False
         if not all(self._comes_behind(step, table) for table in (self._write, self._read, self._first)):
             return False
@@ -160,6 +161,12 @@ class Lines:
         first = self._lane.take(step.at)
         self._lane[step.at] = lanes
         return not ((first != 0) & (first != lanes)).any() and bool((self._lane.take(step.at) == lanes).all())
+
+    def _differ(self, lines: Offsets) -> bool:
+        """Tell whether no two of some lines are the same: each still has its own number when all have got one."""
+        numbers = np.arange(len(lines), dtype=np.int32)
+        self._number[lines] = numbers
+        return bool((self._number.take(lines) == numbers).all())
 
     def _comes_behind(self, step: Step, table: Table) -> bool:
         """Tell whether every access in a table to what a step touches is ordered before it."""

@@ -107,7 +107,7 @@ class Readers:
     def enter(self, step: Step, more: Overflow) -> None:
         """Keep reads; `more` takes what a warp has read before, if nothing orders that before what it reads now."""
         latest = self._latest.take(step.at)
-        again = np.flatnonzero(latest > self._clocks.settled.take(step.rows))
+        again = np.flatnonzero(self._clocks.unsettled(latest, step.rows))
         self._latest[step.at] = np.maximum(latest, step.entries[:, TIME].max())
         if len(again):
             self._enter_waiting()
@@ -126,7 +126,7 @@ class Readers:
             last = last[numbers[some][again]]
             at, warps, lanes, rows = step.at[some], step.warps[some], step.lanes[some], step.rows[some]
             step = replace(step, at=at, warps=warps, lanes=lanes, rows=rows, entries=entries)
-        late = last[:, TIME] > self._clocks.settled.take(step.rows[again])
+        late = self._clocks.unsettled(last[:, TIME], step.rows[again])
         read = np.flatnonzero(late & self._counts(last))
         if len(read) and self._read_again(step, again[read], last[read], more):
             self._reads.put(self._places(step.at, step.entries), step.entries)
@@ -223,7 +223,7 @@ class Readers:
 
     def unordered(self, at: NDArray[np.int64], warps: Offsets, rows: Offsets, masks: NDArray[np.int32]) -> Late | None:
         """Return the reads of granules `at` that are not over for lanes of `warps`, as far as `rows` know, or None."""
-        unsettled = np.flatnonzero(self._latest.take(at) > self._clocks.settled.take(rows))
+        unsettled = np.flatnonzero(self._clocks.unsettled(self._latest.take(at), rows))
         if not len(unsettled):
             return None
         self._enter_waiting()

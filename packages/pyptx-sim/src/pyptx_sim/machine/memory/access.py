@@ -49,9 +49,10 @@ class Places:
     def of_threads(self, lanes: Lanes) -> tuple[IntArray, IntArray, IntArray]:
         """Return the offsets, one for each active lane of the step, and the warps and lanes whose they are."""
         if self.positions is None or self.columns is None:
-            positions, columns = lanes.active
-            offsets = np.ascontiguousarray(np.broadcast_to(self.offsets, (lanes.height, WARP))).reshape(-1)
-            return offsets, lanes.warps(positions), columns
+            (positions, columns), offsets, shape = lanes.active, self.offsets, (lanes.height, WARP)
+            if offsets.shape != shape:
+                offsets = np.broadcast_to(offsets, shape)
+            return np.ascontiguousarray(offsets).reshape(-1), lanes.warps(positions), columns
         return self.offsets, lanes.warps(self.positions), self.columns
 
     def seen(self, hidden: Mask, values: list[Array], lanes: Lanes) -> tuple[Places, list[Array]]:
