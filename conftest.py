@@ -55,8 +55,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     The tracer would cost more than the tests. The simulator's own are measured: no others run all that computes.
     """
     scaled = item.get_closest_marker("scaled") is not None and not item.nodeid.startswith("packages/pyptx-sim/")
-    told = item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(END_TO_END)
-    if item.config.pluginmanager.hasplugin("_cov") and (scaled or told):
+    repeats = item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(END_TO_END)
+    if item.config.pluginmanager.hasplugin("_cov") and (scaled or repeats):
         item.add_marker(pytest.mark.no_cover)
 
 
