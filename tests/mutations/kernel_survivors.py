@@ -101,7 +101,6 @@ KERNEL_SURVIVORS = (
     same("store far off", "@%p st.global.v4.b32 [%rd+3264]", FEWER_ROWS, "hopper/grouped_gemm"),
     same("stay at home", "mapa", ALONE, "hopper/grouped_gemm"),
     same("drop a cluster barrier", "barrier.cluster.arrive", ALONE, "hopper/grouped_gemm"),
-    same("relax a cluster arrival", "barrier.cluster.arrive", ALONE, "hopper/grouped_gemm"),
     same("drop a cluster wait", "barrier.cluster.wait", ALONE, "hopper/grouped_gemm"),
     same("wait for reads only", "cp.async.bulk.wait_group 0", ONLY, "blackwell/*gemm*", "hopper/*gemm*"),
     same("fence too late", "fence.proxy.async", "who issues the copy has a fence of its own behind the barrier",
