@@ -140,10 +140,12 @@ class Scheduler:
         first = int(blocks[0])
         if (blocks == first).all():
             return ids, first
-        found, where, counts = np.unique(blocks, return_inverse=True, return_counts=True)
-        waited = np.zeros(len(found), np.int64)
-        np.maximum.at(waited, where, self._wave.steps - splits.last_run[ids])
-        block = int(found[(counts + waited * waited).argmax()])
+        order = blocks.argsort(kind="stable")
+        there = blocks[order]
+        starts = np.flatnonzero(np.append(True, there[1:] != there[:-1]))
+        waited = self._wave.steps - np.minimum.reduceat(splits.last_run[ids[order]], starts)
+        best = (np.diff(starts, append=len(ids)) + waited * waited).argmax()
+        block = int(there[starts[best]])
         return ids[blocks == block], block
 
     def _choose_randomly(self, ids: IntArray, blocks: IntArray, random: np.random.Generator) -> tuple[IntArray, int]:
@@ -263,8 +265,9 @@ class Scheduler:
         splits = self._wave.splits
         waiting = np.flatnonzero(splits.state == State.GATE)
         # Lanes at an mbarrier will come: it may still complete.
-        moving = np.concatenate([splits.warp[ready], splits.warp[self._wave.mbarriers.waiting()]])
-        stuck = waiting[~np.isin(splits.warp[waiting], moving)]
+        moving = np.zeros(self._wave.height, np.bool_)
+        moving[splits.warp[ready]] = moving[splits.warp[self._wave.mbarriers.waiting()]] = True
+        stuck = waiting[~moving[splits.warp[waiting]]]
         if not len(stuck):
             return False
         _, first = np.unique(splits.warp[stuck], return_index=True)

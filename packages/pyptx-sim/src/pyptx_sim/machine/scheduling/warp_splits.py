@@ -104,7 +104,8 @@ class WarpSplits:
             self._keep(ids)
             return
         same = np.zeros(len(ids), np.bool_)
-        same[1:] = np.isin(self.state[ids][1:], (State.READY, State.GATE))
+        states = self.state[ids[1:]]
+        same[1:] = (states == State.READY) | (states == State.GATE)
         for name in ("warp", "state", "block", "frame"):
             values = getattr(self, name)[ids]
             same[1:] &= values[1:] == values[:-1]
@@ -118,7 +119,8 @@ class WarpSplits:
 
     def _keep(self, ids: IntArray) -> None:
         """Keep splits `ids`, which are in order of their warps."""
+        if len(ids) == len(self.warp) and bool((ids[1:] > ids[:-1]).all()):
+            return  # all of them, as they stand
         for name in _FIELDS:
             setattr(self, name, getattr(self, name)[ids])
-        warps = self.warp
-        self.diverged = len(np.unique(warps)) < len(warps)
+        self.diverged = bool((self.warp[1:] == self.warp[:-1]).any())
