@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["Bench", "Expected", "check"]
+__all__ = ["WHENEVER", "Bench", "Expected", "check"]
+
+WHENEVER: tuple[dict[str, int], ...] = ({"seed": 3}, {"seed": 4, "late": True})
+"""Schedules in which asynchronous work is done at other times than at once."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tools.shares import share
 
-from .product_bench import Bench, check
+from .product_bench import WHENEVER, Bench, check
 from .reference_products import Product, Scales
 from .tensor_images import Layout
 
@@ -111,6 +111,12 @@ def test_packed_numbers_are_multiplied_by_the_scales_of_their_blocks(case: Produ
 @pytest.mark.parametrize("case", share(deep_cases(), 13), ids=str)
 def test_products_of_96_elements_take_three_or_six_scales(case: Product) -> None:
     check(case, target="sm_103a")
+
+
+@pytest.mark.parametrize("schedule", WHENEVER, ids=str)
+@pytest.mark.parametrize("case", share([*cases(), *packed_cases(), *deep_cases()], 119), ids=str)
+def test_they_are_so_whenever_they_are_done(case: Product, schedule: dict[str, int]) -> None:
+    check(case, 2, target="sm_103a" if case.depth == 96 else "sm_100a", **schedule)
 
 
 @pytest.mark.parametrize("options", [{}, {"seed": 5}, {"late": True}], ids=str)

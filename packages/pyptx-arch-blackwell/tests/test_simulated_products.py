@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tools.shares import share
 
-from .product_bench import Bench, check
+from .product_bench import WHENEVER, Bench, check
 from .reference_products import ROOMS, Product
 from .tensor_images import Layout
 
@@ -96,7 +96,7 @@ def test_a_product_is_the_product_of_its_matrices(case: Product) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("schedule", [{"seed": 3}, {"seed": 4, "late": True}], ids=str)
+@pytest.mark.parametrize("schedule", WHENEVER, ids=str)
 @pytest.mark.parametrize("case", share(cases(), 397), ids=str)
 def test_it_is_so_whenever_it_is_done(case: Product, schedule: dict[str, int]) -> None:
     check(case, 2, **schedule)

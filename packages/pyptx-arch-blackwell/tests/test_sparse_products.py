@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tools.shares import share
 
-from .product_bench import Bench, check
+from .product_bench import WHENEVER, Bench, check
 from .reference_products import ROOMS, Mask, Product
 from .tensor_images import Layout
 from .tensor_kernels import launch
@@ -108,6 +108,12 @@ def test_a_sparse_a_is_what_its_metadata_says(case: Product) -> None:
 @pytest.mark.parametrize("case", share(stationary_cases(), 19), ids=str)
 def test_a_weight_stationary_product_deals_its_columns_out_to_the_lanes(case: Product) -> None:
     check(case)
+
+
+@pytest.mark.parametrize("schedule", WHENEVER, ids=str)
+@pytest.mark.parametrize("case", share([*sparse_cases(), *stationary_cases()], 97), ids=str)
+def test_they_are_so_whenever_they_are_done(case: Product, schedule: dict[str, int]) -> None:
+    check(case, 2, **schedule)
 
 
 def spans(used: int, zeros: int, begin: int, n: int, *, first: bool) -> str:
