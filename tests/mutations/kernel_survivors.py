@@ -128,7 +128,7 @@ KERNEL_SURVIVORS = (
          "hopper/gemm_pipelined_hopper"),
     same("arrive too soon", "mbarrier.arrive.expect_tx", "it trades places with an addition",
          "blackwell/flash_attention*"),
-    same("drop a deal of registers", "setmaxnreg.inc", "what it holds would fit into fewer too", "hopper/*gemm*",
+    same("drop a setmaxnreg", "setmaxnreg.inc", "what it holds would fit into fewer too", "hopper/*gemm*",
          "hopper/flash_attention*", "blackwell/flash_attention_backward*"),
     lenient("drop a barrier", "bar.sync 0", "a warpgroup's products have read once one of its warps has waited",
             "hopper/gemm_simple_hopper"),

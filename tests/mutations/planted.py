@@ -197,7 +197,7 @@ PLANTED = (
     ),
     *planted(
         "registers",
-        ("drop a deal of registers", "give", "deadlock", "take"),
+        ("drop a setmaxnreg", "give", "deadlock", "take"),
         ("deal in more registers", "give", "deadlock", "take"),
         ("deal in more registers", "take", "deadlock", "take"),
         ("give registers for taking", "take", "register-deal", "take"),

@@ -99,7 +99,7 @@ SURVIVORS = (
     same("narrow a scope to the block", "mbarrier.arrive.release.cluster", OVER, "cluster_messages"),
     same("narrow a scope to the block", "@%p5 mbarrier.arrive.release.cluster", OVER, "multicast"),
     same("narrow a scope to the block", "@%p0 mbarrier.arrive.expect_tx", "the block itself waits", "taken_over"),
-    same("drop a deal of registers", "setmaxnreg.inc", "what it holds would fit into fewer too", "registers"),
+    same("drop a setmaxnreg", "setmaxnreg.inc", "what it holds would fit into fewer too", "registers"),
     lenient("narrow a scope to the block", "mbarrier.try_wait", COMPLETED, "taken_over"),
     lenient("narrow a scope to the block", "mbarrier.try_wait", COMPLETED, "cluster_messages", "cluster_copy",
             "tensor_pair"),

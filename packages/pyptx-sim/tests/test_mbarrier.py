@@ -254,7 +254,7 @@ mbarrier.try_wait.parity.shared.b64 %p1, [full], 0;
 
 
 @each_schedule
-def test_an_autopsy_names_what_is_missing(schedule: dict[str, Any]) -> None:
+def test_the_report_of_a_deadlock_names_what_is_missing(schedule: dict[str, Any]) -> None:
     (finding,) = execute(STUCK, np.zeros(64, np.uint32), block=64, before=BEFORE, **schedule).findings
     assert finding.rule == "deadlock"
     line = module(STUCK, before=BEFORE).splitlines().index("mbarrier.try_wait.parity.shared.b64 %p1, [full], 0;") + 1

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _FEWEST, _MOST, _STEP = 24, 256, 8
 
 
-def compile_deal(operands: Operands, following: int) -> Terminator:
+def compile_setmaxnreg(operands: Operands, following: int) -> Terminator:
     """Give registers up, or wait for more; nothing where ptxas drops the instruction."""
     count = operands.number("count")
     if not _FEWEST <= count <= _MOST or count % _STEP:
@@ -24,13 +24,13 @@ def compile_deal(operands: Operands, following: int) -> Terminator:
     gives = operands.word("action") == "dec"
     make = _pools(max((each.number("count") for each in operands.others("setmaxnreg.inc")), default=_MOST))
 
-    def deal(turn: Turn) -> None:
+    def reallocate(turn: Turn) -> None:
         if turn.wave.thread_registers is None:
             return
         pool = turn.part(make)
         (pool.give if gives else pool.take)(turn, count)
 
-    return operands.end_once(deal, following)
+    return operands.end_once(reallocate, following)
 
 
 @cache
@@ -42,4 +42,4 @@ def _pools(most: int) -> Callable[[Wave], RegisterPool]:
     return lambda wave: RegisterPool(wave, min(wave.thread_registers or 0, most))
 
 
-STEPS: Final = (Step(opcode="setmaxnreg", effect="order", end=compile_deal, converges="warp", waits=True),)
+STEPS: Final = (Step(opcode="setmaxnreg", effect="order", end=compile_setmaxnreg, converges="warp", waits=True),)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Mask
     from pyptx_sim.timeline.model import Timeline
     from pyptx_sim.timeline.places import Places
-    from pyptx_sim.timeline.warp_tracks import Strips
+    from pyptx_sim.timeline.warp_tracks import WarpTracks
 
 
 @dataclass(slots=True)
@@ -54,9 +54,9 @@ class _Flight:
 class Flights:
     """The asynchronous work of one wave. What is under way at the same time lies on tracks of its own."""
 
-    def __init__(self, strips: Strips, timeline: Timeline, places: Places) -> None:
-        """Begin with nothing under way; `strips` are the warps of the wave."""
-        self._strips = strips
+    def __init__(self, tracks: WarpTracks, timeline: Timeline, places: Places) -> None:
+        """Begin with nothing under way; `tracks` are those of the warps of the wave."""
+        self._tracks = tracks
         self._timeline = timeline
         self._places = places
         self._flights: dict[int, _Flight] = {}
@@ -67,8 +67,8 @@ class Flights:
 
     def issue(self, item: Item, now: int) -> None:
         """Note an item that the recorded warps of the present block have issued."""
-        if self._strips.current:
-            self._flights[item.item_id] = _Flight(item.pc, now, self._strips.current)
+        if self._tracks.current:
+            self._flights[item.item_id] = _Flight(item.pc, now, self._tracks.current)
 
     def describe(self, work: Work) -> None:
         """Learn whose operations an item is made of, and what they read and write."""
@@ -95,16 +95,16 @@ class Flights:
     def _divide(self, item_id: int, flight: _Flight, warps: IntArray, moved: dict[str, np.ndarray]) -> None:
         """Make the parts of an item: one for each recorded block."""
         flight.owners = warps.copy()
-        ctas = self._strips.wave.geometry.cta[warps]
-        for cta in np.unique(ctas[warps < self._strips.rows]).tolist():
+        ctas = self._tracks.wave.geometry.cta[warps]
+        for cta in np.unique(ctas[warps < self._tracks.rows]).tolist():
             here = ctas == cta
             bytes_moved = {name: int(each[here].sum()) for name, each in moved.items()}
             self._enter(item_id, flight, cta, warps[here], bytes_moved)
 
     def _enter(self, item_id: int, flight: _Flight, cta: int, warps: IntArray, moved: dict[str, int]) -> None:
-        geometry = self._strips.wave.geometry
-        issuer = flight.tracks.get(int(warps[0])) or self._strips.track(int(warps[0]), 0)
-        self._strips.give_up(issuer)
+        geometry = self._tracks.wave.geometry
+        issuer = flight.tracks.get(int(warps[0])) or self._tracks.track(int(warps[0]), 0)
+        self._tracks.give_up(issuer)
         numbers = np.unique(geometry.warp[warps]).tolist()
         details: dict[str, object] = {"item": item_id, "warps": ranges(numbers), "operations": len(warps)}
         details |= {name: amount for name, amount in moved.items() if amount}
@@ -124,7 +124,7 @@ class Flights:
         for item_id, flight in self._flights.items():
             if flight.owners is None and not flight.parts:
                 rows = np.array(list(flight.tracks), np.int64)
-                ctas = self._strips.wave.geometry.cta[rows]
+                ctas = self._tracks.wave.geometry.cta[rows]
                 for cta in np.unique(ctas).tolist():
                     self._enter(item_id, flight, cta, rows[ctas == cta], {})
 

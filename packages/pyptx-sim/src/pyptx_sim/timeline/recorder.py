@@ -11,7 +11,7 @@ from pyptx_sim.observer import Observer
 from pyptx_sim.timeline.async_spans import Flights
 from pyptx_sim.timeline.compact import squeeze
 from pyptx_sim.timeline.model import Arrow, Clock, Count, Mark, Point, Timeline
-from pyptx_sim.timeline.warp_tracks import Strips
+from pyptx_sim.timeline.warp_tracks import WarpTracks
 
 if TYPE_CHECKING:
     from pyptx_sim.extension import GroupKind
@@ -45,7 +45,7 @@ class Recorder(Observer):
         self._places = places
         self._ctas = ctas
         self._clock = Clock()
-        self._strips: Strips | None = None
+        self._tracks: WarpTracks | None = None
         self._flights: Flights
         self._block: Block
         self._causes: dict[tuple[int, int], _Causes] = {}
@@ -55,43 +55,43 @@ class Recorder(Observer):
 
     def begin(self, wave: Wave, block: Block, lanes: Lanes) -> None:
         """Hear that lanes begin to execute a basic block."""
-        strips = self._strips_of(wave)
+        tracks = self._tracks_of(wave)
         self._clock.settle()
-        self._look(strips)
+        self._look(tracks)
         self._block = block
-        if strips.begin(block, lanes, self._clock.now):
+        if tracks.begin(block, lanes, self._clock.now):
             self._clock.begin(block.first, len(block.steps) + (block.terminator is not None))
 
     def end(self) -> None:
         """Hear that the block has been executed."""
-        strips = self._strips
-        if strips is None or not strips.current:
+        tracks = self._tracks
+        if tracks is None or not tracks.current:
             return
         self._clock.end()
-        self._look(strips)
-        strips.end(self._block, self._clock.now)
+        self._look(tracks)
+        tracks.end(self._block, self._clock.now)
         self._flights.settle()
-        strips.current = {}
+        tracks.current = {}
 
-    def _strips_of(self, wave: Wave) -> Strips:
-        strips = self._strips
-        if strips is not None and strips.wave is wave:
-            return strips
+    def _tracks_of(self, wave: Wave) -> WarpTracks:
+        tracks = self._tracks
+        if tracks is not None and tracks.wave is wave:
+            return tracks
         self._close()
         geometry = wave.geometry
         recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # in front, since launches go in order
-        strips = Strips(wave, recorded * geometry.launch.warps_per_cta, self.timeline, self._places)
-        self._strips, self._flights = strips, Flights(strips, self.timeline, self._places)
+        tracks = WarpTracks(wave, recorded * geometry.launch.warps_per_cta, self.timeline, self._places)
+        self._tracks, self._flights = tracks, Flights(tracks, self.timeline, self._places)
         x, y, z = geometry.ctaid
         for slot in range(recorded):
             row = slot * geometry.launch.warps_per_cta
             self.timeline.ctas[int(geometry.numbers[slot])] = f"CTA ({x[row]}, {y[row]}, {z[row]})"
-        return strips
+        return tracks
 
-    def _look(self, strips: Strips) -> None:
+    def _look(self, tracks: WarpTracks) -> None:
         """Look at what has changed with nobody telling: who waits, and what is pending at mbarriers."""
-        now, wave = self._clock.now, strips.wave
-        strips.look(now)
+        now, wave = self._clock.now, tracks.wave
+        tracks.look(now)
         stride, numbers = wave.machine.shared_stride, wave.geometry.numbers
         for offset, known in wave.mbarriers.objects():
             pending = known.phase, known.pending, known.bytes
@@ -106,12 +106,12 @@ class Recorder(Observer):
 
     def issue(self, item: Item) -> None:
         """Hear that an item of work is issued."""
-        if self._strips is not None:
+        if self._tracks is not None:
             self._flights.issue(item, self._now())
 
     def complete(self, item: Item, which: Mask | None, before: int) -> None:
         """Hear that operations of an item, which had `before`, have completed."""
-        if self._strips is not None and self._flights.complete(item, which, before, self._now()):
+        if self._tracks is not None and self._flights.complete(item, which, before, self._now()):
             self._clock.stir()
 
     def issued(self, work: Work) -> None:
@@ -156,23 +156,23 @@ class Recorder(Observer):
     ) -> None:
         """Hear that warps find a phase complete: mark it, and draw arrows from what completed it."""
         del masks, scope, acquires
-        if self._strips is None or place < 0:
+        if self._tracks is None or place < 0:
             return
-        name = f"{self._strips.wave.mbarriers.name(place)}, phase {phase} complete"
+        name = f"{self._tracks.wave.mbarriers.name(place)}, phase {phase} complete"
         causes = self._causes.get((place, phase), _Causes())
         for point in filter(None, map(self._here, warps.tolist())):
             self.timeline.marks.append(Mark(point, "phase", name, pc))
             self.timeline.arrows.extend(Arrow("completion", completion, point) for completion in causes.completions)
-            if causes.arrival is not None and point.track in self._strips.woken:
+            if causes.arrival is not None and point.track in self._tracks.woken:
                 self.timeline.arrows.append(Arrow("arrival", causes.arrival, point))
-            self._strips.woken.discard(point.track)
+            self._tracks.woken.discard(point.track)
 
     # --- findings, and the end ----------------------------------------------------------------------
 
     def found(self, heading: str, pc: int) -> None:
         """Hear that something is found at the present instruction."""
-        tracks = self._strips.current.values() if self._strips is not None else ()
-        for track in list(tracks)[:1]:
+        current = self._tracks.current.values() if self._tracks is not None else ()
+        for track in list(current)[:1]:
             self.timeline.marks.append(Mark(Point(track, self._now()), "finding", heading, pc))
 
     def wave_ended(self) -> None:
@@ -187,27 +187,27 @@ class Recorder(Observer):
         return self.timeline
 
     def _close(self) -> None:
-        strips, clock = self._strips, self._clock
-        if strips is None:
+        tracks, clock = self._tracks, self._clock
+        if tracks is None:
             return
-        clock.stop(strips.wave.pc)
-        strips.cut(clock.now)
+        clock.stop(tracks.wave.pc)
+        tracks.cut(clock.now)
         clock.settle()
-        self._look(strips)
+        self._look(tracks)
         self._flights.settle()
-        strips.close(clock.now)
+        tracks.close(clock.now)
         self._flights.close(clock.now)
-        self._strips = None
+        self._tracks = None
         self._causes.clear()
         self._pending.clear()
 
     def _now(self) -> int:
-        return self._clock.at(self._strips.wave.pc) if self._strips is not None else self._clock.now
+        return self._clock.at(self._tracks.wave.pc) if self._tracks is not None else self._clock.now
 
     def _here(self, row: int) -> Point | None:
         """Return where a warp stands that executes the present block, and now does something worth a point."""
-        track = self._strips.current.get(row) if self._strips is not None else None
-        if self._strips is None or track is None:
+        track = self._tracks.current.get(row) if self._tracks is not None else None
+        if self._tracks is None or track is None:
             return None
-        self._strips.give_up(track)
+        self._tracks.give_up(track)
         return Point(track, self._now())

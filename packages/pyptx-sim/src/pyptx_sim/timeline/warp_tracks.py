@@ -75,7 +75,7 @@ class _Retry:
         return sum(run.end - run.start for run in self.runs)
 
 
-class Strips:
+class WarpTracks:
     """The spans of the recorded warps of one wave: those of its first `rows` warps.
 
     Lanes that have parted from the others of their warp are told apart by the first of them.

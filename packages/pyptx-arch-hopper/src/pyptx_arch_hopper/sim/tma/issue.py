@@ -8,7 +8,7 @@ import numpy as np
 
 from pyptx_arch_hopper.sim.tma.bulk import BulkCopy, Narrowing
 from pyptx_arch_hopper.sim.tma.groups import BULK
-from pyptx_arch_hopper.sim.tma.telling import touches
+from pyptx_arch_hopper.sim.tma.touches import touches
 from pyptx_sim.extension import ASYNC
 
 if TYPE_CHECKING:

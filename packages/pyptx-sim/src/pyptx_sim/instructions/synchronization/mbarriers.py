@@ -240,7 +240,7 @@ class _Waiting:
         return answers
 
     def _note(self, wave: Wave, threads: Threads, answers: Mask) -> None:
-        """Remember who waits for what, for the autopsy of a deadlock."""
+        """Remember who waits for what, for the report of a deadlock."""
         waits = wave.mbarriers.waits
         for warp in distinct(threads.warps[answers]).tolist():
             waits.pop(warp, None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.extension import AsyncItem
-from pyptx_sim.machine.asynchrony.groups import Telling
+from pyptx_sim.machine.asynchrony.groups import Arrival
 from pyptx_sim.types import bits_dtype
 
 if TYPE_CHECKING:
@@ -94,5 +94,5 @@ class Arrivals(AsyncItem):
             known = mbarriers.find(barrier, self.pc)
             if known is None:
                 continue
-            groups.tell(Telling(known, known.phase, self.warps[here], self.lanes[here], self.behind))
+            groups.note_arrival(Arrival(known, known.phase, self.warps[here], self.lanes[here], self.behind))
             mbarriers.arrive(barrier, [1] * int(here.sum()), self.pc, item_id=self.item_id)

@@ -25,7 +25,7 @@ COPY: Final = GroupKind(
 _ENOUGH: Final = 64  # arrivals that are kept before it is worth asking which of them have been seen
 
 
-class Telling(NamedTuple):
+class Arrival(NamedTuple):
     """An arrival of some threads at an mbarrier in a phase, which came when their first `behind` operations were over.
 
     Who sees the phase end knows that they are over. Operations are counted as `Groups.noted` counts them.
@@ -44,10 +44,10 @@ class Groups:
     A thread's operations go to its group number `open`; all groups below `done` are waited for, and all below `read`
     are waited for as far as their sources go. All operations belong to groups below `issued`; the last one stands at pc
     `issued_at`. `count` counts what all threads issued; a thread's last one was number `noted`. A wait at an mbarrier
-    has seen the end of those up to number `_seen`; `_tellings` are the arrivals that may still be seen.
+    has seen the end of those up to number `_seen`; `_arrivals` are the arrivals that may still be seen.
     """
 
-    __slots__ = ("_enough", "_seen", "_tellings", "count", "done", "issued", "issued_at", "noted", "open", "read")
+    __slots__ = ("_arrivals", "_enough", "_seen", "count", "done", "issued", "issued_at", "noted", "open", "read")
 
     def __init__(self, height: int) -> None:
         """Begin with empty groups."""
@@ -60,7 +60,7 @@ class Groups:
         self.count = 0
         self.noted: IntArray = np.zeros((height, WARP), np.int64)
         self._seen: IntArray = np.zeros((height, WARP), np.int64)
-        self._tellings: list[Telling] = []
+        self._arrivals: list[Arrival] = []
         self._enough = _ENOUGH
 
     def note(self, warps: IntArray, lanes: IntArray, pc: int) -> None:
@@ -70,12 +70,12 @@ class Groups:
         self.count += 1
         self.noted[warps, lanes] = self.count
 
-    def tell(self, telling: Telling) -> None:
+    def note_arrival(self, arrival: Arrival) -> None:
         """Note that an mbarrier has heard of operations that are over."""
-        self._tellings.append(telling)
-        if len(self._tellings) > self._enough:
+        self._arrivals.append(arrival)
+        if len(self._arrivals) > self._enough:
             self._settle()
-            self._enough = max(_ENOUGH, 2 * len(self._tellings))
+            self._enough = max(_ENOUGH, 2 * len(self._arrivals))
 
     def unseen(self, *, reads: bool) -> Mask:
         """Return the threads with operations that no wait, for groups or at an mbarrier, has seen the end of."""
@@ -85,13 +85,13 @@ class Groups:
     def _settle(self) -> None:
         """Keep of the arrivals those whose phase no wait has seen end yet."""
         kept = []
-        for telling in self._tellings:
-            mbarrier, phase, warps, lanes, behind = telling
+        for arrival in self._arrivals:
+            mbarrier, phase, warps, lanes, behind = arrival
             if mbarrier.seen < phase:
-                kept.append(telling)
+                kept.append(arrival)
             else:
                 self._seen[warps, lanes] = np.maximum(self._seen[warps, lanes], behind)
-        self._tellings = kept
+        self._arrivals = kept
 
     def commit(self, warps: IntArray, masks: Mask) -> None:
         """Close the current group of each thread in `masks`, a row for each of `warps`."""
