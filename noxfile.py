@@ -55,6 +55,7 @@ WITHOUT_FRAMEWORKS = (  # what neither needs a framework nor imports one
 GATED = {"pyptx_ir": 90, "pyptx_dsl": 90, "pyptx_sim": 95}  # least coverage, in percent of lines
 ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
 RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # the release that docs/kernel-resources.md is about
+SURVEYS = "tests/mutations/test_kernel_survivors.py"  # the mutants of all example kernels: an hour by themselves
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1")
 SANITIZED = (  # the tests in which the shim runs; those that measure memory would measure the sanitizers'
     "packages/pyptx-launch/tests", "packages/pyptx-jax/tests", "tests/end_to_end/test_torch_launches.py",
@@ -222,7 +223,7 @@ def oracle(session: nox.Session) -> None:
 
 @nox.session
 def kernels(session: nox.Session) -> None:
-    """Run all of what tests take a share of, and hold the example kernels' costs against one release of ptxas."""
+    """Run all of what tests take a share of but `mutants`, and hold the examples' costs against a release of ptxas."""
     install_for_tests(session, frameworks=True)
     folder = temporary(session, "ptxas")
     wanted = (f"--target={folder}", "--no-deps", RESOURCES_OF)
@@ -230,7 +231,15 @@ def kernels(session: nox.Session) -> None:
     (ptxas,) = folder.glob("nvidia/*/bin/ptxas")
     path = os.pathsep.join([str(ptxas.parent), *(session.bin_paths or ()), os.environ["PATH"]])
     session.run("python", "-m", "tools.kernel_resources", "--verify", env={"PATH": path})
-    session.run("pytest", *PARALLEL, "-m", "scaled", *session.posargs, env={"PATH": path, "PYPTX_KERNELS": "all"})
+    everything = ONE_THREAD | {"PATH": path, "PYPTX_KERNELS": "all"}
+    session.run("pytest", *PARALLEL, "-m", "scaled", f"--ignore={SURVEYS}", *session.posargs, env=everything)
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """Plant faults into every example kernel; each has to be found, or to stand in the list of survivors."""
+    install_for_tests(session, frameworks=False)
+    session.run("pytest", *PARALLEL, SURVEYS, *session.posargs, env=ONE_THREAD | {"PYPTX_KERNELS": "all"})
 
 
 @nox.session

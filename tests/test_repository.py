@@ -277,7 +277,9 @@ MOST_OF_ARCHITECTURES = 20
 
 def test_what_takes_a_share_runs_whole_in_a_session() -> None:
     assert "'-m', 'scaled'" in session_of("kernels")
-    assert "'PYPTX_KERNELS': 'all'" in session_of("kernels")
+    assert "f'--ignore={SURVEYS}'" in session_of("kernels")
+    assert "SURVEYS" in session_of("mutants")
+    assert all("'PYPTX_KERNELS': 'all'" in session_of(name) for name in ("kernels", "mutants"))
     code = {name: text for name, text in texts(".py") if name != "tests/test_repository.py"}
     assert [name for name, text in code.items() if 'environ.get("PYPTX_KERNELS")' in text] == ["tools/shares.py"]
     files = {Path(name): text for name, text in code.items() if "tests/" in name}
