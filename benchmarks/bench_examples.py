@@ -209,7 +209,7 @@ CASES = (
     *rows("blackwell", 64, 8192),
     quantiser("mxfp8", 32, 512),
     quantiser("nvfp4", 16, 512),
-    product("blackwell/gemm_sm120", 512, limit=0.1),
+    product("blackwell/gemm_sm120", 512),
     in_format("mxfp8", 512),
     in_format("nvfp4", 512),
 )  # fmt: skip

@@ -55,6 +55,8 @@ class CrossOrdering:
         # By place and a warp of another block: lanes, time, pc.
         self._arrivals: dict[tuple[int, int], tuple[int, int, int]] = {}
         self._seen: dict[int, set[int]] = {}  # by place: which warps are known to know that
+        # By warp, lanes, time: which warps know what those did then, all of their lanes, whatever mbarrier it was.
+        self._informed: dict[tuple[int, int, int], set[int]] = {}
         self._shown: set[tuple[int, int, int]] = set()  # mbarriers that proxies see, for a warp and lane
         self._inits: Columns | None = None  # what fence.mbarrier_init told
         self.foreign = ForeignAccesses(view, clocks)
@@ -67,6 +69,7 @@ class CrossOrdering:
         self._fresh.clear()
         self._arrivals.clear()
         self._seen.clear()
+        self._informed.clear()
         self._shown.clear()
         self.foreign.next_wave()
 
@@ -220,12 +223,15 @@ class CrossOrdering:
         if len(self._fresh) > _FRESH:
             self._note_uses()
         made = self._made.get(place)
-        if made is None or self._seen[place].issuperset(warps.tolist()):
+        if made is None:
             return
         warp, lanes, time, other_pc = made
+        users, informed = warps.tolist(), self._informed.setdefault((warp, lanes, time), {warp})
+        if informed.issuperset(users) or self._seen[place].issuperset(users):
+            return
         first = masks.argmax(axis=1)
         known = self._holds(self._clocks.rows(warps, first), warp, lanes, time, self._inits) | (warps == warp)
-        self._seen[place].update(warps[known].tolist())
+        (informed if self._clocks.alike(warps) else self._seen[place]).update(warps[known].tolist())
         late = warps[~known]
         if len(late):
             name = name_of(self._view, int(late[0]))

@@ -1,0 +1,95 @@
+"""Who uses an mbarrier has to know of its initialisation: lane by lane, and of each mbarrier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .ptx_text import execute
+from .test_async_copy import each_schedule
+
+BEFORE = ".shared .align 8 .b64 bar[2];\n.global .align 4 .b32 ready;\n.global .align 4 .b32 next;"
+
+# Thread 0 initialises two mbarriers. Thread 32 hears of it and arrives at the first one; then thread 33 of the same
+# warp arrives at the second one, without having heard unless it acquires, too.
+TWO_LANES = """
+setp.ne.u32 %p0, %r0, 0;
+@%p0 bra OTHERS;
+mbarrier.init.shared.b64 [bar], 1;
+mbarrier.init.shared.b64 [bar+8], 1;
+st.release.gpu.global.u32 [ready], 1;
+bra END;
+OTHERS:
+setp.ne.u32 %p1, %r0, 32;
+@%p1 bra THIRD;
+HEAR:
+ld.acquire.gpu.global.u32 %r1, [ready];
+setp.eq.u32 %p2, %r1, 0;
+@%p2 bra HEAR;
+mbarrier.arrive.shared.b64 _, [bar];
+st.relaxed.gpu.global.u32 [next], 1;
+bra END;
+THIRD:
+setp.ne.u32 %p3, %r0, 33;
+@%p3 bra END;
+HEAR_NEXT:
+ld.relaxed.gpu.global.u32 %r1, [next];
+setp.eq.u32 %p4, %r1, 0;
+@%p4 bra HEAR_NEXT;
+HEAR_TOO:
+ld.ORDER.gpu.global.u32 %r1, [ready];
+setp.eq.u32 %p5, %r1, 0;
+@%p5 bra HEAR_TOO;
+mbarrier.arrive.shared.b64 _, [bar+8];
+END:
+"""
+
+# All threads of warp 1 use the first mbarrier behind a barrier of the block. `LATE` initialises the second one behind
+# it, and so at another time.
+TWO_TIMES = """
+setp.eq.u32 %p0, %r0, 0;
+@%p0 mbarrier.init.shared.b64 [bar], 33;
+@%p0 mbarrier.init.shared.b64 [bar+8], 32;
+bar.sync 0;
+@%p0 mbarrier.arrive.shared.b64 _, [bar];
+@%p0 LATE
+setp.lt.u32 %p1, %r0, 32;
+@%p1 bra END;
+mbarrier.arrive.shared.b64 _, [bar];
+WAIT:
+mbarrier.test_wait.parity.relaxed.cta.shared.b64 %p2, [bar], 0;
+@!%p2 bra WAIT;
+mbarrier.arrive.shared.b64 _, [bar+8];
+END:
+"""
+AGAIN = "mbarrier.inval.shared.b64 [bar+8];\n@%p0 mbarrier.init.shared.b64 [bar+8], 32;"
+
+
+def found(body: str, **schedule: Any) -> set[str]:
+    """Return the rules that two warps break."""
+    result = execute(body, np.zeros(64, np.uint32), block=64, before=BEFORE, **schedule)
+    return {finding.rule for finding in result.findings}
+
+
+@each_schedule
+@pytest.mark.parametrize(("order", "rules"), [("acquire", set()), ("relaxed", {"mbarrier-unsynchronised"})])
+def test_a_lane_does_not_know_what_another_one_has_heard(schedule: dict[str, Any], order: str, rules: set[str]) -> None:
+    assert found(TWO_LANES.replace("ORDER", order), **schedule) == rules
+
+
+@each_schedule
+def test_what_a_barrier_tells_holds_for_all_that_was_initialised_before_it(schedule: dict[str, Any]) -> None:
+    assert found(TWO_TIMES.replace("LATE", "mov.u32 %r2, 0;"), **schedule) == set()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_and_not_for_what_was_initialised_behind_it(seed: int) -> None:
+    """The one before it may also end while it is used, or when it is used."""
+    told = {"mbarrier-unsynchronised", "mbarrier-uninitialised", "mbarrier-inval"}
+    assert found(TWO_TIMES.replace("LATE", AGAIN), seed=seed) & told
+
+
+def test_in_order_only_the_new_initialisation_is_not_known() -> None:
+    assert found(TWO_TIMES.replace("LATE", AGAIN)) == {"mbarrier-unsynchronised"}
