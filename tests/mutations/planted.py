@@ -198,8 +198,8 @@ PLANTED = (
     *planted(
         "registers",
         ("drop a setmaxnreg", "give", "deadlock", "take"),
-        ("deal in more registers", "give", "deadlock", "take"),
-        ("deal in more registers", "take", "deadlock", "take"),
+        ("ask for more registers", "give", "deadlock", "take"),
+        ("ask for more registers", "take", "deadlock", "take"),
         ("give registers for taking", "take", "register-deal", "take"),
         ("take registers for giving", "give", "register-deal", "give"),
     ),

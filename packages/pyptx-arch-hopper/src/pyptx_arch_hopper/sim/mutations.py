@@ -11,7 +11,7 @@ _PRODUCTS = ("wgmma.mma_async",)
 MUTATIONS: Final = (
     Mutation("drop a wgmma fence", ("wgmma.fence",), edits.drop, "products may not see the registers"),
     Mutation("drop a setmaxnreg", ("setmaxnreg",), edits.drop, "a warpgroup keeps too many, or gets too few"),
-    Mutation("deal in more registers", ("setmaxnreg",), edits.add(0, 8), "the pool lacks what is asked for"),
+    Mutation("ask for more registers", ("setmaxnreg",), edits.add(0, 8), "the pool lacks what is asked for"),
     Mutation("give registers for taking", ("setmaxnreg",), edits.word("inc", "dec"), "what it has is fewer already"),
     Mutation("take registers for giving", ("setmaxnreg",), edits.word("dec", "inc"), "what it has is more already"),
     Mutation(
