@@ -3,7 +3,7 @@
     python benchmarks/bench_examples.py [--repeat N] [--only WORD …]
 
 Prints, for each kernel at one size, the best seconds of CPU time of N runs: the simulation without checks, the same
-with all of them, and their ratio; of matrix products, too, tracing and emitting. Exits 1 where a figure is above what
+with all of them (by turns, for both to meet the same moments of the machine), and their ratio; of matrix products, too, tracing and emitting. Exits 1 where a figure is above what
 is promised: a matrix product of 512 in 0.1 s (0.4 s where one pair of blocks takes all tiles over; nothing for sm_120),
 one of 1024 on Hopper in 1.2 s, checks at 3 times the time without, tracing and emitting a matrix product in 20 ms.
 
@@ -13,9 +13,11 @@ CPU time is not wall time: let BLAS have one thread (`OMP_NUM_THREADS=1`).
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -215,15 +217,17 @@ CASES = (
 )  # fmt: skip
 
 
-def best(run: Callable[[], object], repeat: int) -> float:
-    """Return the least seconds of CPU time of some runs, after one that is not counted."""
-    run()
-    times = []
-    for _ in range(repeat):
-        start = time.process_time()
+def best(runs: Sequence[Callable[[], object]], repeat: int) -> list[float]:
+    """Return the least seconds of CPU time of each of some runs, made by turns after one that is not counted."""
+    for run in runs:
         run()
-        times.append(time.process_time() - start)
-    return min(times)
+    least = [math.inf] * len(runs)
+    for _ in range(repeat):
+        for number, run in enumerate(runs):
+            start = time.process_time()
+            run()
+            least[number] = min(least[number], time.process_time() - start)
+    return least
 
 
 def measure(case: Case, repeat: int) -> bool:
@@ -236,13 +240,13 @@ def measure(case: Case, repeat: int) -> bool:
         if result.findings:
             sys.exit(f"{case.name}: {result.findings[0]}")
 
-    plain, checked = (best(lambda checks=checks: simulate(checks), repeat) for checks in ("none", "all"))
+    plain, checked = best([partial(simulate, "none"), partial(simulate, "all")], repeat)
     kept = checked <= MOST_FOR_CHECKS * plain and (case.limit is None or plain <= case.limit)
     traced = ""
     if case.traces is not None:
         n, k = case.traces
         heights = count(1024, 128)  # a kernel keeps its traces, one for each size
-        seconds = best(lambda: str(kernel.ptx(M=next(heights), N=n, K=k)), repeat)
+        (seconds,) = best([lambda: str(kernel.ptx(M=next(heights), N=n, K=k))], repeat)
         kept, traced = kept and seconds <= TRACING, f"{seconds * 1e3:.1f}"
     limit = "" if case.limit is None else f"{case.limit:.1f}"
     print(
