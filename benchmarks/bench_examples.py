@@ -3,9 +3,10 @@
     python benchmarks/bench_examples.py [--repeat N] [--only WORD …]
 
 Prints, for each kernel at one size, the best seconds of CPU time of N runs: the simulation without checks, the same
-with all of them (by turns, for both to meet the same moments of the machine), and their ratio; of matrix products, too, tracing and emitting. Exits 1 where a figure is above what
-is promised: a matrix product of 512 in 0.1 s (0.4 s where one pair of blocks takes all tiles over; nothing for sm_120),
-one of 1024 on Hopper in 1.2 s, checks at 3 times the time without, tracing and emitting a matrix product in 20 ms.
+with all of them (by turns, for both to meet the same moments of the machine), and their ratio; of matrix products,
+too, tracing and emitting. Exits 1 where a figure is above what is promised: a matrix product of 512 in 0.1 s (0.4 s
+where one pair of blocks takes all tiles over; nothing for sm_120), one of 1024 on Hopper in 1.2 s, checks at 3 times
+the time without, tracing and emitting a matrix product in 20 ms.
 
 CPU time is not wall time: let BLAS have one thread (`OMP_NUM_THREADS=1`).
 """

@@ -200,8 +200,8 @@ PLANTED = (
         ("drop a setmaxnreg", "give", "deadlock", "take"),
         ("ask for more registers", "give", "deadlock", "take"),
         ("ask for more registers", "take", "deadlock", "take"),
-        ("give registers for taking", "take", "register-deal", "take"),
-        ("take registers for giving", "give", "register-deal", "give"),
+        ("release registers instead", "take", "setmaxnreg", "take"),
+        ("request registers instead", "give", "setmaxnreg", "give"),
     ),
     *planted(
         "warpgroup_product",

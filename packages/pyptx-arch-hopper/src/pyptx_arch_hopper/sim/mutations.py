@@ -12,8 +12,8 @@ MUTATIONS: Final = (
     Mutation("drop a wgmma fence", ("wgmma.fence",), edits.drop, "products may not see the registers"),
     Mutation("drop a setmaxnreg", ("setmaxnreg",), edits.drop, "a warpgroup keeps too many, or gets too few"),
     Mutation("ask for more registers", ("setmaxnreg",), edits.add(0, 8), "the pool lacks what is asked for"),
-    Mutation("give registers for taking", ("setmaxnreg",), edits.word("inc", "dec"), "what it has is fewer already"),
-    Mutation("take registers for giving", ("setmaxnreg",), edits.word("dec", "inc"), "what it has is more already"),
+    Mutation("release registers instead", ("setmaxnreg",), edits.word("inc", "dec"), "what it has is fewer already"),
+    Mutation("request registers instead", ("setmaxnreg",), edits.word("dec", "inc"), "what it has is more already"),
     Mutation(
         "shift a descriptor",
         _PRODUCTS,

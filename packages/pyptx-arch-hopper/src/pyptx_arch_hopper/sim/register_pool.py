@@ -30,11 +30,11 @@ class RegisterPool:
         self._wave = wave
         self._owned: IntArray = np.full(wave.height, registers, np.int64)
         self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
-        self._dealt: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: counts and pcs
+        self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: counts and pcs
         self._wanted: dict[int, int] = {}  # by warp: the counts that are waited for
         wave.endings.append(self.finish)
 
-    def give(self, turn: Turn, count: int) -> None:
+    def release(self, turn: Turn, count: int) -> None:
         """Let warps keep `count` registers a thread, and hand the others to whoever waits."""
         for warp in self._begin(turn, count):
             if self._owned[warp] < count:
@@ -44,7 +44,7 @@ class RegisterPool:
             self._owned[warp] = count
         self._serve()
 
-    def take(self, turn: Turn, count: int) -> None:
+    def request(self, turn: Turn, count: int) -> None:
         """Let warps wait until they have `count` registers a thread."""
         warps = self._begin(turn, count)
         sound = self._owned[warps] <= count
@@ -57,17 +57,17 @@ class RegisterPool:
         self._serve()
 
     def _begin(self, turn: Turn, count: int) -> list[int]:
-        """Note that warps deal; return them."""
+        """Note what warps set; return them."""
         warps: list[int] = turn.warps.tolist()
         for warp in warps:
-            self._dealt[warp].append((count, turn.pc))
+            self._counts[warp].append((count, turn.pc))
         return warps
 
     def _undefined(self, turn: Turn, warp: int, does: str, most: str) -> None:
         name, owned = self._wave.geometry.warp_name(warp), int(self._owned[warp])
         message = f"{name} {does} a thread and has {owned}: what that does is not defined"
         hint = f"the count must be {most} what the warp has: .inc and .dec are not the same"
-        self._wave.report("register-deal", message, turn.pc, hint=hint)
+        self._wave.report("setmaxnreg", message, turn.pc, hint=hint)
 
     def _serve(self) -> None:
         """Let go on, in the order of the warps, who waits for what the pools have."""
@@ -100,29 +100,29 @@ class RegisterPool:
         )
 
     def finish(self) -> None:
-        """Report warpgroups of which not all warps have dealt alike. Manual: "setmaxnreg", all warps in a warpgroup."""
+        """Report warpgroups whose warps have not all set the same counts. Manual: "setmaxnreg"."""
         if not self._wave.ended:
             return  # a deadlock, which says more
         groups = self._wave.geometry.warpgroups
         members: list[list[int]] = groups.warps.tolist()
         for warps in members:
-            dealt = [[count for count, _ in self._dealt[warp]] for warp in warps]
-            most = max(range(len(warps)), key=lambda number: len(dealt[number]))
-            odd = next((number for number in range(len(warps)) if dealt[number] != dealt[most]), None)
+            counts = [[count for count, _ in self._counts[warp]] for warp in warps]
+            most = max(range(len(warps)), key=lambda number: len(counts[number]))
+            odd = next((number for number in range(len(warps)) if counts[number] != counts[most]), None)
             if odd is not None:
                 self._report_odd(warps[most], warps[odd])
         for warp in np.flatnonzero(groups.of < 0).tolist():
-            if self._dealt[warp]:
+            if self._counts[warp]:
                 name = self._wave.geometry.warp_name(warp)
-                message = f"{name} belongs to no whole warpgroup, and deals in registers"
-                self._wave.report("register-deal", message, self._dealt[warp][0][1], hint=_WARPGROUP_HINT)
+                message = f"{name} belongs to no whole warpgroup, and sets its registers"
+                self._wave.report("setmaxnreg", message, self._counts[warp][0][1], hint=_WARPGROUP_HINT)
 
     def _report_odd(self, warp: int, odd: int) -> None:
-        """Report the first thing that a warp has dealt and another of its warpgroup has not."""
-        mine, other = self._dealt[warp], self._dealt[odd]
+        """Report the first count that a warp has set and another of its warpgroup has not."""
+        mine, other = self._counts[warp], self._counts[odd]
         same = next((i for i, (one, two) in enumerate(zip(mine, other, strict=False)) if one[0] != two[0]), len(other))
         count, pc = mine[same]
         name = self._wave.geometry.warp_name
         message = f"{name(warp)} sets {count} registers a thread, and {name(odd)} of its warpgroup does not"
         other_pc = other[same][1] if same < len(other) else None
-        self._wave.report("register-deal", message, pc, other_pc=other_pc, hint=_WARPGROUP_HINT)
+        self._wave.report("setmaxnreg", message, pc, other_pc=other_pc, hint=_WARPGROUP_HINT)

@@ -23,7 +23,7 @@ RULES: Final = (
         severity="warning",
     ),
     Rule(
-        name="register-deal",
+        name="setmaxnreg",
         summary="setmaxnreg where the manual leaves open what happens",
         severity="warning",
     ),

@@ -21,14 +21,14 @@ def compile_setmaxnreg(operands: Operands, following: int) -> Terminator:
     count = operands.number("count")
     if not _FEWEST <= count <= _MOST or count % _STEP:
         operands.fail(f"setmaxnreg cannot set {count} registers: {_FEWEST} to {_MOST} in steps of {_STEP}")
-    gives = operands.word("action") == "dec"
+    releases = operands.word("action") == "dec"
     make = _pools(max((each.number("count") for each in operands.others("setmaxnreg.inc")), default=_MOST))
 
     def reallocate(turn: Turn) -> None:
         if turn.wave.thread_registers is None:
             return
         pool = turn.part(make)
-        (pool.give if gives else pool.take)(turn, count)
+        (pool.release if releases else pool.request)(turn, count)
 
     return operands.end_once(reallocate, following)
 

@@ -153,7 +153,7 @@ def test_without_directives_nothing_moves_as_ptxas_drops_the_instruction() -> No
 )  # fmt: skip
 def test_what_is_not_defined_is_found(body: str, says: str) -> None:
     findings = found(body)
-    assert {finding.rule for finding in findings} == {"register-deal"}
+    assert {finding.rule for finding in findings} == {"setmaxnreg"}
     assert says in findings[0].message
     assert all(finding.hint for finding in findings)
 
@@ -162,20 +162,20 @@ def test_a_warning_says_that_it_is_one_in_words_and_in_a_timeline(tmp_path: Path
     trace = tmp_path / "trace.json"
     (finding,) = found(DEC.format(200), trace=trace)
     assert finding.severity == "warning"
-    first = f"register-deal (warning): {finding.message}"
+    first = f"setmaxnreg (warning): {finding.message}"
     assert str(finding).startswith(first)
     marks = [event for event in json.loads(trace.read_text())["traceEvents"] if event.get("cat") == "finding"]
     assert {mark["name"] for mark in marks} == {first}
 
 
-def test_a_warpgroup_may_deal_at_two_places_of_the_same_count() -> None:
+def test_a_warpgroup_may_set_the_same_count_at_two_places() -> None:
     body = APART + DEC.format(40) + "\nbra END;\nOTHER:\n" + DEC.format(40)
     assert found(roles(body, "")) == ()
 
 
 def test_warps_without_a_whole_warpgroup_are_found() -> None:
     (finding,) = found(roles("", DEC.format(40)), ".maxnreg 64", threads=160)
-    assert finding.rule == "register-deal"
+    assert finding.rule == "setmaxnreg"
     assert "no whole warpgroup" in finding.message
 
 
