@@ -55,6 +55,9 @@ WITHOUT_FRAMEWORKS = (  # what neither needs a framework nor imports one
 GATED = {"pyptx_ir": 90, "pyptx_dsl": 90, "pyptx_sim": 95}  # least coverage, in percent of lines
 ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
 RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # the release that docs/kernel-resources.md is about
+WHOLE_NVCC = (  # with what compiles, and the headers: the evidence's CUTLASS is compiled by the same release
+    RESOURCES_OF, "nvidia-nvvm==13.0.*", *(f"nvidia-cuda-{part}==13.0.*" for part in ("crt", "runtime", "cccl")),
+)  # fmt: skip
 SURVEYS = "tests/mutations/test_kernel_survivors.py"  # the mutants of all example kernels: an hour by themselves
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1")
 SANITIZED = (  # the tests in which the shim runs; those that measure memory would measure the sanitizers'
@@ -268,11 +271,11 @@ def foreign(session: nox.Session) -> None:
 def evidence(session: nox.Session) -> None:
     """Lay our machine code for Blackwell beside that of CUTLASS, Triton, CuTe DSL; compilers are installed first."""
     install(session, "pip", "numpy>=1.26", "ml-dtypes>=0.5", *group("jax"), *toolchain())
-    folder = temporary(session, "ptxas")
-    wanted = (f"--target={folder}", "--no-deps", RESOURCES_OF)
+    folder = temporary(session, "nvcc")
+    wanted = (f"--target={folder}", "--no-deps", *WHOLE_NVCC)
     session.run("python", "-m", "pip", "install", "--quiet", *wanted, silent=True)
-    (ptxas,) = folder.glob("nvidia/*/bin/ptxas")
-    path = os.pathsep.join([str(ptxas.parent), *(session.bin_paths or ()), os.environ["PATH"]])
+    (nvcc,) = folder.glob("nvidia/*/bin/nvcc")
+    path = os.pathsep.join([str(nvcc.parent), *(session.bin_paths or ()), os.environ["PATH"]])
     kernels_of_others = str(temporary(session, "kernels"))
     session.run("python", "-m", "tests.foreign.flagships", kernels_of_others, *session.posargs, env={"PATH": path})
     session.run("python", "-m", "tools.static_evidence", "--foreign", kernels_of_others, env={"PATH": path})

@@ -3,7 +3,8 @@
     python -m tests.foreign.flagships FOLDER [--environments FOLDER]
 
 Writes `NAME.ptx` for each row below, and `made_by.json`: which compiler, of which version, each is from. CUTLASS is
-compiled by the nvcc on PATH, which takes minutes; the older project's kernels are traced by this repository.
+compiled by the nvcc on PATH, in minutes (`nox -s evidence` puts one of its own there); the older project's kernels are
+traced by this repository.
 """
 
 from __future__ import annotations
