@@ -141,9 +141,11 @@ done: the innermost one with products (UTC*MMA), and the innermost one that fetc
 of mbarriers (SYNCS.PHASECHK, each with a branch back), *commits* are UTCBAR, and *rest* is everything else: addresses,
 descriptors, counting. Both loops run in one warp, beside others; what counts is that they issue faster than tensor
 cores compute and memory delivers. `python -m tools.static_evidence` writes the rows of ours, `nox -s evidence` those
-of others, too; these were last made on {{date}}. What each step of the ladder is for, beside a published one:
+of others, too; these were last made on {{date}}. A digest stands for the PTX of ours; that of others *varies* with the
+folder in which it is compiled. What each step of the ladder is for, beside a published one:
 [performance](performance.md#on-blackwell-not-measured).
 """
+VARIES = "varies"  # in place of a digest: names of files and modules are part of the PTX of others
 LOOPS_HEAD = (
     *("kernel", "by", "registers", "spilled bytes", "instructions"),
     *("loop of products", "products", "waits", "commits", "rest"),
@@ -194,10 +196,10 @@ class Others:
     def committed(cls) -> Others:
         """Return those of the page as it stands."""
         text = (ROOT / PAGE).read_text(encoding="utf-8") if (ROOT / PAGE).is_file() else ""
-        lines = re.findall(r"(?m)^\|.*\| `[0-9a-f]{12}` \|$", text)
+        lines = re.findall(rf"(?m)^\|.*\| {VARIES} \|$", text)
         told = [tuple(cell.strip() for cell in each.split("|")[1:-1]) for each in lines]
         date = re.search(r"last made on (\d{4}-\d\d-\d\d)", text)
-        rows = {cells[0]: (cells[1], cells[2:]) for cells in told if cells[1] != OURS}
+        rows = {cells[0]: (cells[1], cells[2:]) for cells in told}
         return cls(rows, date[1] if date else "")
 
     @classmethod
@@ -205,15 +207,20 @@ class Others:
         """Count the kernels in a folder, which `made_by.json` there tells of."""
         made_by = json.loads((folder / "made_by.json").read_text(encoding="utf-8"))
         rows = {
-            each.title: (made_by[each.name], _cells((folder / f"{each.name}.ptx").read_text(encoding="utf-8"), problem))
+            each.title: (made_by[each.name], _of_others(folder / f"{each.name}.ptx", problem))
             for problem in PROBLEMS
             for each in problem.others
         }
         return cls(rows, dt.datetime.now(dt.UTC).date().isoformat())
 
 
-def _cells(text: str, problem: Problem) -> tuple[str, ...]:
+def _of_ours(shown: Shown, problem: Problem) -> tuple[str, ...]:
+    text = shown.row.specialise().text
     return (*Counted(text).cells(attention=problem.attention), f"`{digest(text)}`")
+
+
+def _of_others(module: Path, problem: Problem) -> tuple[str, ...]:
+    return (*Counted(module.read_text(encoding="utf-8")).cells(attention=problem.attention), VARIES)
 
 
 def _tables(problem: Problem, ours: dict[str, tuple[str, ...]], others: Others) -> Iterator[str]:
@@ -268,7 +275,7 @@ def main() -> int:
     if options.check:
         return check()
     need_release()
-    ours = {each.name: _cells(each.row.specialise().text, problem) for problem in PROBLEMS for each in problem.ours}
+    ours = {each.name: _of_ours(each, problem) for problem in PROBLEMS for each in problem.ours}
     others = Others.made(options.foreign) if options.foreign else Others.committed()
     (ROOT / PAGE).write_text(page(ours, others), encoding="utf-8")
     return 0
