@@ -212,8 +212,8 @@ def _extent(entry: Function, directive: str) -> tuple[int, ...] | None:
 def _registers(entry: Function) -> int | None:
     """Return how many registers ptxas lets each thread have; None where nothing in the header says so.
 
-    ptxas 13.0 gives a kernel that uses `setmaxnreg` as many as the block's directives allow, and drops the instruction
-    (C7508) where `.maxnreg` is absent, and `.minnctapersm` with the threads of a block.
+    ptxas 13.0 gives a kernel whose warps exchange registers as many as the block's directives allow, and drops the
+    exchanges (C7508) where `.maxnreg` is absent, and `.minnctapersm` with the threads of a block.
     """
     asked = _extent(entry, "maxnreg")
     limits = [] if asked is None else [-(-asked[0] // _REGISTER_STEP) * _REGISTER_STEP]
