@@ -81,7 +81,8 @@ class Shown:
     @staticmethod
     def _away(got: Values, wanted: Values) -> float:
         """Return the largest difference, relative to the largest magnitude; infinite where one is no number."""
-        away = np.abs(got.astype(np.float64) - wanted).max() / np.abs(wanted).max()
+        with np.errstate(invalid="ignore"):  # a signalling NaN is converted, too
+            away = np.abs(got.astype(np.float64) - wanted).max() / np.abs(wanted).max()
         return float(away) if np.isfinite(away) else np.inf
 
 
