@@ -119,6 +119,11 @@ COPIES = (
     swap("an arrival that does not follow the copies", "read-before-wait",
          INIT.replace("[bar], 1", "[bar], 64") + COPY + "\nFAULT" + wait() + USE + " // !\ncp.async.wait_all;",
          "mbarrier.arrive.shared.b64 _, [bar];\n", "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\n"),
+    swap("a wait at the mbarrier of one warp for the copies of another", "read-before-wait",
+         "@%p0 mbarrier.init.shared.b64 [bar+8], 32;\n" + INIT.replace("[bar], 1", "[bar], 32") + COPY
+         + "\nshr.u32 %r30, %r1, 5;\nmad.lo.u32 %r30, %r30, 8, %r5;\n"
+         "cp.async.mbarrier.arrive.noinc.shared.b64 [%r30];\n" + wait()
+         + "FAULTld.shared.u32 %r10, [%r7]; // !\ncp.async.wait_all;", "", wait(label="X", place="bar+8")),
     swap("a thread that ends before its copy", "unfinished-copy", "FAULT", COPY + " // !",
          COPY + "\ncp.async.wait_all;"),
 )  # fmt: skip

@@ -317,8 +317,8 @@ class Observer:
         for work in works:
             self.issued(work)
 
-    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
-        """See arrivals issued that come once the earlier work of a kind of the lanes has completed."""
+    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
+        """See arrivals of threads, at the mbarriers at `places`, that come once their earlier work has completed."""
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
         """See work (or arrivals) named `item_id` complete, told to an mbarrier in a phase."""

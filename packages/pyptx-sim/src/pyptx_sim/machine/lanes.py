@@ -127,7 +127,8 @@ class Lanes:
 
 def distinct(values: IntArray) -> IntArray:
     """Return the different values in order; whether all are one is looked at first, which is cheaper than sorting."""
-    return values[:1] if len(values) and (values == values[0]).all() else np.unique(values)
+    alike = len(values) == 1 or (len(values) and (values == values[0]).all())
+    return values[:1] if alike else np.unique(values)
 
 
 def pick(values: Array, positions: IntArray, lanes: IntArray) -> Array:

@@ -118,10 +118,10 @@ class Recorder(Observer):
         """Hear what an item consists of."""
         self._flights.describe(work)
 
-    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
+    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
         """Hear whose arrivals an item consists of."""
-        del kind, masks
-        self._flights.follow(item_id, warps)
+        del kind, lanes, places
+        self._flights.follow(item_id, np.unique(warps))
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Hear for which groups warps have waited."""

@@ -19,7 +19,7 @@ from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.tables import TIME
 from pyptx_sim.checks.race.tables import WARP as WARP_COLUMN
-from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.lanes import WARP, by_warp, distinct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,6 +52,19 @@ class _Followed:
 
 
 @dataclass(frozen=True, slots=True)
+class Pieces:
+    """Work issued now, as its agents count it: piece i by `warps[i]`, at `clocks[i]` of the agent in `columns[i]`.
+
+    Operation j is of piece `of[j]`.
+    """
+
+    columns: Offsets
+    clocks: NDArray[np.int32]
+    warps: Offsets
+    of: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """The last phase of an mbarrier that a wait of a warp saw complete; `old`: the warp knew that before."""
 
@@ -72,13 +85,15 @@ class AsyncClocks:
         self._of_warps: dict[Owner, int] = {}  # the first of a column for each warp
         self._of_barriers: dict[int, int] = {}
         self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # by column
-        self._entered: dict[Owner, tuple[int, Offsets, NDArray[np.int32]]] = {}  # the last item_id, and what it got
+        # The last item_id, and what it got; of mbarriers, together with these.
+        self._entered: dict[Owner, tuple[int, Pieces]] = {}
+        self._told: tuple[int, list[int], Pieces] | None = None
         self._outstanding: dict[Owner, Outstanding] = {}
         self._reached: dict[Owner, NDArray[np.int32]] = {}  # by warp: up to which clock it has waited
         self._issuers: dict[GroupKind | None, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
         self._issues: dict[int, list[tuple[int, int]]] = {}  # of pipelined work, by column: when, and by which lanes
         self._completing: dict[int, list[tuple[int, int]]] = {}  # by column: item ids and clocks
-        self._following: dict[int, list[_Followed]] = {}  # by item_id
+        self._following: dict[tuple[int, int], list[_Followed]] = {}  # by item_id and place of the mbarrier
         # By place and phase, and column: which lanes have let arrivals follow the work of each clock.
         self._covered: dict[tuple[int, int, int], dict[int, NDArray[np.bool_]]] = {}
         self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
@@ -89,6 +104,7 @@ class AsyncClocks:
         """Forget all work; columns stay."""
         self._covered.clear()
         self._entered.clear()
+        self._told = None
         self._issuers.clear()
         self._now[:] = 0
         for known in (self._outstanding, self._reached, self._completing, self._following, self._seen, self._latest):
@@ -137,50 +153,61 @@ class AsyncClocks:
                 return kind.wait
         return None
 
-    def enter(self, work: Work, touch: Touch, item_ids: NDArray[np.int64]) -> tuple[Offsets, NDArray[np.int32]]:
-        """Return the column and the clock of the agent of each operation, by its item_id, for work issued now."""
+    def enter(self, work: Work, touch: Touch, item_ids: NDArray[np.int64]) -> Pieces:
+        """Count work issued now, whose operations have these item_ids."""
+        # What one instruction reads and writes is one agent's.
         if touch.barriers is not None:
-            told = zip(touch.barriers.tolist(), item_ids.tolist(), strict=True)
-            entries = [self._told(item_id, self._barrier(place)) for place, item_id in told]
-            return np.array([column for column, _ in entries]), np.array([time for _, time in entries], np.int32)
+            places = touch.barriers.tolist()
+            if self._told is None or self._told[:2] != (work.item_id, places):
+                self._told = work.item_id, places, self._signalling(work, places, item_ids.tolist())
+            return self._told[2]
         kind = work.kind
         owner: Owner = kind, kind is not None and kind.reads and not touch.writes
-        item_id, agents, times = self._entered.get(owner, (-1, work.warps, self._now))
-        if item_id != work.item_id:  # else it has: what one instruction reads and writes is one agent's
-            agents, times = self._grouped(work, owner, item_ids)
-            self._entered[owner] = work.item_id, agents, times
-        return agents, times
+        entered = self._entered.get(owner)
+        if entered is None or entered[0] != work.item_id:
+            entered = self._entered[owner] = work.item_id, self._grouped(work, owner, item_ids)
+        return entered[1]
 
-    def _told(self, item_id: int, column: int) -> tuple[int, int]:
-        """Return the column and the clock of the work that an mbarrier tells of."""
+    def _signalling(self, work: Work, places: list[int], item_ids: list[int]) -> Pieces:
+        """Count work that mbarriers at some places tell of; each operation is a piece."""
+        columns = [self._barrier(place) for place in places]
+        clocks = [self._clock_of(item_id, column) for item_id, column in zip(item_ids, columns, strict=True)]
+        return Pieces(np.array(columns), np.array(clocks, np.int32), work.warps, np.arange(len(places)))
+
+    def _clock_of(self, item_id: int, column: int) -> int:
+        """Return the clock of an item that an mbarrier tells of, which counts once."""
         waiting = self._completing.setdefault(column, [])
-        if not any(known == item_id for known, _ in waiting):
-            self._now[column] += 1
-            waiting.append((item_id, int(self._now[column])))
-        return column, int(self._now[column])
+        for known, clock in reversed(waiting):
+            if known == item_id:
+                return clock
+        clock = int(self._now[column]) + 1
+        self._now[column] = clock
+        waiting.append((item_id, clock))
+        return clock
 
-    def _grouped(self, work: Work, owner: Owner, item_ids: NDArray[np.int64]) -> tuple[Offsets, NDArray[np.int32]]:
-        """Return the column and the clock of each operation; those of one warp and one item_id have the same."""
-        agents = self._column(owner, 0) + work.warps
-        order = np.argsort(work.warps, kind="stable")
-        lanes, groups, columns, items = work.lanes[order], work.groups[order], agents[order], item_ids[order]
-        news = np.ones(len(order), np.bool_)
-        news[1:] = (columns[1:] != columns[:-1]) | (items[1:] != items[:-1])
+    def _grouped(self, work: Work, owner: Owner, item_ids: NDArray[np.int64]) -> Pieces:
+        """Count work of groups: operations of one warp and one item_id are one piece."""
+        warps, lanes, groups, items = work.warps, work.lanes, work.groups, item_ids
+        order = None if (warps[1:] >= warps[:-1]).all() else np.argsort(warps, kind="stable")
+        if order is not None:
+            warps, lanes, groups, items = warps[order], lanes[order], groups[order], items[order]
+        news = np.ones(len(warps), np.bool_)
+        news[1:] = (warps[1:] != warps[:-1]) | (items[1:] != items[:-1])
         first = np.flatnonzero(news)
-        own, places = columns[first], np.arange(len(first))
-        clocks = self._now[own] + 1 + places - own.searchsorted(own)
+        own, issuers = self._column(owner, 0) + warps[first], warps[first]
+        clocks = self._now[own] + 1 + np.arange(len(own)) - own.searchsorted(own)
         self._now[own] = clocks  # of equal columns the last counts
         pieces = news.cumsum() - 1
         self._outstanding_of(owner).add(own, clocks, pieces, lanes, groups)
         if owner[0] is not None and owner[0].pipelined:
             masks = np.bitwise_or.reduceat(bits_of(lanes), first)
-            times = self._clocks.now[work.warps[order[first]]]
+            times = self._clocks.now[issuers]
             for column, issue in zip(own.tolist(), zip(times.tolist(), masks.tolist(), strict=True), strict=True):
                 self._issues.setdefault(column, []).append(issue)
         self._issuers_of(owner[0])[work.warps, work.lanes] = True
-        times = np.empty(len(order), np.int32)
-        times[order] = clocks[pieces]
-        return agents, times
+        if order is not None:
+            pieces[order] = pieces.copy()
+        return Pieces(own, clocks.astype(np.int32), issuers, pieces)
 
     def _outstanding_of(self, owner: Owner) -> Outstanding:
         return self._outstanding.setdefault(owner, Outstanding())
@@ -260,19 +287,24 @@ class AsyncClocks:
         known = reached[np.minimum(members, self._warps - 1)].min(axis=1)
         self._outstanding_of(owner).drop_known(self._column(owner, 0), known)
 
-    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
-        """Note that arrivals will tell of all work of a kind that these lanes have issued so far."""
-        following = self._following[item_id] = []
-        for warp, mask in zip(warps.tolist(), masks, strict=True):
-            column = self._column((kind, False), warp)
-            others = (self._issuers_of(kind)[warp] & ~mask).any()
-            entries = tuple(self._outstanding_of((kind, False)).of(column)) if others else ()
-            agents: Offsets | None = None
-            over: NDArray[np.int32] | None = None
-            if kind.pipelined:
-                agents = np.array(self._clocks.of_agents)
-                over = self._clocks.known_by(np.array([warp]), mask[None])[0, agents]
-            following.append(_Followed(column, int(self._now[column]), mask.copy(), entries, agents, over))
+    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
+        """Note that arrivals will tell the mbarriers at `places` of what each thread has issued so far of a kind."""
+        for place in distinct(places).tolist():
+            here = places == place
+            arriving = zip(*by_warp(warps[here], lanes[here]), strict=True)
+            self._following[item_id, place] = [self._followed_by(kind, int(warp), mask) for warp, mask in arriving]
+
+    def _followed_by(self, kind: GroupKind, warp: int, mask: NDArray[np.bool_]) -> _Followed:
+        """Return the work of a kind that arrivals of lanes of a warp follow now."""
+        column = self._column((kind, False), warp)
+        others = (self._issuers_of(kind)[warp] & ~mask).any()
+        entries = tuple(self._outstanding_of((kind, False)).of(column)) if others else ()
+        agents: Offsets | None = None
+        over: NDArray[np.int32] | None = None
+        if kind.pipelined:
+            agents = np.array(self._clocks.of_agents)
+            over = self._clocks.known_by(np.array([warp]), mask[None])[0, agents]
+        return _Followed(column, int(self._now[column]), mask, entries, agents, over)
 
     def acquired(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
         """Note which phase of an mbarrier warps have seen, and whether that told them anything new."""
@@ -296,7 +328,7 @@ class AsyncClocks:
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""
-        following = self._following.get(item_id)
+        following = self._following.get((item_id, place))
         if following is None:
             column = self._barrier(place)
             waiting = self._completing.get(column, [])

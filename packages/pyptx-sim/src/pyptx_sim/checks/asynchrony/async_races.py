@@ -235,18 +235,18 @@ class AsyncRaces:
 
     def enter(self, work: Work, item_ids: NDArray[np.int64]) -> None:
         """Enter work that has been judged; `item_ids` name its operations in later events."""
-        blocks = work.warps // self._view.warps_per_cta
         for touch in work.touches:
-            agents, times = self.agents.enter(work, touch, item_ids)
+            pieces = self.agents.enter(work, touch, item_ids)
             if not len(touch.offsets):
                 continue
             self._told |= touch.barriers is not None and not touch.writes and touch.space == "shared"
-            marked = np.empty((len(agents), COLUMNS), np.int32)
-            marked[:, WARP], marked[:, ATOMIC] = agents + 1, touch.atomic
-            marked[:, TIME], marked[:, PC] = times, work.pc
+            rows = np.empty((len(pieces.columns), COLUMNS), np.int32)
+            rows[:, WARP], rows[:, ATOMIC] = pieces.columns + 1, touch.atomic
+            rows[:, TIME], rows[:, PC] = pieces.clocks, work.pc
             if touch.space not in self._marks:
                 self._marks[touch.space] = Marks(self._view.arena_size(touch.space))
-            self._marks[touch.space].enter(touch, marked, blocks)
+            blocks = pieces.warps // self._view.warps_per_cta
+            self._marks[touch.space].enter(touch, pieces.of.take(touch.owners), rows, blocks)
 
 
 def name_of(view: RunView, warp: int) -> str:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
+from pyptx_sim.checks.race.entries import entries_of
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.shadow import Shadow
-from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP
+from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,13 +67,8 @@ class GenericCopies:
         if shadow is None:
             shadow = self._written[touch.space] = Shadow(self._view.arena_size(touch.space))
         at = shadow.granules(touch.offsets, touch.size)
-        owners = np.repeat(touch.owners, at.shape[1])
-        entries = np.empty((len(owners), COLUMNS), np.int32)
-        entries[:, WARP] = work.warps[owners] + 1
-        entries[:, MASK] = bits_of(work.lanes)[owners]
-        entries[:, TIME] = self._clocks.now[work.warps[owners]]
-        entries[:, PC] = work.pc
-        shadow.write.put(at.reshape(-1), entries)
+        entries = entries_of(work.warps, work.lanes, 1, self._clocks.now, work.pc, 1)
+        shadow.write.fill(at.reshape(-1), entries, np.repeat(touch.owners, at.shape[1]))
 
     def judge(self, work: Work, touch: Touch, proxy: Proxy) -> None:
         """Report what another proxy reads or writes where a copy has written that no fence has shown it."""

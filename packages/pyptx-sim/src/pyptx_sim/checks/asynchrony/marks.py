@@ -155,9 +155,9 @@ class Layer:
 def late(table: Table, entries: Entries, granules: Granules) -> NDArray[np.bool_]:
     """Tell which granules of entries were last touched, as a table says, by what these do not know to be over."""
     last = table.get(granules.at)
-    # What nobody has touched has the time 0, which is known of anybody.
     columns = entries.known.shape[1]
-    at = entries.rows_of(granules) * columns + np.maximum(last[:, WARP] - 1, 0)
+    # What nobody has touched has the time 0, which is known of anybody, whatever stands in front of the row.
+    at = entries.rows_of(granules) * columns - 1 + last[:, WARP]
     known, times = entries.known.reshape(-1), last[:, TIME]
     found: NDArray[np.bool_] = known.take(at) < times
     for further in range(1, 1 if entries.work is None else entries.work.together):
@@ -200,11 +200,14 @@ class Marks:
         for layer in (self.write, *self.reads):
             layer.rename(renamed)
 
-    def enter(self, touch: Touch, rows: NDArray[np.int32], blocks: NDArray[np.int64]) -> None:
-        """Enter what operations of blocks touch, each with its row."""
+    def enter(
+        self, touch: Touch, owners: NDArray[np.int64], rows: NDArray[np.int32], blocks: NDArray[np.int64]
+    ) -> None:
+        """Enter what is touched: entry i by `owners[i]`, of blocks each of which has a row."""
         granule = fitting(self.write.granule if touch.writes else self._granule, touch.offsets, touch.size)
-        at, pieces = granules_of(touch.offsets, touch.size, granule)
-        owners = touch.owners[pieces]
+        at, count = touch.offsets // granule, touch.size // granule
+        if count > 1:
+            at, owners = (at[:, None] + np.arange(count)).reshape(-1), owners.repeat(count)
         if touch.writes:
             self.write.narrow(granule)
             self.write.enter(at, owners, rows)

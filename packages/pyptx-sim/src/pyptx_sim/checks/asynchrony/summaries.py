@@ -60,10 +60,11 @@ class Summary:
 
 def by_last_read(table: Table, at: NDArray[np.int64], parts: int, owners: _Integers, rows: NDArray[np.int32]) -> None:
     """Let the last read of any part of a wide granule stand for all of one agent's: who knows of it knows of these."""
-    wide, rows = at // parts, rows[owners]
-    last = np.ones(len(wide), np.bool_)
-    last[:-1] = (wide[1:] != wide[:-1]) | (rows[1:, WARP] != rows[:-1, WARP])
-    wide, rows = wide[last], rows[last]
+    wide, agents = at // parts, rows[:, WARP].take(owners)
+    ends = np.ones(len(wide), np.bool_)
+    ends[:-1] = (wide[1:] != wide[:-1]) | (agents[1:] != agents[:-1])
+    last = np.flatnonzero(ends)
+    wide, rows = wide[last], rows[owners[last]]
     before = table.get(wide)
     table.put(wide, rows)
     met = (before[:, WARP] != NOBODY) & (before[:, WARP] != rows[:, WARP]) | (before[:, TIME] == SEVERAL)

@@ -172,8 +172,8 @@ class WarpClocks:
 
     def whole(self, warps: Offsets, masks: Masks) -> NDArray[np.bool_]:
         """Tell for each warp whether a mask names all its lanes."""
-        missing: NDArray[np.bool_] = ~masks & ~self._absent[warps]
-        return np.asarray(~missing.any(axis=1))
+        named: NDArray[np.bool_] = masks | self._absent[warps]
+        return np.asarray(named.all(axis=1))
 
     def _alone(self, warp: int, mask: NDArray[np.bool_]) -> Iterator[int]:
         """Yield the rows of the lanes in `mask` for a change; one that others share is copied for them."""

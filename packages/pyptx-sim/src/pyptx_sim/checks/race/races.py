@@ -215,7 +215,7 @@ class RaceChecker(Observer):
 
     def issued_together(self, works: Sequence[Work]) -> None:
         """Do so with all works at once, if there is nothing to report; else with one after the other."""
-        for some in batches(works):
+        for some in batches(works) if len(works) > 1 else (works,):
             if isinstance(some, Batch) and not self._reports.finds(partial(self._judge, some.work)):
                 self._enter(some.work, some.item_ids)
                 continue
@@ -259,9 +259,9 @@ class RaceChecker(Observer):
             if work.together == 1:  # else all lanes issue it, together
                 self._accesses.judge_issuers(work, part, shadow)
 
-    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, masks: Masks) -> None:
+    def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
         """Note arrivals that tell of earlier work."""
-        self._work.agents.follows(kind, item_id, warps, masks)
+        self._work.agents.follows(kind, item_id, warps, lanes, places)
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import Offsets
 
 # So many reads wait before one looks which of them are over: what takes no fresh memory is faster.
-_WAITING: Final = 1 << 16
+_WAITING: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,15 @@ class Late:
     entries: NDArray[np.int64]
     readers: NDArray[np.int64]
     last: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Reads that have no rows yet: of which granules, their entries, and the time of the last."""
+
+    at: NDArray[np.int64]
+    entries: NDArray[np.int32]
+    last: int
 
 
 class Readers:
@@ -59,7 +67,7 @@ class Readers:
         self._granule = granule
         self._pages = Pages(granules * granule)  # where reads have rows, or had them, or wait for them
         self._marked = 0  # of those that wait, the first ones
-        self._waiting: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []  # reads that have no rows yet
+        self._waiting: list[_Waiting] = []
         self._count = 0
         self._place()
 
@@ -108,12 +116,13 @@ class Readers:
         """Keep reads; `more` takes what a warp has read before, if nothing orders that before what it reads now."""
         latest = self._latest.take(step.at)
         again = np.flatnonzero(self._clocks.unsettled(latest, step.rows))
-        self._latest[step.at] = np.maximum(latest, step.entries[:, TIME].max())
+        now = step.entries[:, TIME].max()
+        self._latest[step.at] = np.maximum(latest, now)
         if len(again):
             self._enter_waiting()
             self._enter_again(step, again, more)
         else:
-            self._put_off(step.at, step.entries)
+            self._put_off(_Waiting(step.at, step.entries, int(now)))
 
     def _enter_again(self, step: Step, again: NDArray[np.int64], more: Overflow) -> None:
         """Keep reads, of which `again` are of granules that warps have read already."""
@@ -158,10 +167,10 @@ class Readers:
         self._reads.put(places[some], entries)
         return some, entries
 
-    def _put_off(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> None:
+    def _put_off(self, reads: _Waiting) -> None:
         """Let reads wait."""
-        self._waiting.append((at, entries))
-        self._count += len(at)
+        self._waiting.append(reads)
+        self._count += len(reads.at)
         if self._count > _WAITING:
             self._forget_settled()
             if self._count > _WAITING:
@@ -171,19 +180,23 @@ class Readers:
         """Forget reads that wait if all warps that reach the memory know them: they are over for everybody."""
         if not self._keeps:
             groups = self._clocks.settled[: len(self._clocks.now)].reshape(-1, self._group).min(axis=1)
-            late = ((row[:, TIME] > groups.take(self._warps(row) // self._group)).any() for _, row in self._waiting)
-            self._wait(list(compress(self._waiting, late)))
+            everybody = int(groups.min())
+            self._wait([each for each in self._waiting if each.last > everybody and self._late(each.entries, groups)])
 
-    def _wait(self, reads: list[tuple[NDArray[np.int64], NDArray[np.int32]]]) -> None:
+    def _late(self, entries: NDArray[np.int32], groups: NDArray[np.int32]) -> bool:
+        """Tell whether any reads are later than what all warps of their group know."""
+        return bool((entries[:, TIME] > groups.take(self._warps(entries) // self._group)).any())
+
+    def _wait(self, reads: list[_Waiting]) -> None:
         """Let only these wait."""
-        self._waiting, self._count, self._marked = reads, sum(len(at) for at, _ in reads), 0
+        self._waiting, self._count, self._marked = reads, sum(len(each.at) for each in reads), 0
 
     def _enter_waiting(self) -> None:
         """Give their rows to reads that wait for them."""
         if self._waiting:
             self._forget_settled()
-            for at, entries in self._waiting:
-                self._put(at, entries)
+            for each in self._waiting:
+                self._put(each.at, each.entries)
             self._wait([])
 
     def _read_again(self, step: Step, again: NDArray[np.int64], last: NDArray[np.int32], more: Overflow) -> bool:
@@ -207,8 +220,8 @@ class Readers:
 
     def misses(self, offsets: Offsets, size: int) -> bool:
         """Tell at a glance that no read of any of `size` bytes at some offsets is of interest; False says nothing."""
-        for at, _ in self._waiting[self._marked :]:
-            self._pages.mark(at, self._granule)
+        for each in self._waiting[self._marked :]:
+            self._pages.mark(each.at, self._granule)
         self._marked = len(self._waiting)
         return self._pages.misses(offsets, size)
 

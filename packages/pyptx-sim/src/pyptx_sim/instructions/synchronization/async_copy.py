@@ -13,7 +13,7 @@ from pyptx_sim.instructions.synchronization.mbarriers import ACCESS, barrier_tar
 from pyptx_sim.instructions.synchronization.threads import Threads, by_offset, in_shared, threads_at
 from pyptx_sim.machine.asynchrony.copies import Arrivals, Copies
 from pyptx_sim.machine.asynchrony.groups import COPY
-from pyptx_sim.machine.lanes import WARP, by_warp, pick
+from pyptx_sim.machine.lanes import WARP, pick
 from pyptx_sim.machine.memory.access import Access, Places
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def arrive_behind(wave: Wave, kind: GroupKind, threads: Threads) -> None:
     )
     item_id = wave.engine.issue(arrivals)
     if wave.machine.observers.active:
-        wave.machine.observers.follows(kind, item_id, *by_warp(threads.warps, threads.columns))
+        wave.machine.observers.follows(kind, item_id, threads.warps, threads.columns, threads.offsets)
 
 
 def multicast(wave: Wave, lanes: Lanes, threads: Threads, peers: Reader) -> Threads:

@@ -156,10 +156,11 @@ class Arena:
         """Return the undefined bits of elements, `[len(index), bytes of one]`; None if there are none."""
         if self._shadow is None:
             return None
-        known = self._shadow.data.view(dtype)[index].tobytes()
-        if known.count(0xFF) == len(known):
+        known = self._shadow.data.view(dtype).take(index)
+        words = known.view(np.uint64 if known.nbytes % 8 == 0 else np.uint8)
+        if (words == np.iinfo(words.dtype).max).all():
             return None
-        return ~np.frombuffer(known, np.uint8).reshape(-1, dtype.itemsize)
+        return ~known.view(np.uint8).reshape(-1, dtype.itemsize)
 
     def leave_elements(self, index: IntArray, bits: NDArray[np.uint8], origin: Origin) -> None:
         """Note that these bits of elements just written are undefined beside those that are, and where they come from.
