@@ -131,9 +131,13 @@ def pieces(matrices: Sequence[Located], extent: Extent) -> tuple[IntArray, int]:
 
 def _distinct(matrices: Sequence[Located]) -> tuple[tuple[SharedMatrix, ...], IntArray, IntArray]:
     """Return the different matrices, which of them each is, and where its block begins."""
+    blocks = np.array([block for _, block in matrices], np.int64)
+    one = matrices[0][0]
+    if all(matrix is one for matrix, _ in matrices):  # which spares hashing them
+        return (one,), np.zeros(len(matrices), np.int64), blocks
     numbers: dict[SharedMatrix, int] = {}
     which = [numbers.setdefault(matrix, len(numbers)) for matrix, _ in matrices]
-    return tuple(numbers), np.array(which), np.array([block for _, block in matrices], np.int64)
+    return tuple(numbers), np.array(which), blocks
 
 
 @lru_cache(maxsize=512)

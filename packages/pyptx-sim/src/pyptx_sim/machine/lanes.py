@@ -126,9 +126,16 @@ class Lanes:
 
 
 def distinct(values: IntArray) -> IntArray:
-    """Return the different values in order; whether all are one is looked at first, which is cheaper than sorting."""
-    alike = len(values) == 1 or (len(values) and (values == values[0]).all())
-    return values[:1] if alike else np.unique(values)
+    """Return the different values in order; whether they are in order is looked at first, which is cheaper."""
+    if len(values) < 2:
+        return values
+    rises = values[1:] != values[:-1]
+    if not rises.any():
+        return values[:1]
+    if not (values[1:] >= values[:-1]).all():
+        return np.unique(values)
+    first = np.flatnonzero(rises) + 1
+    return np.concatenate([values[:1], values[first]])
 
 
 def pick(values: Array, positions: IntArray, lanes: IntArray) -> Array:

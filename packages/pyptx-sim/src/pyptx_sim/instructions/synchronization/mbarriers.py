@@ -212,11 +212,10 @@ class _Waiting:
             done[threads.positions, threads.columns] = answers
             self._note(wave, threads, answers)
             failing = distinct(threads.warps[~answers])
-            failing = failing[~np.isin(failing, [*threads.warps[answers], *giving_up])]
-            asked = dict(
-                zip(threads.warps[::-1].tolist(), threads.offsets[::-1].tolist(), strict=True)
-            )  # the first wins
-            places = [(warp, asked[warp]) for warp in failing.tolist()]
+            failing = failing[~np.isin(failing, threads.warps[answers])]
+            warps, first = np.unique(threads.warps, return_index=True)
+            asked = dict(zip(warps.tolist(), threads.offsets[first].tolist(), strict=True))
+            places = [(warp, asked[warp]) for warp in failing.tolist() if warp not in giving_up]
             parked.update(place for place in places if not first_asked(*place))
         splits.key[group.ids] = -1
         return self._go_on(wave, group, lanes, done, parked)

@@ -89,7 +89,7 @@ def in_shared(wave: Wave, lanes: Lanes, find: Target, access: Access, what: str)
 def by_offset(threads: Threads) -> Iterator[tuple[int, IntArray]]:
     """Yield each distinct offset with the numbers of the threads that have it, in their order."""
     offsets = threads.offsets
-    if (offsets == offsets[0]).all():
+    if len(offsets) == 1 or (offsets == offsets[0]).all():
         yield int(offsets[0]), np.arange(len(offsets))
         return
     order = np.argsort(offsets, kind="stable")

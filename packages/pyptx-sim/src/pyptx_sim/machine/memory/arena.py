@@ -157,8 +157,9 @@ class Arena:
         if self._shadow is None:
             return None
         known = self._shadow.data.view(dtype).take(index)
-        words = known.view(np.uint64 if known.nbytes % 8 == 0 else np.uint8)
-        if (words == np.iinfo(words.dtype).max).all():
+        word = np.uint64 if known.nbytes % 8 == 0 else np.uint8
+        words: Array = known.view(word)
+        if (words == np.iinfo(word).max).all():
             return None
         return ~known.view(np.uint8).reshape(-1, dtype.itemsize)
 
