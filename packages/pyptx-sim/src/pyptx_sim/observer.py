@@ -318,7 +318,10 @@ class Observer:
             self.issued(work)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
-        """See arrivals of threads, at the mbarriers at `places`, that come once their earlier work has completed."""
+        """See arrivals issued, entry i by lane `lanes[i]` of `warps[i]` at the mbarrier at offset `places[i]`.
+
+        Each comes once the earlier work of a kind of its thread has completed. A thread may arrive at several.
+        """
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
         """See work (or arrivals) named `item_id` complete, told to an mbarrier in a phase."""
