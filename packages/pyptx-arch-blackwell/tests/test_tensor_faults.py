@@ -127,6 +127,35 @@ def test_work_that_a_commit_tells_of_takes_the_second_fence_only(schedule: dict[
 
 
 @schedules
+def test_a_commit_tells_its_own_mbarrier_of_its_own_work(schedule: dict[str, Any]) -> None:
+    """Two threads multiply and commit at once, each with columns and an mbarrier of its own."""
+    chosen = (
+        "or.pred %p5, %p0, %p1;",
+        "selp.b32 %r12, 0, 16, %p0;\nadd.u32 %r12, %r12, %r20;",
+        "mov.u32 %r13, ready;\nmov.u32 %r14, done;\nselp.b32 %r13, %r13, %r14, %p0;",
+    )
+    work = "@%p5 " + multiply().replace("%r20", "%r12"), "@%p5 " + COMMIT.replace("done", "%r13")
+    load = AFTER, OWN, LOAD.replace("@%p2 ", ""), LOADED.replace("@%p2 ", "")
+    wrong, right = wait("done"), wait("ready")
+    leave = "bar.sync 0;", FREE
+    assert found(*chosen, *work, right, *load, wrong, *leave, **schedule) == ()
+    early = [
+        each for each in found(*chosen, *work, wrong, *load, right, *leave, **schedule) if each.rule != "tensor-fence"
+    ]
+    assert {each.rule for each in early if each.severity != "note"} == {"read-before-wait"}
+
+
+@pytest.mark.parametrize(
+    ("between", "rules"), [(0, {"tensor-product", "tensor-race"}), (8, {"tensor-race"}), (16, set())]
+)
+def test_two_threads_multiply_at_once_into_columns_of_their_own(between: int, rules: set[str]) -> None:
+    chosen = "or.pred %p5, %p0, %p1;", f"selp.b32 %r12, 0, {between}, %p0;\nadd.u32 %r12, %r12, %r20;"
+    work = "@%p5 " + multiply().replace("%r20", "%r12"), "@%p0 " + COMMIT, "@%p1 " + COMMIT.replace("done", "ready")
+    findings = found(*chosen, *work, wait("done"), wait("ready"), "bar.sync 0;", FREE)
+    assert {each.rule for each in findings} == rules
+
+
+@schedules
 def test_new_columns_need_no_fence_against_what_was_done_in_them_before(schedule: dict[str, Any]) -> None:
     again = "@%p2 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32;"
     first = ("@%p0 " + multiply(), "@%p0 " + COMMIT, wait("done"), "bar.sync 0;", FREE, again, "bar.sync 0;")

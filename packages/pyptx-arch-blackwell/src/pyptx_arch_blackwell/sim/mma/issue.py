@@ -156,13 +156,8 @@ def _plan(turn: Turn, opcode: Opcode, bits: int) -> Plan | None:
 
 def _sound(turn: Turn, products: Products) -> bool:
     """Report operands with which no product is possible; tell whether it can be computed all the same."""
-    if turn.count > len(np.unique(products.blocks)) and turn.checked:
-        turn.report(
-            _RULE,
-            f"{turn.count} threads issue a product where one should: each of them computes it",
-            hint="let one thread issue it: elect.sync",
-            count=turn.count,
-        )
+    if turn.checked and turn.count > 1:
+        _judge_threads(turn, products)
     plan = products.plan
     _judge_alignment(turn, products)
     sound = all(_holds(turn, products, rectangles, at) for rectangles, at in _matrices(products))
@@ -175,6 +170,14 @@ def _sound(turn: Turn, products: Products) -> bool:
     for name, bits, blocks, extent in _read_shared(products) if sound and turn.checked else ():
         unwritten(turn, bits, blocks, extent, "a product", used=used_bytes(it.kind, it.a if name == "a" else it.b))
     return sound
+
+
+def _judge_threads(turn: Turn, products: Products) -> None:
+    """Report threads that issue one product together; several may issue products with sums of their own."""
+    _, sharing = np.unique(np.stack([products.blocks, products.d]), axis=1, return_counts=True)
+    if count := int(sharing[sharing > 1].sum()):
+        message = f"{count} threads issue a product where one should: each of them computes it"
+        turn.report(_RULE, message, hint="let one thread issue it: elect.sync", count=count)
 
 
 def _judge_alignment(turn: Turn, products: Products) -> None:
