@@ -1,12 +1,13 @@
 """How long the example kernels take to trace, and to run on the simulator with and without checks.
 
-    python benchmarks/bench_examples.py [--repeat N] [--only WORD …]
+    python benchmarks/bench_examples.py [--repeat N] [--again N] [--only WORD …]
 
 Prints, for each kernel at one size, the best seconds of CPU time of N runs: the simulation without checks, the same
 with all of them (by turns, for both to meet the same moments of the machine), and their ratio; of matrix products,
 too, tracing and emitting. Exits 1 where a figure is above what is promised: a matrix product of 512 in 0.1 s (0.4 s
 where one pair of blocks takes all tiles over; nothing for sm_120), one of 1024 on Hopper in 1.2 s, checks at 3 times
-the time without, tracing and emitting a matrix product in 20 ms.
+the time without, tracing and emitting a matrix product in 20 ms. A kernel above it is measured a second time, best of
+30 (`--again`), and only that counts: machines that others use, too, have slow moments.
 
 CPU time is not wall time: let BLAS have one thread (`OMP_NUM_THREADS=1`).
 """
@@ -231,8 +232,31 @@ def best(runs: Sequence[Callable[[], object]], repeat: int) -> list[float]:
     return least
 
 
-def measure(case: Case, repeat: int) -> bool:
-    """Print a case's line; return whether it keeps what is promised."""
+@dataclass(frozen=True)
+class Figures:
+    """Seconds of a case: without checks, with all, and of tracing, where that is measured."""
+
+    case: Case
+    plain: float
+    checked: float
+    traced: float | None
+
+    @property
+    def kept(self) -> bool:
+        """Whether they are what is promised."""
+        slow = self.checked > MOST_FOR_CHECKS * self.plain or self.plain > (self.case.limit or math.inf)
+        return not slow and (self.traced or 0) <= TRACING
+
+    def __str__(self) -> str:
+        """Return a line of the table."""
+        traced = "" if self.traced is None else f"{self.traced * 1e3:.1f}"
+        limit = "" if self.case.limit is None else f"{self.case.limit:.1f}"
+        ratio = self.checked / self.plain
+        return f"{self.case.name:56} {traced:>8} {self.plain:8.3f} {limit:>6} {self.checked:8.3f} {ratio:6.1f}"
+
+
+def measure(case: Case, repeat: int) -> Figures:
+    """Return the best figures of a case of so many runs."""
     module = import_module(f"examples.{case.file.replace('/', '.')}")
     kernel, arrays = case.kernel(module), case.arrays(module)
 
@@ -242,31 +266,31 @@ def measure(case: Case, repeat: int) -> bool:
             sys.exit(f"{case.name}: {result.findings[0]}")
 
     plain, checked = best([partial(simulate, "none"), partial(simulate, "all")], repeat)
-    kept = checked <= MOST_FOR_CHECKS * plain and (case.limit is None or plain <= case.limit)
-    traced = ""
+    traced = None
     if case.traces is not None:
         n, k = case.traces
         heights = count(1024, 128)  # a kernel keeps its traces, one for each size
-        (seconds,) = best([lambda: str(kernel.ptx(M=next(heights), N=n, K=k))], repeat)
-        kept, traced = kept and seconds <= TRACING, f"{seconds * 1e3:.1f}"
-    limit = "" if case.limit is None else f"{case.limit:.1f}"
-    print(
-        f"{case.name:56} {traced:>8} {plain:8.3f} {limit:>6} {checked:8.3f} {checked / plain:6.1f}"
-        f"{'' if kept else '   above what is promised'}"
-    )
-    return kept
+        (traced,) = best([lambda: str(kernel.ptx(M=next(heights), N=n, K=k))], repeat)
+    return Figures(case, plain, checked, traced)
 
 
 def main() -> int:
     """Measure every case, or those whose names contain a word; return 1 if a promise is not kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--again", type=int, default=30)
     parser.add_argument("--only", nargs="*", default=[""])
     options = parser.parse_args()
     print(f"{'kernel':56} {'trace ms':>8} {'none s':>8} {'limit':>6} {'all s':>8} {'ratio':>6}")
     chosen = [case for case in CASES if any(word in case.name for word in options.only)]
-    kept = [measure(case, options.repeat) for case in chosen]
-    return int(not all(kept))
+    slow = 0
+    for case in chosen:
+        figures, runs = measure(case, options.repeat), ""
+        if not figures.kept and options.again:
+            figures, runs = measure(case, options.again), f"   best of {options.again}"
+        slow += not figures.kept
+        print(f"{figures}{runs}{'' if figures.kept else '   above what is promised'}", flush=True)
+    return int(slow > 0)
 
 
 if __name__ == "__main__":
