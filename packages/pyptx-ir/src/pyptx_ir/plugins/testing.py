@@ -70,7 +70,8 @@ def examine(module: str) -> None:
         raise AssertionError(str(error))
     baseline = Plugins(lambda: candidates[:1])
     known = {target.name for target in plugins.targets()}
-    rows = [row for row in plugins.instructions() if row not in set(baseline.instructions())]
+    given = set(baseline.instructions())
+    rows = [row for row in plugins.instructions() if row not in given]
     for row in rows:
         _check_instruction_row(row, known)
     _check_values([*rows, *plugins.targets(), *plugins.semantics(), *plugins.runtimes(), *plugins.commands()])
