@@ -112,6 +112,30 @@ extern "C" __global__ void int8_128(const char *a, const char *b, u32 *c) {
   multiplied<ptx::dot_kind::i8, 128, 32, 128>(instruction(2, 1, 1, 128, 32), a, b, c);
 }
 
+// Each warp issues the products of a quarter of B, and its sums lie in columns of their own.
+extern "C" __global__ void product_of_each_warp(const char *a, const char *b, u32 *c) {
+  constexpr int N = 64, PART = N / 4, BYTES = 128;
+  __shared__ alignas(128) char left[128 * BYTES], right[4][PART * BYTES];
+  __shared__ Room room;
+  stage(left, a, 128, BYTES);
+  for (int i = 0; i < 4; i++) stage(right[i], b + i * PART * BYTES, PART, BYTES);
+  begin(room, ptx::cta_group_1, N, 4);
+  u32 warp = threadIdx.x / 32;
+  if (ptx::elect_sync(~0u)) {
+    for (int k = 0; k < BYTES / 32; k++)
+      ptx::tcgen05_mma<ptx::dot_kind::f16>(ptx::kind_f16, ptx::cta_group_1, room.base + warp * PART,
+                       described(left + k * 128 * 32, 128), described(right[warp] + k * PART * 32, PART),
+                       instruction(1, 0, 0, 128, PART), k > 0);
+    ptx::tcgen05_commit(ptx::cta_group_1, &room.done);
+  }
+  wait(room);
+  u32 values[N];
+  ptx::tcgen05_ld_32x32b(values, lanes_of_this_warp(room));
+  ptx::tcgen05_wait_ld();
+  stored(c + threadIdx.x * N, values);
+  end(room, ptx::cta_group_1, N);
+}
+
 // Sums in half: one a word of tensor memory, two a register. What was there before counts as a quarter, but for some lanes.
 extern "C" __global__ void sums_in_half(const char *a, const char *b, const u32 *before, u32 *c) {
   constexpr int N = 64, BYTES = 32;

@@ -76,6 +76,7 @@ CASES = [
     product("tf32_128", "float32", 128, 32, 32),
     product("narrow_128", "float8_e4m3fn", 128, 32, 128, "float8_e5m2"),
     product("int8_128", "int8", 128, 32, 128, factors=small),
+    product("product_of_each_warp", "float16", 128, 64, 64),
     launch("sums_in_half", given(HALVES, "float16"), given(OTHERS, "float16"), given(BEFORE, "float16"), made(SUMS, "float16")),
     launch("weights_stationary", given(WA, "float16"), given(WB, "float16"), made(double(WA) @ double(WB).T, "float32")),
     launch("pair_of_blocks", given(PA, "float16"), given(PB, "float16"), made(double(PA) @ double(PB).T, "float32"), grid=2, cluster=2),
