@@ -91,7 +91,7 @@ extern "C" __global__ void sums_of_each_warp(const int *x, int *y) {
   }
 }
 
-// Each warp sends to the same warp of the other block, or the next one there, and waits for what comes to it alone.
+// Each warp sends to the next warp of the other block, and waits for what comes to it alone.
 extern "C" __global__ void __cluster_dims__(2) sent_by_each_warp(const int *x, int *y) {
   __shared__ int s[4][32];
   __shared__ uint64_t full[4];
