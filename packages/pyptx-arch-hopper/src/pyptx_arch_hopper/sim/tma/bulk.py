@@ -61,7 +61,7 @@ class Elements:
             found = convert(found)
         if known is None:
             return found
-        values = np.broadcast_to(fill, self.index.shape).copy()
+        values = np.full(self.index.shape, fill, fill.dtype)
         values[known] = found
         return values
 

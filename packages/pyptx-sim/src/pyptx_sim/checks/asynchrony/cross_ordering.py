@@ -34,8 +34,8 @@ if TYPE_CHECKING:
             ...
 
 
-# So many uses of mbarriers are gathered before they are noted by warp.
-_FRESH: Final = 1 << 10
+# So many uses of mbarriers are gathered before they are noted by warp: most launches end before that.
+_FRESH: Final = 1 << 12
 
 
 class CrossOrdering:
@@ -219,7 +219,7 @@ class CrossOrdering:
 
     def used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Report the use of an mbarrier whose initialisation is not ordered before it."""
-        self._fresh.append((place, warps.copy(), masks.copy(), self._clocks.now[warps], pc))
+        self._fresh.append((place, warps, masks, self._clocks.now[warps], pc))
         if len(self._fresh) > _FRESH:
             self._note_uses()
         made = self._made.get(place)
@@ -241,10 +241,13 @@ class CrossOrdering:
 
     def _note_uses(self) -> None:
         """Note the last use of each mbarrier by each warp: nobody asks unless one is invalidated."""
-        for place, warps, masks, times, pc in self._fresh:
+        if not self._fresh:
+            return
+        numbers = iter(masks_of(np.concatenate([masks for _, _, masks, _, _ in self._fresh])).tolist())
+        for place, warps, _, times, pc in self._fresh:
             uses = self._uses.setdefault(place, {})
-            for user, lanes, time in zip(warps.tolist(), masks_of(masks).tolist(), times.tolist(), strict=True):
-                uses[user] = (lanes, time, pc)
+            for user, time in zip(warps.tolist(), times.tolist(), strict=True):
+                uses[user] = (next(numbers), time, pc)
         self._fresh.clear()
 
     def _holds(
@@ -282,22 +285,29 @@ class CrossOrdering:
         told = [touch.barriers.tolist() for touch in work.touches if touch.barriers is not None]
         issuers = work.warps.tolist(), work.lanes.tolist()
         threads = {each for places in told for each in zip(places, *issuers, strict=True)}
-        for place, warp, lane in sorted(threads - self._shown):
-            made = self._made.get(place)
-            if made is None:
-                continue
-            if not self._unseen(proxy, self._clocks.rows(np.array([warp]), np.array([lane])), *made[:3]):
+        asking = sorted(each for each in threads - self._shown if each[0] in self._made)
+        if not asking:
+            return
+        for (place, warp, lane), unseen in zip(asking, self._unseen(proxy, asking), strict=True):
+            if not unseen:
                 self._shown.add((place, warp, lane))
                 continue
             where = self._view.describe("shared", place)
             message = f"issues work that arrives at the mbarrier {where}, which a warp initialised, and"
             message = f"{name_of(self._view, warp)} {message} no fence lets the {proxy.name} proxy see it"
-            self._report(proxy.unfenced, message, work.pc, made[3], cause="initialisation", severity="note")
+            other_pc = self._made[place][3]
+            self._report(proxy.unfenced, message, work.pc, other_pc, cause="initialisation", severity="note")
 
-    def _unseen(self, proxy: Proxy, row: Offsets, maker: int, lanes: int, time: int) -> bool:
-        entry = (np.array([maker]), np.array([lanes]), np.array([time]))
-        unfenced = bool(self._work.unfenced(proxy, "shared", row, *entry)[0])
-        return unfenced and (self._inits is None or not self._inits.hold(self._clocks.known, row, *entry)[0])
+    def _unseen(self, proxy: Proxy, threads: list[tuple[int, int, int]]) -> list[bool]:
+        """Tell for mbarriers, each with a warp and lane, whether by what these know a proxy does not see them made."""
+        _, warps, lanes = np.array(threads).T
+        makers, masks, times, _ = np.array([self._made[place] for place, _, _ in threads]).T
+        rows = self._clocks.rows(warps, lanes)
+        unseen = self._work.unfenced(proxy, "shared", rows, makers, masks, times)
+        if self._inits is not None:
+            unseen &= ~self._inits.hold(self._clocks.known, rows, makers, masks, times)
+        told: list[bool] = unseen.tolist()
+        return told
 
     def arrived(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Judge arrivals at an mbarrier, and note those from other blocks."""

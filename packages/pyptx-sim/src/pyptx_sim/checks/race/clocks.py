@@ -126,9 +126,14 @@ class WarpClocks:
         if agents:
             self.of_agents.extend(range(first, self._columns))
         if self._columns > self.known.shape[1]:
-            more = max(self._columns, 2 * self.known.shape[1]) - self.known.shape[1]
-            self.known = np.concatenate([self.known, np.zeros((len(self.known), more), np.int32)], axis=1)
+            self._make_room(len(self.known), max(self._columns, 2 * self.known.shape[1]))
         return first
+
+    def _make_room(self, rows: int, columns: int) -> None:
+        """Let `known` have so many rows and columns: the new ones cost no memory until they are written."""
+        larger = np.zeros((rows, columns), np.int32)
+        larger[: self.known.shape[0], : self.known.shape[1]] = self.known
+        self.known = larger
 
     def next_wave(self) -> None:
         """Start over with new warps."""
@@ -191,9 +196,9 @@ class WarpClocks:
     def _fresh(self, like: int) -> int:
         if not self._free:
             if self._rows == len(self.known):
-                more = np.zeros((max(self._rows, 8), self.known.shape[1]), np.int32)
-                self.known = np.concatenate([self.known, more])
-                self.settled = np.concatenate([self.settled, more[:, 0]])
+                more = max(self._rows, 8)
+                self._make_room(self._rows + more, self.known.shape[1])
+                self.settled = np.concatenate([self.settled, np.zeros(more, np.int32)])
             self._free.append(self._rows)
             self._rows += 1
         row = self._free.pop()

@@ -9,7 +9,7 @@ import numpy as np
 from pyptx_ir.syntax.operands import Sink
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.memory.addresses import target
-from pyptx_sim.instructions.synchronization.threads import Threads, by_offset, in_shared
+from pyptx_sim.instructions.synchronization.threads import Threads, by_offset, in_shared, users_by_offset
 from pyptx_sim.machine.barriers.mbarrier_object import BYTES, pending_of, phase_of
 from pyptx_sim.machine.barriers.mbarriers import GIVES_UP, Arriving, Wait
 from pyptx_sim.machine.lanes import WARP, by_warp, distinct
@@ -223,19 +223,23 @@ class _Waiting:
     def _answers(self, wave: Wave, lanes: Lanes, threads: Threads) -> Mask:
         phases = threads.read(self._read, wave, lanes)
         answers = np.zeros(len(threads), np.bool_)
+        observers, mbarriers = wave.machine.observers, wave.mbarriers
+        users = users_by_offset(threads) if observers.active else {}
+        everywhere = distinct(phases).tolist()
         for offset, index in by_offset(threads):
-            if wave.machine.observers.active:
-                users = by_warp(threads.warps[index], threads.columns[index])
-                wave.machine.observers.barrier_used(offset, *users, wave.pc)
-            asked = phases[index]
-            values = distinct(asked).tolist()
+            if users:
+                observers.barrier_used(offset, *users[offset], wave.pc)
+            values = everywhere if len(everywhere) == 1 else distinct(phases[index]).tolist()
             for value in values:
-                same = index if len(values) == 1 else index[asked == value]
+                same = index if len(values) == 1 else index[phases[index] == value]
                 phase = value & 1 if self._parity else phase_of(value)  # ptxas shifts all other bits out
-                answers[same] = wave.mbarriers.test(offset, phase, wave.pc, parity=self._parity)
-                if answers[same[0]]:
-                    seen = threads.warps[same], threads.columns[same], wave.pc, self._scope
-                    wave.mbarriers.acquire(offset, *seen, acquires=self._acquires)
+                if not mbarriers.test(offset, phase, wave.pc, parity=self._parity):
+                    continue
+                answers[same] = True
+                mbarriers.note_seen(offset, threads.warps[same].tolist(), wave.pc)
+                if users:
+                    seen = users[offset] if same is index else by_warp(threads.warps[same], threads.columns[same])
+                    mbarriers.acquire(offset, *seen, wave.pc, self._scope, acquires=self._acquires)
         return answers
 
     def _note(self, wave: Wave, threads: Threads, answers: Mask) -> None:

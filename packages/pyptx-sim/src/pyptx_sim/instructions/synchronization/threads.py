@@ -93,9 +93,33 @@ def by_offset(threads: Threads) -> Iterator[tuple[int, IntArray]]:
         yield int(offsets[0]), np.arange(len(offsets))
         return
     order = np.argsort(offsets, kind="stable")
-    cuts = np.flatnonzero(np.diff(offsets[order])) + 1
-    for index in np.split(order, cuts):
-        yield int(offsets[index[0]]), index
+    ordered = offsets[order]
+    starts = _starts(ordered[1:] != ordered[:-1])
+    for offset, start, end in zip(ordered[starts].tolist(), starts.tolist(), [*starts[1:].tolist(), None], strict=True):
+        yield offset, order[start:end]
+
+
+def users_by_offset(threads: Threads) -> dict[int, tuple[IntArray, Mask]]:
+    """Return for each distinct offset the different warps of its threads in order, and a mask of lanes for each."""
+    order = np.lexsort((threads.warps, threads.offsets))
+    offsets, warps = threads.offsets[order], threads.warps[order]
+    elsewhere = offsets[1:] != offsets[:-1]
+    changes = elsewhere | (warps[1:] != warps[:-1])
+    masks = np.zeros((1 + np.count_nonzero(changes), WARP), np.bool_)
+    masks[np.concatenate([[0], np.cumsum(changes)]), threads.columns[order]] = True
+    warps = warps[_starts(changes)]
+    starts = _starts(elsewhere[changes])
+    ends = [*starts[1:].tolist(), None]
+    places = offsets[_starts(elsewhere)].tolist()
+    return {
+        place: (warps[start:end], masks[start:end])
+        for place, start, end in zip(places, starts.tolist(), ends, strict=True)
+    }
+
+
+def _starts(changes: Mask) -> IntArray:
+    """Return where runs start: the first one, and each behind a change."""
+    return np.concatenate([[0], np.flatnonzero(changes) + 1])
 
 
 def locate(wave: Wave, lanes: Lanes, find: Target, access: Access, space: str) -> IntArray:

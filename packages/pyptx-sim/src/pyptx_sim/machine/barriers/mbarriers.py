@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
 
 # A parked split is let go with "not yet" after so many steps, as hardware's time limit does.
 _TIME_LIMIT = 512
@@ -311,14 +312,17 @@ class Mbarriers:
         self._asked.add(question)
         return first
 
-    def acquire(self, offset: int, warps: IntArray, lanes: IntArray, pc: int, scope: str, *, acquires: bool) -> None:
-        """Tell the observers that threads, given by warp and lane, have seen the last phase of an object complete."""
+    def note_seen(self, offset: int, warps: list[int], pc: int) -> None:
+        """Note that warps go on behind a wait at an object: reports name such a wait if no phase had ended."""
+        known = self._objects.get(offset)
+        if known is not None:
+            self.fresh.update(dict.fromkeys(warps, (offset, pc) if known.phase == 0 else None))
+
+    def acquire(self, offset: int, warps: IntArray, masks: Mask, pc: int, scope: str, *, acquires: bool) -> None:
+        """Tell the observers that lanes of warps have seen the last phase of an object complete."""
         known, observers = self._objects.get(offset), self._wave.machine.observers
         if known is not None:
-            fresh = (offset, pc) if known.phase == 0 else None
-            self.fresh.update(dict.fromkeys(warps.tolist(), fresh))
-            if observers.active:
-                observers.acquire(offset, known.phase - 1, *by_warp(warps, lanes), pc, scope=scope, acquires=acquires)
+            observers.acquire(offset, known.phase - 1, warps, masks, pc, scope=scope, acquires=acquires)
 
     def phase(self, offset: int) -> int:
         """Return the current phase of an object; 0 for none."""
