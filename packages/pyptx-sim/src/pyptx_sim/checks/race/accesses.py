@@ -258,7 +258,7 @@ class Accesses:
     def _judge(self, shadow: Shadow, step: Step, earlier: Earlier) -> None:
         """Look for an earlier write (or read, or poll) of the same bytes that is not ordered before this step."""
         table: Table = getattr(shadow, earlier)
-        if table.misses(*step.reach):
+        if table.misses(*step.reach) or self._causality.settled(shadow, table.latest):
             return
         last = table.get(step.at)
         at = self._causality.unsettled(shadow, step, last)

@@ -111,6 +111,10 @@ class Causality:
             )
         return before
 
+    def settled(self, shadow: Shadow, time: int) -> bool:
+        """Tell at a glance that no access up to a time is unsettled for anybody; False says nothing."""
+        return shadow.readers is not None and time <= int(self._clocks.settled.min())
+
     def unsettled(self, shadow: Shadow, step: Step, last: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the entries whose `last` access is not settled, neither by a barrier nor by what their row knows."""
         times = last[:, TIME]

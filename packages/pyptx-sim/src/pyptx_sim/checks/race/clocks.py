@@ -117,6 +117,7 @@ class WarpClocks:
         """The number of this wave's first warp, in the numbering through all waves, from 1 on."""
         self._row: NDArray[np.int64] = np.repeat(np.arange(warps), LANES)  # of each lane
         self._parted: NDArray[np.bool_] = np.zeros(warps, np.bool_)
+        self._apart = False  # whether a warp has parted since the start
         self._rows = warps
         self._free: list[int] = []
 
@@ -141,7 +142,7 @@ class WarpClocks:
         self.now[:] = 1
         self.first_warp += len(self.now)
         self._row = np.repeat(np.arange(len(self.now)), LANES)
-        self._parted[:] = False
+        self._parted[:] = self._apart = False
         self._rows = len(self.now)
         self._free.clear()
 
@@ -154,7 +155,7 @@ class WarpClocks:
 
     def rows(self, warps: Offsets, lanes: Offsets) -> Offsets:
         """Return the row of `known` of each of some lanes."""
-        return self._row[warps * LANES + lanes] if self._parted.any() else warps
+        return self._row[warps * LANES + lanes] if self._apart else warps
 
     def unsettled(self, times: NDArray[np.int32], rows: Offsets) -> NDArray[np.bool_]:
         """Tell which times are later than what a row knows that all warps of its group did."""
@@ -165,7 +166,7 @@ class WarpClocks:
 
     def alike(self, warps: Offsets) -> bool:
         """Tell whether the lanes of each of some warps know the same."""
-        return not (self._parted.any() and self._parted[warps].any())
+        return not (self._apart and self._parted[warps].any())
 
     def rows_of_warps(self, first: int, count: int) -> Offsets:
         """Return the rows of all lanes of `count` warps."""
@@ -188,7 +189,7 @@ class WarpClocks:
             if (here[others] == row).any():
                 fresh = self._fresh(row)
                 here[mask & (here == row)] = fresh
-                self._parted[warp] = True
+                self._parted[warp] = self._apart = True
                 yield fresh
             else:
                 yield row

@@ -45,7 +45,7 @@ class Table:
     of the `_wider` one that it was a part of counts: rows are never taken back, and most are never looked at again.
     """
 
-    __slots__ = ("_granules", "_high", "_low", "_made", "_wider")
+    __slots__ = ("_granules", "_high", "_low", "_made", "_wider", "latest")
 
     def __init__(self, granules: int) -> None:
         """Start with granules that nobody has touched."""
@@ -53,6 +53,7 @@ class Table:
         self._made: NDArray[np.complex128] | None = None  # many tables stay empty, and memory costs even as zeros
         self._low, self._high = granules, -1
         self._wider: tuple[int, Table] | None = None  # how many granules one of it became
+        self.latest = 0  # no entry is of a later time
 
     def clear(self) -> None:
         """Forget who has touched what."""
@@ -62,6 +63,7 @@ class Table:
             self._made = None
         self._wider = None
         self._low, self._high = self._granules, -1
+        self.latest = 0
 
     @property
     def _rows(self) -> NDArray[np.complex128]:
@@ -84,6 +86,7 @@ class Table:
         rows = entries.view(np.complex128)[:, 0]
         self._rows[at] = rows[0] if len(rows) == 1 else rows.take(owners)
         self._extend(reach or reach_of(at))
+        self.latest = max(self.latest, int(entries[:, TIME].max(initial=0)))
 
     def _extend(self, reach: Reach) -> None:
         self._low, self._high = min(self._low, reach[0]), max(self._high, reach[1])
@@ -115,6 +118,7 @@ class Table:
         """Set the rows of the granules `at`, in that reach; of equal granules the last wins."""
         self._rows[at] = entries.view(np.complex128)[:, 0]
         self._extend(reach or reach_of(at))
+        self.latest = max(self.latest, int(entries[:, TIME].max(initial=0)))
 
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return all granules that somebody has touched, and their rows."""
