@@ -17,7 +17,7 @@ UNMEASURED = (*ABOVE, "packages/pyptx-sim/tests/litmus/", "tests/")
 END_TO_END = "tests/end_to_end/"
 
 # These record which forms they have run, and one of them asks whether all were: they belong in one process.
-SEMANTICS = "pyptx-sim/tests/test_semantics_"
+SEMANTICS = "/test_semantics_"
 # Its tests take minutes each, have nothing in common, and are dealt out one by one.
 SURVIVORS = "tests/mutations/test_kernel_survivors.py"
 
@@ -25,9 +25,10 @@ settings.register_profile("long", max_examples=5_000, deadline=None, suppress_he
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--gpu` and `--cuda`."""
+    """Add `--gpu`, `--cuda` and `--every`."""
     parser.addoption("--gpu", action="store_true", help="collect tests/gpu, which needs an NVIDIA GPU and its driver")
     parser.addoption("--cuda", action="store_true", help="collect tests/cuda, which compiles CUDA C++ by nvcc of PATH")
+    parser.addoption("--every", type=int, default=1, metavar="N", help="run the first case of each test, and each Nth")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -58,6 +59,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     repeats = item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(END_TO_END)
     if item.config.pluginmanager.hasplugin("_cov") and (scaled or repeats):
         item.add_marker(pytest.mark.no_cover)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out cases of tests that have many, as `--every` says, but none of SEMANTICS."""
+    every = config.getoption("--every")
+    if every == 1:
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = {item for test, some in cases.items() for item in (some if SEMANTICS in test else some[::every])}
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:  # noqa: ARG001 - pytest tells them apart by their names

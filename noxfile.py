@@ -123,7 +123,10 @@ def arrows(session: nox.Session) -> None:
 @nox.session(reuse_venv=False)
 @nox.parametrize("package", PACKAGES, ids=PACKAGES)
 def alone(session: nox.Session, package: str) -> None:
-    """Install one package from its wheel, with nothing but what it declares, and run its own tests elsewhere."""
+    """Install one package from its wheel, with nothing but what it declares, and run its own tests elsewhere.
+
+    Of tests with many cases every fourth one, unless other options are given: `tests` runs them all.
+    """
     if package in FRAMEWORKS:
         install_frameworks(session, FRAMEWORKS[package])
     beside = dict.fromkeys(low for name in (package, *test_companions(package)) for low in closure(name))
@@ -136,7 +139,7 @@ def alone(session: nox.Session, package: str) -> None:
     foreign = [framework for runtime, framework in FRAMEWORKS.items() if runtime != package]
     absent = " and ".join(f"not {name}" for name in ("hopper", "blackwell", "gpu", *foreign))
     selection = ("-m", absent, str(away / "tests"))
-    session.run("pytest", *options, "--hypothesis-profile=ci", *selection)
+    session.run("pytest", *options, "--hypothesis-profile=ci", *(session.posargs or ("--every=4",)), *selection)
 
 
 @nox.session(reuse_venv=False)
