@@ -1,0 +1,76 @@
+"""`pytest --every=N` leaves out cases of tests that have many, and coverage is measured by some of them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CONFTEST = Path(__file__).parents[1] / "conftest.py"
+TESTS = """
+import pytest
+from doubles import double
+
+@pytest.mark.parametrize("case", range(7))
+def test_many(case):
+    assert double(case) == 2 * case
+
+def test_one():
+    pass
+
+class TestOthers:
+    @pytest.mark.parametrize("case", "ab")
+    def test_many(self, case):
+        pass
+"""
+DOUBLES = "def double(x):\n" + "".join(f"    if x == {case}:\n        return {2 * case}\n" for case in range(7))
+EVERYTHING = [*(f"test_many[{case}]" for case in range(7)), "test_one", *(f"TestOthers::test_many[{x}]" for x in "ab")]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return what runs TESTS in a file of some name under this repository's conftest.py, and returns its lines."""
+
+    def run(file: str, *options: str) -> list[str]:
+        shutil.copy(CONFTEST, tmp_path)
+        (tmp_path / "doubles.py").write_text(DOUBLES, encoding="utf-8")
+        (tmp_path / "some").mkdir()
+        (tmp_path / "some" / file).write_text(TESTS, encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-p", "no:xdist", *options]
+        command.append(f"--rootdir={tmp_path}")
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    return run
+
+
+def passed(lines: list[str]) -> list[str]:
+    """Return the tests that have passed."""
+    return [line.split()[0].partition("::")[2] for line in lines if " PASSED" in line]
+
+
+def test_the_first_case_of_each_test_runs_and_each_nth(run):
+    lines = run("test_some.py", "--every=3")
+    assert passed(lines) == ["test_many[0]", "test_many[3]", "test_many[6]", "test_one", "TestOthers::test_many[a]"]
+    assert "5 passed, 5 deselected" in lines[-1]
+
+
+@pytest.mark.parametrize("options", [(), ("--every=1",)], ids=["by default", "every=1"])
+def test_all_run_unless_asked_otherwise(run, options):
+    lines = run("test_some.py", *options)
+    assert passed(lines) == EVERYTHING
+    assert "deselected" not in lines[-1]
+
+
+def test_files_of_which_one_asks_whether_all_have_run_keep_their_cases(run):
+    assert passed(run("test_semantics_of_some.py", "--every=3")) == EVERYTHING
+
+
+def test_coverage_is_measured_by_some_cases_and_all_run(run):
+    lines = run("test_some.py", "--cov=doubles", "--cov-report=term-missing")
+    assert passed(lines) == EVERYTHING
+    (row,) = (line for line in lines if line.startswith("doubles.py"))
+    assert row.split("%", 1)[1].split() == ["5,", "7,", "9,", "12-15"]  # only cases 0 and 4 were measured
