@@ -64,7 +64,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out cases of tests as `--every` says, and measure the coverage of those only that MEASURED says."""
-    left_out = set(_other_cases(items, config.getoption("--every")))
+    every: Any = config.getoption("--every")
+    left_out = set(_other_cases(items, every))
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]

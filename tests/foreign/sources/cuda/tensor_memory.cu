@@ -67,6 +67,15 @@ __device__ void stored(T *to, const u32 (&values)[N]) {
   for (int i = 0; i < N; i++) reinterpret_cast<u32 *>(to)[i] = values[i];
 }
 
+// N sums of each of the 128 lanes, by a row each.
+template <int N>
+__device__ void stored_sums(u32 *c, const Room &room) {
+  u32 values[N];
+  ptx::tcgen05_ld_32x32b(values, lanes_of_this_warp(room));
+  ptx::tcgen05_wait_ld();
+  stored(c + threadIdx.x * N, values);
+}
+
 // D = A · B for B with rows of K: 128 rows, or 64.
 template <ptx::dot_kind KIND, int M, int N, int BYTES>
 __device__ void multiplied(u32 idesc, const char *a, const char *b, u32 *c) {
@@ -83,10 +92,7 @@ __device__ void multiplied(u32 idesc, const char *a, const char *b, u32 *c) {
   }
   wait(room);
   if constexpr (M == 128) {
-    u32 values[N];
-    ptx::tcgen05_ld_32x32b(values, lanes_of_this_warp(room));
-    ptx::tcgen05_wait_ld();
-    stored(c + threadIdx.x * N, values);
+    stored_sums<N>(c, room);
   } else {
     u32 values[N / 2];
     ptx::tcgen05_ld_16x32bx2(values, lanes_of_this_warp(room), ptx::n32_t<N / 2>());
@@ -129,10 +135,7 @@ extern "C" __global__ void product_of_each_warp(const char *a, const char *b, u3
     ptx::tcgen05_commit(ptx::cta_group_1, &room.done);
   }
   wait(room);
-  u32 values[N];
-  ptx::tcgen05_ld_32x32b(values, lanes_of_this_warp(room));
-  ptx::tcgen05_wait_ld();
-  stored(c + threadIdx.x * N, values);
+  stored_sums<N>(c, room);
   end(room, ptx::cta_group_1, N);
 }
 
@@ -213,10 +216,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) pair_of_blocks(const char *
     ptx::tcgen05_commit_multicast(ptx::cta_group_2, &room.done, 3);
   }
   wait(room);
-  u32 values[N];
-  ptx::tcgen05_ld_32x32b(values, lanes_of_this_warp(room));
-  ptx::tcgen05_wait_ld();
-  stored(c + (rank * 128 + threadIdx.x) * N, values);
+  stored_sums<N>(c + rank * 128 * N, room);
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();
   end(room, ptx::cta_group_2, N);
@@ -250,10 +250,7 @@ extern "C" __global__ void nvfp4(const char *a, const char *b, const uint4 *sa, 
     ptx::tcgen05_commit(ptx::cta_group_1, &room.done);
   }
   wait(room);
-  u32 values[N];
-  ptx::tcgen05_ld_32x32b(values, lanes_of_this_warp(room));
-  ptx::tcgen05_wait_ld();
-  stored(c + threadIdx.x * N, values);
+  stored_sums<N>(c, room);
   end(room, ptx::cta_group_1, 256);
 }
 
