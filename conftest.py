@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 ABOVE = tuple(f"packages/pyptx-{name}/" for name in ("jax", "launch", "torch", "transpile"))
 UNMEASURED = (*ABOVE, "packages/pyptx-sim/tests/litmus/", "tests/")
 END_TO_END = "tests/end_to_end/"
-MEASURED = 4  # of the cases of a test every so manyth: the others run the same lines
 
 # These record which forms they have run, and one of them asks whether all were: they belong in one process.
 SEMANTICS = "/test_semantics_"
@@ -63,23 +63,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out cases of tests as `--every` says, and measure the coverage of those only that MEASURED says."""
+    """Leave out cases of tests that have many, as `--every` says, but none of SEMANTICS."""
     every: Any = config.getoption("--every")
-    left_out = set(_other_cases(items, every))
+    numbers: Counter[str] = Counter()
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        (left_out if numbers[test] % every and SEMANTICS not in test else kept).append(item)
+        numbers[test] += 1
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
-    if config.pluginmanager.hasplugin("_cov"):
-        for item in _other_cases(items, MEASURED):
-            item.add_marker(pytest.mark.no_cover)
-
-
-def _other_cases(items: list[pytest.Item], every: int) -> list[pytest.Item]:
-    """Return all cases of each test but the first one and each so manyth, in order; none of SEMANTICS."""
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return [item for test, some in cases.items() if SEMANTICS not in test for at, item in enumerate(some) if at % every]
+        items[:] = kept
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:  # noqa: ARG001 - pytest tells them apart by their names
