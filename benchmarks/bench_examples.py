@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 BFLOAT16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 MOST_FOR_CHECKS = 3.0
 TRACING = 0.020  # seconds
+HEIGHTS = count(1024, 128)  # of products that are traced: a kernel keeps its traces, one for each size
 
 
 @dataclass(frozen=True)
@@ -269,8 +270,7 @@ def measure(case: Case, repeat: int) -> Figures:
     traced = None
     if case.traces is not None:
         n, k = case.traces
-        heights = count(1024, 128)  # a kernel keeps its traces, one for each size
-        (traced,) = best([lambda: str(kernel.ptx(M=next(heights), N=n, K=k))], repeat)
+        (traced,) = best([lambda: str(kernel.ptx(M=next(HEIGHTS), N=n, K=k))], repeat)
     return Figures(case, plain, checked, traced)
 
 
