@@ -62,8 +62,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.no_cover)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out cases of tests that have many, as `--every` says, but none of SEMANTICS."""
+    """Leave out cases, of those that `-m` and `-k` have chosen, as `--every` says, but none of SEMANTICS."""
     every: Any = config.getoption("--every")
     numbers: Counter[str] = Counter()
     kept: list[pytest.Item] = []

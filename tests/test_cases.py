@@ -55,6 +55,11 @@ def test_the_first_case_of_each_test_runs_and_each_nth(run):
     assert "5 passed, 5 deselected" in lines[-1]
 
 
+def test_cases_are_counted_among_those_that_are_chosen(run):
+    lines = run("test_some.py", "--every=3", "-k", "not 0 and not 3")
+    assert passed(lines) == ["test_many[1]", "test_many[5]", "test_one", "TestOthers::test_many[a]"]
+
+
 @pytest.mark.parametrize("options", [(), ("--every=1",)], ids=["by default", "every=1"])
 def test_all_run_unless_asked_otherwise(run, options):
     lines = run("test_some.py", *options)
