@@ -46,17 +46,30 @@ class Partial:
         """Allocate; emit where in the cluster this block is."""
         self.plan = plan
         self.rank = reg.from_(ptx.special.cluster_ctarank(), s32)
+        self.first, self.others = self._merges()
         self.values = smem.alloc(f32, (plan.consumers, plan.head_dim // COLUMNS, GROUP, CHUNK))
         self.totals = smem.alloc(f32, (plan.consumers, ROWS, 2))
 
     @property
     def share(self) -> int:
         """How many chunks of a thread each block merges."""
-        return self.plan.head_dim // COLUMNS // self.plan.splits
+        return -(-self.plan.head_dim // COLUMNS // self.plan.splits)
+
+    def _merges(self) -> tuple[Reg, Reg | None]:
+        """Return the first chunk that this block merges, and how many from there on are for others to store, if any.
+
+        Where the blocks are no divisor of the chunks, the last ones begin earlier than their share does: all merge as
+        many, and nobody reads beyond the chunks.
+        """
+        chunks, own = self.plan.head_dim // COLUMNS, self.rank * self.share
+        if chunks % self.plan.splits == 0:
+            return own, None
+        first = own.min(chunks - self.share)
+        return first, own - first
 
     def column(self, thread: Reg) -> Reg:
         """Return the first column of those that this block merges in a thread."""
-        return self.rank * (self.share * COLUMNS) + reg.from_((thread & 3) * 2, s32)
+        return self.first * COLUMNS + reg.from_((thread & 3) * 2, s32)
 
     def hand_over(self, consumer: Reg, thread: Reg, row: Reg, softmax: Softmax, out: RegArray) -> None:
         """Write what a consumer has summed, for all blocks of the cluster; `row` is the thread's first."""
@@ -75,7 +88,7 @@ class Partial:
         All blocks have handed over. This one then tells the cluster that it has read all that it needs.
         """
         peers, sums = range(self.plan.splits), self.totals.address(consumer, row, 0)
-        values = self.values.address(consumer, self.rank * self.share, thread, 0)
+        values = self.values.address(consumer, self.first, thread, 0)
         totals = [read(peer, sums, 2, DOWN, 2) for peer in peers]
         chunks = [read(peer, values, CHUNK, range(self.share), GROUP * CHUNK) for peer in peers]
         ptx.cluster.arrive()
@@ -116,8 +129,13 @@ def weighted(chunks: Sequence[Sequence[Reg]], weights: Sequence[Sequence[Reg]]) 
     return sums
 
 
-def store_columns(place: Place, problem: Problem, column: Reg, chunks: Sequence[Sequence[Reg]], array) -> None:
-    """Round chunks to bf16 and store them to the rows `place.row` and 8 below, from a column on, where rows are."""
+def store_columns(
+    place: Place, problem: Problem, column: Reg, chunks: Sequence[Sequence[Reg]], array, others: Reg | None = None
+) -> None:
+    """Round chunks to bf16 and store them to the rows `place.row` and 8 below, from a column on, where rows are.
+
+    The first so many chunks are for `others` to store.
+    """
     (pointer,) = ptx.global_ptrs(array)
     pairs = reg.array(b32, len(DOWN))
     rows = [place.row + down for down in DOWN]
@@ -127,4 +145,5 @@ def store_columns(place: Place, problem: Problem, column: Reg, chunks: Sequence[
     for number, chunk in enumerate(chunks):
         round_pairs(pairs, chunk)
         for start, pair, there in zip(starts, pairs, present, strict=True):
-            ptx.st(b32, ptx.addr(start, number * COLUMNS * bf16.bytes), pair, pred=there)
+            mine = there if others is None else there & (others <= number)
+            ptx.st(b32, ptx.addr(start, number * COLUMNS * bf16.bytes), pair, pred=mine)

@@ -183,7 +183,7 @@ class Consumer:
         chunks, logarithms = partial.merge(self.number, self.thread, row, self.problem.scale2)
         self._store_sums(sums, logarithms, partial.rank == 0)
         place = replace(self.place, row=self.row + reg.from_(row, s32))
-        store_columns(place, self.problem, partial.column(self.thread), chunks, output)
+        store_columns(place, self.problem, partial.column(self.thread), chunks, output, partial.others)
         ptx.cluster.wait()
 
     def _store_sums(self, sums, logarithms: list[Reg], mine: Reg | None = None) -> None:
@@ -276,7 +276,7 @@ KERNELS = {head_dim: kernel_for(head_dim) for head_dim in (64, 128)}
 def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None, splits: int | None = None):
     """Return O and LSE of arrays [B, S, H, D] of bf16; raise ValueError for what no plan has.
 
-    Keys are split over clusters of `splits` blocks: 1, 2, 4 or 8; if it is not given, as many as keep an H100 busy.
+    Keys are split over clusters of `splits` blocks, 1 to 6 or 8; if it is not given, as many as keep an H200 busy.
     """
     batch, queries, heads, head_dim = q.shape
     chosen = splits_for(head_dim, batch * heads, queries, k.shape[1], causal=causal) if splits is None else splits

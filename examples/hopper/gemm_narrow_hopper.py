@@ -4,8 +4,9 @@ C = A B with 16 rows of A, as when a model answers a few people, has as good as 
 counts is how many bytes are on their way at any time, on as many multiprocessors as there are:
 
 - **B is the left factor**: C transposed is B transposed times A transposed. The 64 rows of a product are columns of B,
-  and its columns the 16 rows of A: no shared memory is kept for rows that A has not, and goes to more stages instead,
-  20 with 8 KiB of B each. A tile that lies along N is read transposed as it is (`trans_a`);
+  and its columns the 16 rows of A: no shared memory is kept for rows that A has not, and goes to stages instead, ten
+  with 8 KiB of B each, of which two blocks fit a multiprocessor. A tile that lies along N is read transposed as it is
+  (`trans_a`);
 - **a cluster divides K** where there are too few columns for all multiprocessors: each of `splits` blocks has a part of
   K, and the first one adds up what the others have summed, which it reads from their shared memory;
 - **sums turn around** once more on their way out: `stmatrix` stores them transposed, and TMA leaves out what lies
@@ -36,6 +37,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this fil
 
 from examples.hopper import gemm_highperf_hopper as highperf
 from examples.hopper.attention_splits import CHUNK, GROUP, read
+from examples.hopper.clusters import AT_ONCE
 from examples.hopper.gemm_parts import ROWS, Stages, meet, prefetch
 from examples.overlap import ATTRIBUTES, take_over
 from examples.rounding import round_pairs
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
 THREADS = 2 * GROUP  # of one warpgroup a thread produces, the other multiplies
 COLUMNS = ROWS  # of C to a block: what a product calls its rows
 BK = 64  # of K to a stage: a row of the 128B swizzle
-MULTIPROCESSORS = 132  # of an H100
 reference = highperf.reference
 
 
@@ -60,7 +61,7 @@ class Narrow:
 
     rows: int = 16
     splits: int = 1
-    stages: int = 20
+    stages: int = 10
     b_major: str = "MN"
     overlaps: bool = False
 
@@ -263,9 +264,9 @@ def build_gemm(*, b_major: str = "MN", overlaps: bool = False, **sizes: int):
 
 
 def splits_for(columns: int) -> int:
-    """Return among how many blocks to divide K, so that as many multiprocessors as an H100 has bring in B."""
+    """Return among how many blocks to divide K: as many as leave room for the clusters of all columns at a time."""
     tiles = -(-columns // COLUMNS)
-    return max(splits for splits in (1, 2, 4, 8) if splits == 1 or splits * tiles <= MULTIPROCESSORS)
+    return max((splits for splits, room in AT_ONCE.items() if tiles <= room), default=1)
 
 
 def gemm(a, b):

@@ -37,9 +37,10 @@ SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 520
 FORWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 200, 150, 2, 1, causal=True), Sizes(128, 1, 40, 136, 1, 1)])
 # Slices of one step and of several, of different lengths, and of none, for some rows or for all.
 SPLIT_SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 3, 1), (1, 300, 130, 2, 2), (1, 40, 1400, 2, 1))
+SPLITS = (2, 3, 4, 5, 6, 8)
 SPLIT = full(
-    list(zip(problems(*SPLIT_SHAPES), itertools.cycle((2, 4, 8)), strict=False)),
-    default=[(Sizes(64, 1, 50, 400, 3, 1, causal=True), 4), (Sizes(128, 1, 9, 300, 1, 1), 2)],
+    list(zip(problems(*SPLIT_SHAPES), itertools.cycle(SPLITS), strict=False)),
+    default=[(Sizes(64, 1, 50, 400, 3, 1, causal=True), 4), (Sizes(128, 1, 9, 300, 1, 1), 3)],
 )
 BACKWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 140, 72, 2, 1, causal=True)])
 BACKWARDS = ("examples.hopper.flash_attention_backward", "examples.hopper.flash_attention_backward_fused")
@@ -164,7 +165,7 @@ if FULL:
             assert error.abs().max() <= 2**-6 * right.grad.abs().max()
 
 
-@pytest.mark.parametrize("splits", full([1, 2, 4, 8], default=[1, 4]))
+@pytest.mark.parametrize("splits", full([1, *SPLITS], default=[1, 5]))
 @pytest.mark.parametrize("head_dim", full([64, 128], default=[64]))
 def test_results_leave_through_shared_memory_without_a_bank_conflict(
     monkeypatch: pytest.MonkeyPatch, head_dim: int, splits: int
@@ -176,10 +177,11 @@ def test_results_leave_through_shared_memory_without_a_bank_conflict(
 
 def test_keys_are_split_where_tiles_of_queries_leave_multiprocessors_idle() -> None:
     splits_for = import_module("examples.hopper.attention_plans").splits_for
-    assert splits_for(64, 1, 4096, 4096) == 2  # 32 tiles: not all of 32 clusters of 4 run at a time
+    assert splits_for(64, 1, 4096, 4096) == 5  # 22 tiles of 192 queries: as many clusters of 5 as run at a time
+    assert splits_for(128, 1, 4096, 4096) == 3  # 32 tiles of 128: not all of 32 clusters of 4 run at a time
     assert splits_for(64, 1, 4096, 4096, causal=True) == 4  # those that wait have little to do
     assert splits_for(128, 8, 1, 8192) == 8
-    assert splits_for(128, 16, 1, 8192) == 4  # 16 clusters of 8 would take two turns
+    assert splits_for(128, 16, 1, 8192) == 6  # 16 clusters of 8 would take two turns
     assert splits_for(64, 16, 512, 512) == 1  # two steps less would not pay for a merger
     assert splits_for(64, 1, 128, 128) == 1  # a single step
     for heads, queries in ((32, 4096), (132, 1), (66, 200)):
@@ -264,8 +266,8 @@ def test_heads_head_dimensions_and_scales_that_do_not_fit_are_refused() -> None:
         forward().flash_attention(q, k, v)
     with pytest.raises(ValueError, match="head dimensions 64, 128, not 32"):
         forward().flash_attention(*(array[..., :32] for array in (q, k, v)))
-    with pytest.raises(ValueError, match="splits 1, 2, 4, 8, not 3"):
-        forward().flash_attention(q, q, q, splits=3)
+    with pytest.raises(ValueError, match="splits 1, 2, 3, 4, 5, 6, 8, not 7"):
+        forward().flash_attention(q, q, q, splits=7)
 
 
 @pytest.mark.parametrize("head_dim", full([64, 128], default=[64]))
@@ -282,7 +284,7 @@ def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
 @pytest.mark.ptxas
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
 def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
-    attention = [forward().kernel_for(sizes.head_dim, splits) for splits in full((1, 2, 4, 8), default=(1, 4))]
+    attention = [forward().kernel_for(sizes.head_dim, splits) for splits in full((1, *SPLITS), default=(1, 5))]
     for kernel, more in (*((each, {}) for each in attention), (backward().BACKWARD[sizes.head_dim], {"T": 64})):
         # An advisory would be a warning, which is an error.
         resources = kernel.resources(**sizes.dimensions(), **more)

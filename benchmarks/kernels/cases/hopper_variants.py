@@ -1,6 +1,6 @@
 """What Hopper's kernels may do otherwise, each beside what it does: chosen by these ratios, once they are measured.
 
-Launches that overlap, gradients by five products, how few rows are multiplied.
+Launches that overlap, gradients by five products.
 """
 
 from __future__ import annotations
@@ -51,14 +51,9 @@ def attentions(shape: str, *, causal: bool) -> list[Case]:
     return [*found, beside(gradients, "five products", fused)]
 
 
-NARROW = f"{hopper_gemm.NARROW}:build_gemm"
 HIGHPERF, GROUPED = f"{hopper_gemm.HIGHPERF}:build_gemm", f"{grouped_gemm.KERNEL}:build_grouped_gemm"
 ALIKE, UNEVEN = "grouped 8 x 2048, 2048 x 2048", "grouped 16 uneven groups, 4096 x 4096"
-FEW_ROWS, FEW_COLUMNS = "hopper narrow bf16 16x8192x8192", "hopper narrow bf16 16x2048x8192"
 CASES = (
-    *(beside(FEW_ROWS, f"{stages} stages", built(NARROW, stages=stages)) for stages in (10, 16)),
-    beside(FEW_ROWS, "two parts of K", built(NARROW, splits=2)),
-    beside(FEW_COLUMNS, "whole K", built(NARROW)),
     *(beside(f"hopper highperf bf16 {size}³", "overlaps", built(HIGHPERF, overlaps=True)) for size in (2048, 4096)),
     *(beside(name, "overlaps", built(GROUPED, overlaps=True)) for name in (ALIKE, UNEVEN)),
     *(
