@@ -61,6 +61,8 @@ BEYOND = "what becomes of elements outside of the matrix is not stored, and thei
 
 KEYS = "keys that are not there are zeros, which add nothing; of a pair of columns the second may be the last that is"
 GRADIENTS = "hopper/flash_attention_backward"
+CLUSTERS = "hopper/flash_attention clusters"
+ATTENTION = ("hopper/flash_attention", CLUSTERS)
 GEMMS, NORMS = "*/*gemm*", ("*/rms_norm", "*/layer_norm", "*/softmax")
 KERNEL_SURVIVORS = (
     same("read without coherence", "ld.global", "nothing writes what it reads in this launch", "*"),
@@ -133,7 +135,7 @@ KERNEL_SURVIVORS = (
     lenient("drop a barrier", "bar.sync 0", "a warpgroup's products have read once one of its warps has waited",
             "hopper/gemm_simple_hopper"),
     same("drop a wgmma fence", "wgmma.fence", "nothing but products stands between it and the fence before",
-         "hopper/flash_attention"),
+         *ATTENTION),
     same("drop a wgmma fence", "wgmma.fence", "that of the products before stands behind what has used their registers",
          GRADIENTS),
     same("drop a move", "mov.s32 %r, %r", "nothing uses the row, which is for masks of the other kind", GRADIENTS),
@@ -151,11 +153,14 @@ KERNEL_SURVIVORS = (
     same("move a bound", "setp.lt.u32 %p, %r, 4", "some stage has been used before", "hopper/flash_attention"),
     same("flip a constant", "mov.u32 %r, 4", "what stands for no stage may be any number from there on",
          "hopper/flash_attention"),
-    same("move a bound", "setp.eq.u32 %p, %r, 0", ANOTHER, "hopper/flash_attention"),
+    same("flip a constant", "mov.u32 %r, 2", "what stands for no stage may be any number from there on",
+         CLUSTERS),
+    same("let every thread", "@%p st.shared.v2.f32", "the four lanes of a row hold the same", CLUSTERS),
+    same("move a bound", "setp.eq.u32 %p, %r, 0", ANOTHER, *ATTENTION),
     same("change an arrival count", "mbarrier.init", LAST, "hopper/flash_attention"),
     same("take the next mbarrier", "mbarrier.try_wait", FREE, "hopper/flash_attention"),
-    same("drop a wait", "mbarrier.try_wait", FREE, "hopper/flash_attention"),
-    same("arrive too soon", "bar.arrive", "it trades places with a move", "hopper/flash_attention"),
+    same("drop a wait", "mbarrier.try_wait", FREE, *ATTENTION),
+    same("arrive too soon", "bar.arrive", "it trades places with a move", *ATTENTION),
     same("move a bound", "setp.gt.u32 %p, %r, 1", "every block has more than two steps",
          "blackwell/flash_attention_backward*"),
     lenient("take the next mbarrier", "mbarrier.try_wait", "products of what the same copies brought are waited for",

@@ -283,6 +283,8 @@ KERNELS = {
         Shown("hopper/gemm_fp8_hopper", built("build_gemm", **FEW), _fp8),
         Shown("hopper/grouped_gemm", built("build_grouped_gemm", **NARROW), _grouped),
         Shown("hopper/flash_attention", built("kernel_for", 64, 1), _attention(136, 712, 64), tolerance=2e-2, most=3),
+        Shown("hopper/flash_attention clusters", lambda file: file.variant(64, 3, stages=2), _attention(136, 1480, 64),
+              tolerance=2e-2, most=2),
         Shown("hopper/flash_attention_backward", lambda file: file.BACKWARD[64], _gradients(136, 264, 64),
               tolerance=2e-2),
         Shown("hopper/flash_attention_backward_fused", lambda file: file.FUSED[64], _fused_gradients(72, 136, 64),
