@@ -93,6 +93,16 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Signal:
+    """Arrivals at the mbarrier at offset `place` of shared memory in a phase: by the lanes in `masks` of `warps`."""
+
+    place: int
+    phase: int
+    warps: Offsets
+    masks: Masks
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """What strong accesses do beside reading and writing. Manual: "Release and Acquire Patterns", "Scope".
 
@@ -276,6 +286,11 @@ class Observer:
         A negative `place` is no mbarrier, but a named barrier of a block, or whatever else lanes leave what they know
         at. `scope` is "cta" or "cluster". A relaxed arrival `releases` nothing but what fences in front of it do.
         """
+
+    def signalled_together(self, signals: Sequence[Signal], pc: int, *, scope: str, releases: bool) -> None:
+        """See different threads arrive at mbarriers by one execution of an instruction: as `signal`, one by one."""
+        for each in signals:
+            self.signal(each.place, each.phase, each.warps, each.masks, pc, scope=scope, releases=releases)
 
     def acquire(
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool

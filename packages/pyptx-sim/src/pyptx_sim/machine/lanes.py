@@ -155,6 +155,9 @@ def spread(picked: Array, positions: IntArray, lanes: IntArray, height: int) -> 
 
 def by_warp(warps: IntArray, lanes: IntArray) -> tuple[IntArray, Mask]:
     """Return the different warps of some threads in order, and a mask of its lanes for each."""
+    if len(warps) > 1 and bool((warps[1:] > warps[:-1]).all()):
+        each: Mask = lanes[:, None] == np.arange(WARP)
+        return warps, each
     found = distinct(warps)
     mask: Mask = np.zeros((len(found), WARP), np.bool_)
     mask[0 if len(found) == 1 else np.searchsorted(found, warps), lanes] = True

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import Masks
 
 _EVENTS: Final = tuple(name for name in vars(Observer) if name[0] != "_" and name != "launched_behind")
+_TOGETHER: Final = {"issued_together": "issued", "signalled_together": "signal"}
+"""Events that hand on to another one unless an observer wants them."""
 
 
 class Observers(Observer):
@@ -57,7 +59,7 @@ class Observers(Observer):
 
 def _hears(observer: Observer, event: str) -> bool:
     """Tell whether an observer does anything about an event."""
-    if event == "issued_together" and _hears(observer, "issued"):
+    if event in _TOGETHER and _hears(observer, _TOGETHER[event]):
         return True
     return getattr(type(observer), event) is not getattr(Observer, event)
 

@@ -63,9 +63,12 @@ class UndefinedRegisters(dict[int, Undefined]):
         super().__init__()
         self._wave = wave
         self._missed: dict[tuple[tuple[int, ...], bytes | None], bool] = {}  # what `misses` has told since a change
-        for slot, register in registers.items():
-            dtype = shadow_dtype(register.width)
-            self[slot] = Undefined(np.broadcast_to(~np.zeros((1, 1), dtype), (wave.height, 32)), None)
+        kinds = {slot: shadow_dtype(register.width) for slot, register in registers.items()}
+        unknown = {
+            kind: Undefined(np.broadcast_to(~np.zeros((1, 1), kind), (wave.height, 32)), None)
+            for kind in set(kinds.values())
+        }
+        self.update({slot: unknown[kind] for slot, kind in kinds.items()})
 
     def bits(self, slot: int, lanes: Lanes) -> Array | None:
         """Return the undefined bits of a register in the active lanes, `[rows, 32]`; None if there are none."""

@@ -42,6 +42,7 @@ class Report(Protocol):
         other_pc: int,
         /,
         *,
+        count: int = 1,
         cause: Hashable = None,
         severity: Severity | None = None,
         hint: str | None = None,

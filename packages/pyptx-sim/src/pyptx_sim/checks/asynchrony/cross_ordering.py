@@ -15,6 +15,8 @@ from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 from pyptx_sim.extension import step_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import Known, WarpClocks
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import Proxy
-    from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work
+    from pyptx_sim.observer import Masks, Offsets, RunView, Signal, Space, Touch, Work
 
     class Ordered(Protocol):
         """What tells whether the work of others is ordered before what warps do now."""
@@ -176,7 +178,9 @@ class CrossOrdering:
             return
         masks = last[here, MASK]
         bad = here[self._work.unfenced(proxy, touch.space, rows[here], others[here], masks, last[here, TIME])]
-        bad = bad[[not self._shows(pc) for pc in last[bad, PC].tolist()]] if len(bad) else bad
+        if len(bad):
+            pcs, which = np.unique(last[bad, PC], return_inverse=True)
+            bad = bad[~np.array([self._shows(pc) for pc in pcs.tolist()])[which]]
         if len(bad):
             message = f"{does}no fence lets the {proxy.name} proxy see it"
             first = int(bad[0])
@@ -217,27 +221,43 @@ class CrossOrdering:
         self._seen[place] = set()
         self._shown.clear()
 
-    def used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
-        """Report the use of an mbarrier whose initialisation is not ordered before it."""
-        self._fresh.append((place, warps, masks, self._clocks.now[warps], pc))
+    def used(self, uses: Sequence[tuple[int, Offsets, Masks]], pc: int) -> None:
+        """Report uses of mbarriers, each by lanes of warps, whose initialisation is not ordered before them."""
+        asked = []
+        for place, warps, masks in uses:
+            self._fresh.append((place, warps, masks, self._clocks.now[warps], pc))
+            made = self._made.get(place)
+            if made is not None:
+                users = warps.tolist()
+                if not (self._informed_of(made).issuperset(users) or self._seen[place].issuperset(users)):
+                    asked.append((place, warps, masks, made))
         if len(self._fresh) > _FRESH:
             self._note_uses()
-        made = self._made.get(place)
-        if made is None:
-            return
-        warp, lanes, time, other_pc = made
-        users, informed = warps.tolist(), self._informed.setdefault((warp, lanes, time), {warp})
-        if informed.issuperset(users) or self._seen[place].issuperset(users):
-            return
-        first = masks.argmax(axis=1)
-        known = self._holds(self._clocks.rows(warps, first), warp, lanes, time, self._inits) | (warps == warp)
-        (informed if self._clocks.alike(warps) else self._seen[place]).update(warps[known].tolist())
-        late = warps[~known]
-        if len(late):
-            name = name_of(self._view, int(late[0]))
-            where = self._view.describe("shared", place)
-            message = f"{name} uses the mbarrier {where}, and nothing orders that behind its initialisation"
-            self._report("mbarrier-unsynchronised", message, pc, other_pc)
+        if asked:
+            self._ask(asked, pc)
+
+    def _informed_of(self, made: tuple[int, int, int, int]) -> set[int]:
+        """Return which warps know what the lanes that made an mbarrier did up to then."""
+        return self._informed.setdefault(made[:3], {made[0]})
+
+    def _ask(self, uses: Sequence[tuple[int, Offsets, Masks, tuple[int, int, int, int]]], pc: int) -> None:
+        """Report those of some uses whose threads do not know that the mbarrier is made, and note who does."""
+        counts = [len(warps) for _, warps, _, _ in uses]
+        users, masks = (np.concatenate([use[part] for use in uses]) for part in (1, 2))
+        makers, lanes, times = np.repeat(np.array([made[:3] for *_, made in uses]), counts, axis=0).T
+        rows = self._clocks.rows(users, masks.argmax(axis=1))
+        known = self._holds(rows, makers, lanes, times, self._inits) | (users == makers)
+        ends = np.cumsum(counts).tolist()
+        for (place, warps, _, made), end in zip(uses, ends, strict=True):
+            knows = known[end - len(warps) : end]
+            told = self._informed_of(made) if self._clocks.alike(warps) else self._seen[place]
+            told.update(warps[knows].tolist())
+            late = warps[~knows]
+            if len(late):
+                name = name_of(self._view, int(late[0]))
+                where = self._view.describe("shared", place)
+                message = f"{name} uses the mbarrier {where}, and nothing orders that behind its initialisation"
+                self._report("mbarrier-unsynchronised", message, pc, made[3])
 
     def _note_uses(self) -> None:
         """Note the last use of each mbarrier by each warp: nobody asks unless one is invalidated."""
@@ -251,14 +271,17 @@ class CrossOrdering:
         self._fresh.clear()
 
     def _holds(
-        self, rows: Offsets, warp: int, lanes: int, time: int, further: Columns | None = None
+        self,
+        rows: Offsets,
+        warps: Offsets,
+        lanes: NDArray[Any],
+        times: NDArray[Any],
+        further: Columns | None = None,
     ) -> NDArray[np.bool_]:
-        """Tell for each row whether it knows what lanes did at a time, or has been shown that."""
-        everywhere = np.zeros(len(rows), np.int64)
-        held = self._clocks.orders(rows, everywhere + warp, everywhere + lanes, everywhere + time)
+        """Tell for each row whether it knows what lanes of a warp did at a time, or has been shown that."""
+        held = self._clocks.orders(rows, warps, lanes, times)
         if further is not None:
-            known = self._clocks.known
-            held |= further.hold(known, rows, everywhere + warp, everywhere + lanes, everywhere + time)
+            held |= further.hold(self._clocks.known, rows, warps, lanes, times)
         return held
 
     def ended(self, place: int, warp: int, lane: int, pc: int) -> None:
@@ -266,7 +289,7 @@ class CrossOrdering:
         rows = self._clocks.rows(np.array([warp]), np.array([lane]))
         self._note_uses()
         for user, (its, time, other_pc) in self._uses.pop(place, {}).items():
-            if user != warp and not self._holds(rows, user, its, time)[0]:
+            if user != warp and not self._holds(rows, np.array([user]), np.array([its]), np.array([time]))[0]:
                 where = self._view.describe("shared", place)
                 message = (
                     f"{name_of(self._view, warp)} ends the mbarrier {where}, which {name_of(self._view, user)} may"
@@ -309,15 +332,19 @@ class CrossOrdering:
         told: list[bool] = unseen.tolist()
         return told
 
-    def arrived(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
-        """Judge arrivals at an mbarrier, and note those from other blocks."""
-        self.used(place, warps, masks, pc)
+    def arrived(self, signals: Sequence[Signal], pc: int) -> None:
+        """Judge arrivals at mbarriers, and note those from other blocks."""
+        self.used([(each.place, each.warps, each.masks) for each in signals], pc)
         if self._view.cluster_size > 1:
-            home = place // self._view.shared_stride()
-            foreign = np.flatnonzero(warps // self._view.warps_per_cta != home)
-            lanes, times = masks_of(masks[foreign]).tolist(), self._clocks.now[warps[foreign]].tolist()
-            for number, warp in enumerate(warps[foreign].tolist()):
-                self._arrivals[place, warp] = lanes[number], times[number], pc
+            places = np.repeat([each.place for each in signals], [len(each.warps) for each in signals])
+            warps = np.concatenate([each.warps for each in signals])
+            foreign = np.flatnonzero(warps // self._view.warps_per_cta != places // self._view.shared_stride())
+            if len(foreign):
+                lanes = masks_of(np.concatenate([each.masks for each in signals])[foreign]).tolist()
+                times = self._clocks.now[warps[foreign]].tolist()
+                where = zip(places[foreign].tolist(), warps[foreign].tolist(), strict=True)
+                for at, lane, time in zip(where, lanes, times, strict=True):
+                    self._arrivals[at] = lane, time, pc
 
     def init_columns(self) -> Columns:
         """Return the columns that say whose initialisations one knows of through fence.mbarrier_init."""
@@ -336,16 +363,17 @@ class CrossOrdering:
         by_block: dict[int, list[tuple[int, int, int, int, int]]] = {}
         for (place, warp), arrival in self._arrivals.items():
             by_block.setdefault(place // self._view.shared_stride(), []).append((place, warp, *arrival))
-        for block, arrivals in by_block.items():
-            places, warps, masks, times, pcs = np.array(arrivals).T
-            for late in np.flatnonzero(~self._held_at_end(self._known_at_end(block), warps, masks, times)).tolist():
-                self._tell_exited("arrives at the mbarrier", int(warps[late]), int(places[late]), int(pcs[late]))
+        if by_block:
+            places, warps, masks, times, pcs = np.concatenate([np.array(arrivals) for arrivals in by_block.values()]).T
+            ends = np.concatenate([self._known_at_end(block) for block in by_block])
+            which = np.repeat(np.arange(len(ends)), [len(arrivals) for arrivals in by_block.values()])
+            late = np.flatnonzero(~self._held_at_end(ends, which, warps, masks, times))
+            self._tell_exited("arrives at the mbarrier", warps[late], places[late], pcs[late])
         for block, foreign in self.foreign.by_block():
-            end = self._known_at_end(block)
-            bad = np.flatnonzero(~self._held_at_end(end, foreign.warps, foreign.masks, foreign.times))
-            if len(bad):
-                does, first = "writes to" if foreign.writes[bad[0]] else "reads", bad[0]
-                self._tell_exited(does, int(foreign.warps[first]), int(foreign.offsets[first]), int(foreign.pcs[first]))
+            end, only = self._known_at_end(block), np.zeros(len(foreign.warps), np.int64)
+            first = np.flatnonzero(~self._held_at_end(end, only, foreign.warps, foreign.masks, foreign.times))[:1]
+            does = "writes to" if foreign.writes[first].any() else "reads"
+            self._tell_exited(does, foreign.warps[first], foreign.offsets[first], foreign.pcs[first])
         self._judge_work()
 
     def _judge_work(self) -> None:
@@ -372,16 +400,21 @@ class CrossOrdering:
         known: Known = self._clocks.known[rows].max(axis=0, keepdims=True)
         return known
 
-    def _held_at_end(self, end: Known, others: Offsets, masks: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell what warps are known to have done before a block's end; seeing it is not needed."""
-        only = np.zeros(len(others), np.int64)
-        held = self._clocks.own.hold(end, only, others, masks, times)
+    def _held_at_end(
+        self, ends: Known, rows: Offsets, others: Offsets, masks: NDArray[Any], times: NDArray[Any]
+    ) -> NDArray[np.bool_]:
+        """Tell what warps are known to have done before a block's end, a row of `ends`; seeing it is not needed."""
+        held = self._clocks.own.hold(ends, rows, others, masks, times)
         if self._phases.over is not None:
-            held |= self._phases.over.hold(end, only, others, masks, times)
+            held |= self._phases.over.hold(ends, rows, others, masks, times)
         return held
 
-    def _tell_exited(self, does: str, warp: int, offset: int, pc: int) -> None:
-        block = offset // self._view.shared_stride()
-        where = self._view.describe("shared", offset)
-        message = f"{name_of(self._view, warp)} {does} {where} of block slot {block}, which may have ended by then"
-        self._report("exited-block", message, pc, pc)
+    def _tell_exited(self, does: str, warps: Offsets, offsets: Offsets, pcs: NDArray[Any]) -> None:
+        """Report what warps do behind the ends of blocks; of what one instruction does, the first."""
+        for pc in dict.fromkeys(pcs.tolist()):
+            here = np.flatnonzero(pcs == pc)
+            offset = int(offsets[here[0]])
+            who, where = name_of(self._view, int(warps[here[0]])), self._view.describe("shared", offset)
+            block = offset // self._view.shared_stride()
+            message = f"{who} {does} {where} of block slot {block}, which may have ended by then"
+            self._report("exited-block", message, pc, pc, count=len(here))

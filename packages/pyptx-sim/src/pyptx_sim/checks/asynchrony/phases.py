@@ -16,12 +16,12 @@ import numpy as np
 from pyptx_sim.checks.race.clocks import Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.clocks import Known, WarpClocks
-    from pyptx_sim.observer import Masks, Offsets
+    from pyptx_sim.observer import Masks, Offsets, Signal
 
 # Who has arrived: warps of the mbarrier's own block; of others with a scope that holds the cluster, or only the block.
 # Of what is no mbarrier, those that have released to their block alone are by the number of the block.
@@ -29,6 +29,8 @@ _NEAR: Final = -1
 _FAR: Final = -2
 _APART: Final = -3
 _TOLD: Final = -4  # whoever waits takes all of it in, whoever has arrived
+
+_AT_ONCE: Final = 64  # phases at which what is told is put together at a time
 
 Sides: TypeAlias = "Mapping[int, Known]"
 """What has been left at a phase, by who has left it."""
@@ -77,6 +79,21 @@ class Phases:
         for side, there in ((_NEAR, near), (_FAR if scope == "cluster" else _APART, ~near)):
             if there.any():
                 self._add(place, phase, side, self._clocks.told(warps[there], masks[there]))
+
+    def signal_together(self, signals: Sequence[Signal], scope: str) -> None:
+        """Leave what lanes know and have done at phases of mbarriers, different threads at each."""
+        far = _FAR if scope == "cluster" else _APART
+        for first in range(0, len(signals), _AT_ONCE):
+            some = signals[first : first + _AT_ONCE]
+            which = np.repeat(np.arange(len(some)), [len(each.warps) for each in some])
+            warps, masks = (np.concatenate([getattr(each, name) for each in some]) for name in ("warps", "masks"))
+            homes = np.array([each.place for each in some]) // self._stride
+            sides = 2 * which + (warps // self._warps_per_cta != homes[which])  # near, then far, of one after the other
+            order = np.argsort(sides, kind="stable")
+            found, told = self._clocks.told_by_each(warps[order], masks[order], sides[order])
+            for side, each in zip(found.tolist(), told, strict=True):
+                at = some[side // 2]
+                self._add(at.place, at.phase, far if side & 1 else _NEAR, each)
 
     def _add(self, place: int, phase: int, side: int, told: Known) -> None:
         left = self.at(place, phase, side)  # telling may have made columns

@@ -15,12 +15,12 @@ import numpy as np
 from pyptx_sim.checks.asynchrony.async_races import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_races import Report
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Space, Touch, Work
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Signal, Space, Touch, Work
 
 __all__ = ["Starts"]
 
@@ -55,6 +55,9 @@ class Starts:
     def _clusters_of(self, warps: Offsets) -> Iterator[tuple[int, Offsets]]:
         """Yield the clusters of some warps, each with those of its own."""
         clusters = self._clusters[warps]
+        if len(warps) and (clusters == clusters[0]).all():
+            yield int(clusters[0]), warps
+            return
         for cluster in np.unique(clusters).tolist():
             yield cluster, warps[clusters == cluster]
 
@@ -113,10 +116,13 @@ class Starts:
         if not self._settled:
             self._judge(_DOES[kind], offsets, warps, pc)
 
-    def arrived(self, place: int, warps: Offsets, pc: int) -> None:
-        """Judge arrivals of warps at an mbarrier."""
+    def arrived(self, signals: Sequence[Signal], pc: int) -> None:
+        """Judge arrivals at mbarriers, and leave there what the warps know."""
         if not self._settled:
-            self._judge("arrives at the mbarrier", np.full(len(warps), place), warps, pc)
+            places = np.repeat([each.place for each in signals], [len(each.warps) for each in signals])
+            self._judge("arrives at the mbarrier", places, np.concatenate([each.warps for each in signals]), pc)
+            for each in signals:
+                self.leave((each.place, each.phase), each.warps)
 
     def issued(self, work: Work) -> None:
         """Judge work that uses shared memory, and mbarriers, of other blocks."""

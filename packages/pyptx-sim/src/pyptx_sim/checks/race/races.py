@@ -32,7 +32,7 @@ from pyptx_sim.checks.race.flags import Flags
 from pyptx_sim.checks.race.messages import Messages
 from pyptx_sim.checks.race.past import Past
 from pyptx_sim.checks.race.reports import Reports
-from pyptx_sim.observer import Observer, Touch
+from pyptx_sim.observer import Observer, Signal, Touch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,14 +154,26 @@ class RaceChecker(Observer):
     ) -> None:
         """Leave what the lanes know at a phase of an mbarrier."""
         if place >= 0:
-            self._cross_ordering.arrived(place, warps, masks, pc)
-            self._starts.arrived(place, warps, pc)
-        self._starts.leave((place, phase), warps)
+            self._arrived([Signal(place, phase, warps, masks)], pc)
+        else:
+            self._starts.leave((place, phase), warps)
         if releases:
             self._phases.signal(place, phase, warps, masks, scope)
         else:
             self._phases.signal_some(place, phase, warps, masks, self._cross_ordering.init_columns())
             self._relaxed.arrive(place, phase, warps, masks, scope, pc)
+
+    def signalled_together(self, signals: Sequence[Signal], pc: int, *, scope: str, releases: bool) -> None:
+        """Leave what the lanes know at each of the phases; at several at once, if they release it."""
+        if not releases or len(signals) == 1:
+            super().signalled_together(signals, pc, scope=scope, releases=releases)
+            return
+        self._arrived(signals, pc)
+        self._phases.signal_together(signals, scope)
+
+    def _arrived(self, signals: Sequence[Signal], pc: int) -> None:
+        self._cross_ordering.arrived(signals, pc)
+        self._starts.arrived(signals, pc)
 
     def acquire(
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool
@@ -186,7 +198,7 @@ class RaceChecker(Observer):
 
     def barrier_used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Judge the use of an mbarrier."""
-        self._cross_ordering.used(place, warps, masks, pc)
+        self._cross_ordering.used([(place, warps, masks)], pc)
 
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """Let relaxed arrivals tell of initialised mbarriers."""

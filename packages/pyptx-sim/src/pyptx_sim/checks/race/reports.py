@@ -141,12 +141,13 @@ class Reports:
         pc: int,
         other_pc: int,
         *,
+        count: int = 1,
         cause: Hashable = None,
         severity: Severity | None = None,
         hint: str | None = None,
     ) -> None:
         """Report what asynchronous work has to do with, in the words of who found it."""
-        self._report(rule, message, pc, other_pc, cause=cause, severity=severity, hint=hint)
+        self._report(rule, message, pc, other_pc, count, cause=cause, severity=severity, hint=hint)
 
     def _apart(self, warp: int, other: int) -> bool:
         """Tell whether two warps are of different blocks; those of an earlier wave are, too."""

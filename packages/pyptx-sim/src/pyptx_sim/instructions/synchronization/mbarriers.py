@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.scheduling.code import Action, Group, Terminator
     from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.observer import Signal
     from pyptx_sim.operation import Mask
 
 ACCESS = Access("atomic", BYTES, strong=True)
@@ -82,7 +83,8 @@ def compile_arrive(operands: Operands) -> Action:
     releases = operands.word("sem") != "relaxed"
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        states = np.zeros((lanes.height, WARP), np.uint64)
+        states, observers = np.zeros((lanes.height, WARP), np.uint64), wave.machine.observers
+        signals: list[Signal] | None = [] if observers.active else None
         for part, threads in in_shared(wave, lanes, find, ACCESS, "the mbarrier"):
             ones = np.ones(len(threads), np.int64)
             amounts = ones if last is None else threads.read(last, wave, part)
@@ -90,9 +92,11 @@ def compile_arrive(operands: Operands) -> Action:
                 if expects:
                     wave.mbarriers.expect(offset, int(amounts[index].sum()), wave.pc)
                 counts = (ones if expects else amounts)[index].tolist()
-                arriving = Arriving(threads.warps[index], threads.columns[index], scope, releases)
+                arriving = Arriving(threads.warps[index], threads.columns[index], signals)
                 before = wave.mbarriers.arrive(offset, counts, wave.pc, arriving, drops=drops, stays=stays)
                 states[threads.positions[index], threads.columns[index]] = before
+        if signals:
+            observers.signalled_together(signals, wave.pc, scope=scope, releases=releases)
         if write is not None:
             write(wave, lanes, states)
 

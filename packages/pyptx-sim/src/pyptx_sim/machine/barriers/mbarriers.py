@@ -15,6 +15,7 @@ from pyptx_sim.errors import BarrierFault
 from pyptx_sim.machine.barriers.mbarrier_object import LIMIT, Mbarrier
 from pyptx_sim.machine.lanes import by_warp
 from pyptx_sim.machine.scheduling.warp_splits import State
+from pyptx_sim.observer import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,12 +32,11 @@ GIVES_UP = -3
 
 @dataclass(frozen=True, slots=True)
 class Arriving:
-    """The threads of arrivals, lane `lanes[i]` of `warps[i]`, and whether these release to "cta" or "cluster"."""
+    """The threads of arrivals, lane `lanes[i]` of `warps[i]`, and what observers are to be told of them, if any are."""
 
     warps: IntArray
     lanes: IntArray
-    scope: str
-    releases: bool
+    signals: list[Signal] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +157,8 @@ class Mbarriers:
     ) -> list[int]:
         """Arrive once for each of `counts`, in order; return the states before each.
 
-        `arriving` names the threads, if any do. `drops`: expect so many fewer from the next phase on. `stays`: the
-        phase must not complete. `item_id` names the work whose arrivals they are.
+        `arriving` names the threads, if any do, and takes what is to be told of them. `drops`: expect so many fewer
+        from the next phase on. `stays`: the phase must not complete. `item_id` names the work whose arrivals they are.
         """
         known = self.find(offset, pc)
         if known is None:
@@ -181,20 +181,12 @@ class Mbarriers:
             if known.complete:
                 if stays:
                     self._must_not_complete(offset, pc)
-                told = self._tell(offset, known.phase, arriving, (told, number + 1), pc)
+                _note(arriving, offset, known.phase, told, number + 1)
+                told = number + 1
                 self._next_phase(offset, known, pc)
-        self._tell(offset, known.phase, arriving, (told, len(counts)), pc)
+        _note(arriving, offset, known.phase, told, len(counts))
         self._wave.version += 1
         return states
-
-    def _tell(self, offset: int, phase: int, arriving: Arriving | None, some: tuple[int, int], pc: int) -> int:
-        """Tell the observers that some of the threads arrive in a phase; return the first one that comes behind."""
-        first, behind = some
-        observers = self._wave.machine.observers
-        if arriving is not None and observers.active and first < behind:
-            warps, masks = by_warp(arriving.warps[first:behind], arriving.lanes[first:behind])
-            observers.signal(offset, phase, warps, masks, pc, scope=arriving.scope, releases=arriving.releases)
-        return behind
 
     def expect(self, offset: int, count: int, pc: int) -> None:
         """Let the current phase wait for `count` more bytes."""
@@ -366,3 +358,10 @@ class Mbarriers:
     def objects(self) -> Iterable[tuple[int, Mbarrier]]:
         """Return the valid objects with their offsets."""
         return self._objects.items()
+
+
+def _note(arriving: Arriving | None, offset: int, phase: int, first: int, behind: int) -> None:
+    """Note that the threads from `first` to before `behind` arrive in a phase."""
+    if arriving is not None and arriving.signals is not None and first < behind:
+        warps, masks = by_warp(arriving.warps[first:behind], arriving.lanes[first:behind])
+        arriving.signals.append(Signal(offset, phase, warps, masks))
