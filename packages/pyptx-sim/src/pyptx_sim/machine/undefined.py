@@ -105,8 +105,7 @@ class UndefinedRegisters(dict[int, Undefined]):
 
     def _is_held(self, bits: Array) -> bool:
         """Tell whether any live lane has undefined bits."""
-        live = self._wave.live
-        return bool((np.broadcast_to(bits != 0, live.shape) & live).any())
+        return bool(((bits != 0) & self._wave.live).any())
 
     def leave(self, slot: int, lanes: Lanes, bits: Array, origin: Origin | None) -> None:
         """Note that of what the active lanes have just written to a register these bits are undefined."""

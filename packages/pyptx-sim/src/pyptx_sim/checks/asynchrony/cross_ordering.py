@@ -365,12 +365,12 @@ class CrossOrdering:
             by_block.setdefault(place // self._view.shared_stride(), []).append((place, warp, *arrival))
         if by_block:
             places, warps, masks, times, pcs = np.concatenate([np.array(arrivals) for arrivals in by_block.values()]).T
-            ends = np.concatenate([self._known_at_end(block) for block in by_block])
+            ends = self._known_at_end(np.array(list(by_block)))
             which = np.repeat(np.arange(len(ends)), [len(arrivals) for arrivals in by_block.values()])
             late = np.flatnonzero(~self._held_at_end(ends, which, warps, masks, times))
             self._tell_exited("arrives at the mbarrier", warps[late], places[late], pcs[late])
         for block, foreign in self.foreign.by_block():
-            end, only = self._known_at_end(block), np.zeros(len(foreign.warps), np.int64)
+            end, only = self._known_at_end(np.array([block])), np.zeros(len(foreign.warps), np.int64)
             first = np.flatnonzero(~self._held_at_end(end, only, foreign.warps, foreign.masks, foreign.times))[:1]
             does = "writes to" if foreign.writes[first].any() else "reads"
             self._tell_exited(does, foreign.warps[first], foreign.offsets[first], foreign.pcs[first])
@@ -386,19 +386,16 @@ class CrossOrdering:
             foreign = np.flatnonzero((homes[agents] >= 0) & (homes[agents] != blocks))
             for block, agent in sorted(set(zip(blocks[foreign].tolist(), agents[foreign].tolist(), strict=True))):
                 here = np.flatnonzero((blocks == block) & (agents == agent))
-                late = here[self._known_at_end(block)[0, agent] < rows[here, TIME]]
+                late = here[self._known_at_end(np.array([block]))[0, agent] < rows[here, TIME]]
                 if len(late):
                     first = int(late[0])
                     where, pc = self._view.describe("shared", int(at[first])), int(rows[first, PC])
                     message = f"asynchronous work reads {where} of block slot {block}, which may have ended by then"
                     self._report("exited-block", message, pc, pc)
 
-    def _known_at_end(self, block: int) -> Known:
-        """Return what the warps of a block knew of others when the last of them ended, as the only row."""
-        per_block = self._view.warps_per_cta
-        rows = self._clocks.rows_of_warps(block * per_block, per_block)
-        known: Known = self._clocks.known[rows].max(axis=0, keepdims=True)
-        return known
+    def _known_at_end(self, blocks: Offsets) -> Known:
+        """Return for each block what its warps knew of others when the last of them ended."""
+        return self._clocks.known_of(blocks, self._view.warps_per_cta)
 
     def _held_at_end(
         self, ends: Known, rows: Offsets, others: Offsets, masks: NDArray[Any], times: NDArray[Any]

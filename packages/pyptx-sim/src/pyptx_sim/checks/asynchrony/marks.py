@@ -110,6 +110,7 @@ class Layer:
         self.granule = granule
         self.table = Table(-(-size // granule))
         self._writes = writes
+        self._fresh = False  # whether work of this wave has been entered
         self._summary = Summary(-(-size // WIDEST), by_last_write if writes else by_last_read)
 
     def narrow(self, granule: int) -> None:
@@ -120,15 +121,17 @@ class Layer:
 
     def enter(self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]) -> None:
         """Enter accesses to the granules `at`, each by an operation, which has a row."""
+        self._fresh = True
         self.table.fill(at, rows, owners)
         self._summary.enter(at, WIDEST // self.granule, owners, rows)
 
     def rename(self, renamed: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
-        """Give the agents other columns; forget what is -1 then."""
+        """Give the agents of this wave other columns, those of earlier ones keep theirs; forget what is -1 then."""
         self._summary.close()
-        at, rows = self.table.entries()
-        if not len(at):
+        if not self._fresh:
             return
+        self._fresh = False
+        at, rows = self.table.entries()
         rows = rows.copy()
         rows[:, WARP] = renamed(rows[:, WARP].astype(np.int64) - 1) + 1
         rows[rows[:, WARP] == NOBODY] = 0

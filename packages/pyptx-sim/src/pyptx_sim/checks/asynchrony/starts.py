@@ -119,10 +119,16 @@ class Starts:
     def arrived(self, signals: Sequence[Signal], pc: int) -> None:
         """Judge arrivals at mbarriers, and leave there what the warps know."""
         if not self._settled:
-            places = np.repeat([each.place for each in signals], [len(each.warps) for each in signals])
-            self._judge("arrives at the mbarrier", places, np.concatenate([each.warps for each in signals]), pc)
-            for each in signals:
-                self.leave((each.place, each.phase), each.warps)
+            counts = [len(each.warps) for each in signals]
+            places, warps = (
+                np.repeat([each.place for each in signals], counts),
+                np.concatenate([each.warps for each in signals]),
+            )
+            self._judge("arrives at the mbarrier", places, warps, pc)
+            first = np.cumsum([0, *counts[:-1]])
+            known, clusters = np.logical_or.reduceat(self._known[warps], first), self._clusters[warps[first]].tolist()
+            for each, cluster, together in zip(signals, clusters, known, strict=True):  # an mbarrier is of one cluster
+                self._add((cluster, (each.place, each.phase)), together)
 
     def issued(self, work: Work) -> None:
         """Judge work that uses shared memory, and mbarriers, of other blocks."""

@@ -174,6 +174,14 @@ class WarpClocks:
         """Return the rows of all lanes of `count` warps."""
         return np.unique(self._row[first * LANES : (first + count) * LANES])
 
+    def known_of(self, groups: Offsets, size: int) -> Known:
+        """Return what all lanes of each of some groups of `size` warps know, together."""
+        if not self._apart:
+            known: Known = self.known[groups[:, None] * size + np.arange(size)].max(axis=1)
+            return known
+        rows = [self.rows_of_warps(group * size, size) for group in groups.tolist()]
+        return np.array([self.known[each].max(axis=0) for each in rows])
+
     def _rows_of(self, warps: Offsets) -> Offsets:
         """Return the rows of all lanes of some warps."""
         return np.unique(self._row.reshape(-1, LANES)[warps]) if self._parted[warps].any() else warps

@@ -77,7 +77,7 @@ class Retired:
 
         Those of earlier waves keep theirs. -1: it is not kept what is known of this one.
         """
-        names = np.unique(agents)
+        names = np.flatnonzero(np.bincount(agents))
         current = np.isin(names, self._clocks.of_agents)
         told = [self._of_agents.get(name, -1 if name in self._forgotten else self._untold) for name in names.tolist()]
         renamed: NDArray[np.int64] = np.where(current, told, names)[names.searchsorted(agents)]
