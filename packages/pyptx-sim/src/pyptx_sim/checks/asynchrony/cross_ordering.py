@@ -1,4 +1,4 @@
-"""Where asynchronous work meets what warps did before it was issued, and where blocks meet each other's memory."""
+"""Where asynchronous work meets what warps did before it was issued, and mbarriers those who use them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
-from pyptx_sim.checks.asynchrony.foreign_accesses import ForeignAccesses
 from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of, masks_of
 from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
@@ -20,11 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
-    from pyptx_sim.checks.asynchrony.phases import Phases
-    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import Proxy
-    from pyptx_sim.observer import Masks, Offsets, RunView, Signal, Space, Touch, Work
+    from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work
 
     class Ordered(Protocol):
         """What tells whether the work of others is ordered before what warps do now."""
@@ -41,11 +39,10 @@ _FRESH: Final = 1 << 12
 
 
 class CrossOrdering:
-    """Judges asynchronous work against accesses of warps, uses of mbarriers, and the ends of blocks."""
+    """Judges asynchronous work against accesses of warps, and uses of mbarriers."""
 
-    def __init__(self, view: RunView, clocks: WarpClocks, phases: Phases, work: AsyncRaces, report: Report) -> None:
+    def __init__(self, view: RunView, clocks: WarpClocks, work: AsyncRaces, report: Report) -> None:
         """Watch the run behind `view`."""
-        self._phases = phases
         self._view = view
         self._clocks = clocks
         self._work = work
@@ -54,26 +51,20 @@ class CrossOrdering:
         self._made: dict[int, tuple[int, int, int, int]] = {}  # by place: warp, lanes, time, pc
         self._uses: dict[int, dict[int, tuple[int, int, int]]] = {}  # by place and warp: lanes, time, pc
         self._fresh: list[tuple[int, Offsets, Masks, NDArray[np.int32], int]] = []  # such uses, not yet there
-        # By place and a warp of another block: lanes, time, pc.
-        self._arrivals: dict[tuple[int, int], tuple[int, int, int]] = {}
         self._seen: dict[int, set[int]] = {}  # by place: which warps are known to know that
         # By warp, lanes, time: which warps know what those did then, all of their lanes, whatever mbarrier it was.
         self._informed: dict[tuple[int, int, int], set[int]] = {}
         self._shown: set[tuple[int, int, int]] = set()  # mbarriers that proxies see, for a warp and lane
         self._inits: Columns | None = None  # what fence.mbarrier_init told
-        self.foreign = ForeignAccesses(view, clocks)
-        """Where warps access the shared memory of other blocks."""
 
     def next_wave(self) -> None:
         """Forget the mbarriers of the warps before."""
         self._made.clear()
         self._uses.clear()
         self._fresh.clear()
-        self._arrivals.clear()
         self._seen.clear()
         self._informed.clear()
         self._shown.clear()
-        self.foreign.next_wave()
 
     # --- work -----------------------------------------------------------------------------------
 
@@ -332,20 +323,6 @@ class CrossOrdering:
         told: list[bool] = unseen.tolist()
         return told
 
-    def arrived(self, signals: Sequence[Signal], pc: int) -> None:
-        """Judge arrivals at mbarriers, and note those from other blocks."""
-        self.used([(each.place, each.warps, each.masks) for each in signals], pc)
-        if self._view.cluster_size > 1:
-            places = np.repeat([each.place for each in signals], [len(each.warps) for each in signals])
-            warps = np.concatenate([each.warps for each in signals])
-            foreign = np.flatnonzero(warps // self._view.warps_per_cta != places // self._view.shared_stride())
-            if len(foreign):
-                lanes = masks_of(np.concatenate([each.masks for each in signals])[foreign]).tolist()
-                times = self._clocks.now[warps[foreign]].tolist()
-                where = zip(places[foreign].tolist(), warps[foreign].tolist(), strict=True)
-                for at, lane, time in zip(where, lanes, times, strict=True):
-                    self._arrivals[at] = lane, time, pc
-
     def init_columns(self) -> Columns:
         """Return the columns that say whose initialisations one knows of through fence.mbarrier_init."""
         if self._inits is None:
@@ -355,63 +332,3 @@ class CrossOrdering:
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """Let what the warps know be told by relaxed arrivals too, as far as mbarriers go."""
         self._clocks.show(self.init_columns(), warps, masks)
-
-    # --- ends of blocks -------------------------------------------------------------------------
-
-    def wave_ended(self) -> None:
-        """Report accesses to a block's shared memory, and uses of its mbarriers, that may come behind its end."""
-        by_block: dict[int, list[tuple[int, int, int, int, int]]] = {}
-        for (place, warp), arrival in self._arrivals.items():
-            by_block.setdefault(place // self._view.shared_stride(), []).append((place, warp, *arrival))
-        if by_block:
-            places, warps, masks, times, pcs = np.concatenate([np.array(arrivals) for arrivals in by_block.values()]).T
-            ends = self._known_at_end(np.array(list(by_block)))
-            which = np.repeat(np.arange(len(ends)), [len(arrivals) for arrivals in by_block.values()])
-            late = np.flatnonzero(~self._held_at_end(ends, which, warps, masks, times))
-            self._tell_exited("arrives at the mbarrier", warps[late], places[late], pcs[late])
-        for block, foreign in self.foreign.by_block():
-            end, only = self._known_at_end(np.array([block])), np.zeros(len(foreign.warps), np.int64)
-            first = np.flatnonzero(~self._held_at_end(end, only, foreign.warps, foreign.masks, foreign.times))[:1]
-            does = "writes to" if foreign.writes[first].any() else "reads"
-            self._tell_exited(does, foreign.warps[first], foreign.offsets[first], foreign.pcs[first])
-        self._judge_work()
-
-    def _judge_work(self) -> None:
-        """Report reads of a block's shared memory that only another block's mbarrier tells of, if it has ended."""
-        stride, places = self._view.shared_stride(), self._work.agents.barriers()
-        homes = np.full(self._clocks.known.shape[1], -1)  # by agent, of those that mbarriers tell of
-        homes[list(places)] = [place // stride for place in places.values()]
-        for at, rows in self._work.told_reads():
-            agents, blocks = rows[:, WARP] - 1, at // stride
-            foreign = np.flatnonzero((homes[agents] >= 0) & (homes[agents] != blocks))
-            for block, agent in sorted(set(zip(blocks[foreign].tolist(), agents[foreign].tolist(), strict=True))):
-                here = np.flatnonzero((blocks == block) & (agents == agent))
-                late = here[self._known_at_end(np.array([block]))[0, agent] < rows[here, TIME]]
-                if len(late):
-                    first = int(late[0])
-                    where, pc = self._view.describe("shared", int(at[first])), int(rows[first, PC])
-                    message = f"asynchronous work reads {where} of block slot {block}, which may have ended by then"
-                    self._report("exited-block", message, pc, pc)
-
-    def _known_at_end(self, blocks: Offsets) -> Known:
-        """Return for each block what its warps knew of others when the last of them ended."""
-        return self._clocks.known_of(blocks, self._view.warps_per_cta)
-
-    def _held_at_end(
-        self, ends: Known, rows: Offsets, others: Offsets, masks: NDArray[Any], times: NDArray[Any]
-    ) -> NDArray[np.bool_]:
-        """Tell what warps are known to have done before a block's end, a row of `ends`; seeing it is not needed."""
-        held = self._clocks.own.hold(ends, rows, others, masks, times)
-        if self._phases.over is not None:
-            held |= self._phases.over.hold(ends, rows, others, masks, times)
-        return held
-
-    def _tell_exited(self, does: str, warps: Offsets, offsets: Offsets, pcs: NDArray[Any]) -> None:
-        """Report what warps do behind the ends of blocks; of what one instruction does, the first."""
-        for pc in dict.fromkeys(pcs.tolist()):
-            here = np.flatnonzero(pcs == pc)
-            offset = int(offsets[here[0]])
-            who, where = name_of(self._view, int(warps[here[0]])), self._view.describe("shared", offset)
-            block = offset // self._view.shared_stride()
-            message = f"{who} {does} {where} of block slot {block}, which may have ended by then"
-            self._report("exited-block", message, pc, pc, count=len(here))

@@ -15,6 +15,7 @@ import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import AsyncRaces
 from pyptx_sim.checks.asynchrony.batches import Batch, batches
+from pyptx_sim.checks.asynchrony.block_ends import BlockEnds
 from pyptx_sim.checks.asynchrony.cross_ordering import CrossOrdering
 from pyptx_sim.checks.asynchrony.generic_copies import GenericCopies
 from pyptx_sim.checks.asynchrony.layouts import Layouts
@@ -62,7 +63,8 @@ class RaceChecker(Observer):
         self._relaxed = Relaxed(self._clocks, self._messages, self._phases, self._work.agents)
         self._layouts = Layouts(view, self._work, self._accesses.parts_of, self._reports.work)
         self._copies = GenericCopies(view, self._clocks, self._work, self._reports.work)
-        self._cross_ordering = CrossOrdering(view, self._clocks, self._phases, self._work, self._reports.work)
+        self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.work)
+        self._block_ends = BlockEnds(view, self._clocks, self._phases, self._work, self._reports.work)
         self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
         self._starts = Starts(view, self._reports.work)
         self._objects = MbarrierBytes(view, self._reports.work)
@@ -97,6 +99,7 @@ class RaceChecker(Observer):
             self._work,
             self._copies,
             self._cross_ordering,
+            self._block_ends,
             self._one_way,
             self._objects,
             self._starts,
@@ -172,7 +175,8 @@ class RaceChecker(Observer):
         self._phases.signal_together(signals, scope)
 
     def _arrived(self, signals: Sequence[Signal], pc: int) -> None:
-        self._cross_ordering.arrived(signals, pc)
+        self._cross_ordering.used([(each.place, each.warps, each.masks) for each in signals], pc)
+        self._block_ends.arrived(signals, pc)
         self._starts.arrived(signals, pc)
 
     def acquire(
@@ -288,7 +292,7 @@ class RaceChecker(Observer):
     def wave_ended(self) -> None:
         """Judge accesses to the shared memory of other blocks against their ends."""
         if self._view.cluster_size > 1:
-            self._cross_ordering.wave_ended()
+            self._block_ends.wave_ended()
         self.dependents.wave_ended()
 
     def launched_behind(self, before: Observer) -> None:
@@ -317,7 +321,7 @@ class RaceChecker(Observer):
         if space == "shared":
             self._objects.accessed(kind, offsets, size, warps, pc)
             self._starts.accessed(kind, offsets, warps, pc)
-            self._cross_ordering.foreign.enter(offsets, warps, lanes, pc, writes=kind in {"write", "atomic"})
+            self._block_ends.foreign.enter(offsets, warps, lanes, pc, writes=kind in {"write", "atomic"})
         if self._accesses.noncoherent:
             read = Touch(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
             self._reports.noncoherent_work(read, self._work.last_writers(read), pc)
