@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from pyptx_sim import run
+from pyptx_sim.checks.race.clocks import WarpClocks
 from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.observer import Observer
 
@@ -74,7 +76,7 @@ AGAIN:
     ret;
 }
 """
-# Thread t arrives at barrier t % 4 of block t / 4 % 2; or warp w does at all barriers of block w, all of it at one.
+# Thread t arrives at barrier t % 4 of block t / 4 % 2; or at all four of block t / SHARE % 2, at one after the other.
 BY_LANES = """
     and.b32 %r5, %r0, 3;
     shl.b32 %r5, %r5, 3;
@@ -84,8 +86,9 @@ BY_LANES = """
     mapa.shared::cluster.u32 %r7, %r5, %r6;
     mbarrier.arrive.release.SCOPE.shared::cluster.b64 _, [%r7];
 """
-BY_WARPS = """
-    shr.u32 %r6, %r0, 5;
+TO_ALL = """
+    div.u32 %r6, %r0, SHARE;
+    and.b32 %r6, %r6, 1;
     mapa.shared::cluster.u32 %r7, %r2, %r6;
     mbarrier.arrive.release.SCOPE.shared::cluster.b64 _, [%r7];
     mbarrier.arrive.release.SCOPE.shared::cluster.b64 _, [%r7+8];
@@ -95,7 +98,8 @@ BY_WARPS = """
 WAYS: dict[str, dict[str, object]] = {
     "some lanes of a warp": {"ARRIVE": BY_LANES, "COUNT": 8, "EACH": 2, "APART": 4},
     "all lanes, at several": {"ARRIVE": BY_LANES, "COUNT": 64, "EACH": 16, "APART": 4},
-    "whole warps": {"ARRIVE": BY_WARPS, "COUNT": 64, "EACH": 64, "APART": 32},
+    "halves of warps": {"ARRIVE": TO_ALL, "SHARE": 16, "COUNT": 64, "EACH": 64, "APART": 16},
+    "whole warps": {"ARRIVE": TO_ALL, "SHARE": 32, "COUNT": 64, "EACH": 64, "APART": 32},
 }
 TOLD, UNTOLD = "%r1", "%r9"  # whose block the stores that are read were told to: the reader's, or the other one
 
@@ -126,3 +130,25 @@ def test_the_same_is_found_as_of_each_arrival_by_itself(
     assert {finding.rule for finding in together[0] if finding.severity != "note"} == rules
     monkeypatch.setattr(RaceChecker, "signalled_together", Observer.signalled_together)
     assert together == findings(way, scope, whose)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_groups_know_is_put_together_as_by_each_itself(seed: int) -> None:
+    warps, random = 24, np.random.default_rng(seed)
+    clocks = WarpClocks(np.ones((warps, 32), np.bool_))
+    clocks.now[:] = random.integers(100, 200, warps)
+    for _ in range(60):  # lanes by themselves learn this and that
+        some = random.choice(warps, 2, replace=False)
+        masks = random.random((2, 32)) < random.choice([0.1, 0.5, 1.0])
+        clocks.learn(some, masks, random.integers(0, 100, clocks.known.shape[1]).astype(np.int32))
+    together, groups = deepcopy(clocks), np.sort(random.integers(0, 6, warps))
+    masks = (random.random((warps, 32)) < random.random((warps, 1))) | (np.arange(32) == 5)
+    masks[random.random(warps) < 0.3] = True
+    found, told = together.told_by_each(np.arange(warps), masks, groups)
+    assert found.tolist() == np.unique(groups).tolist()
+    for group, known in zip(found.tolist(), told, strict=True):
+        here = np.flatnonzero(groups == group)
+        alone = clocks.told(here, masks[here])
+        assert (known[:warps] == alone[:warps]).all()
+        assert sorted(known[warps:].tolist()) == sorted([*alone[warps:].tolist(), *[0] * (len(known) - len(alone))])
+    assert (together.now == clocks.now).all()
