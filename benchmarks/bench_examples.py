@@ -18,7 +18,7 @@ import argparse
 import math
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from itertools import count
@@ -88,6 +88,11 @@ def product(
     n, k = n or m, k or m
     size = str(m) if m == n == k else f"{m} x {n} x {k}"
     return Case(file, size, called(name), of((m, k), (k, n)), limit=limit, traces=(n, k))
+
+
+def resident(case: Case, blocks: int, limit: float) -> Case:
+    """Return the case on a device with room for all blocks: nothing is taken over."""
+    return replace(case, size=f"{case.size}, all resident", keywords={"resident_blocks": blocks}, limit=limit)
 
 
 def scaled(file: str, size: int, *, limit: float | None = None) -> Case:
@@ -178,6 +183,7 @@ def fp8(file: str, size: int, *, of_rows: bool = False) -> Case:
 
 
 LADDERS = ("simple", "pipelined", "2sm", "highperf", "multicast")
+PERSISTENT = product("blackwell/gemm_persistent_blackwell", 512, limit=0.4)  # in order, one pair takes all four tiles
 CASES = (
     Case("ampere/vector_add", "2^20", called("vector_add"), of((1 << 20,), (1 << 20,), dtype=np.float32)),
     Case("ampere/transpose", "512", called("transpose"), of((512, 512), dtype=np.float32)),
@@ -201,7 +207,8 @@ CASES = (
     Case("hopper/rms_norm_backward", "64 x 8192", called("rms_norm_gradients_for", 8192),
          of((64, 8192), (8192,), (64, 8192), dtype=np.float32), {"P": 64}),
     *(product(f"blackwell/gemm_{step}_blackwell", 512, limit=0.1) for step in LADDERS),
-    product("blackwell/gemm_persistent_blackwell", 512, limit=0.4),  # one pair takes all four tiles, in turn
+    resident(PERSISTENT, blocks=8, limit=0.1),
+    PERSISTENT,
     fp8("blackwell/gemm_fp8_blackwell", 512, of_rows=True),
     scaled("blackwell/gemm_mxfp8_blackwell", 512, limit=0.1),
     scaled("blackwell/gemm_nvfp4_blackwell", 512, limit=0.1),

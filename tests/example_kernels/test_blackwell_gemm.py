@@ -84,6 +84,14 @@ def test_it_may_be_cut_up_in_any_way(
     check(kernel, (520, 264, 200), schedule, plan.get("b_major", "MN"))
 
 
+@pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[3:4]), ids=str)
+@pytest.mark.parametrize("room", full((2, 4, 6, 10, 12, 264), default=(10, 264)))
+def test_pairs_take_over_what_has_no_room(room: int, schedule: Mapping[str, Any]) -> None:
+    """Six tiles, from one pair that does them all up to a device that begins all at once."""
+    kernel = import_module("examples.blackwell.gemm_persistent_blackwell").build_gemm(stages=3)
+    check(kernel, (520, 264, 72), {**schedule, "resident_blocks": room})
+
+
 @pytest.mark.parametrize("plan", [{"block_n": 64}, {"stages": 1}, {"band": 0}, {"blocks": 1}], ids=str)
 def test_a_plan_that_cannot_be_is_refused(plan: Mapping[str, Any]) -> None:
     from examples.blackwell.gemm_highperf_blackwell import Gemm

@@ -92,12 +92,38 @@ def test_how_many_waves_there_are_depends_on_the_schedule() -> None:
     assert launch(PERSISTENT)[0].statistics.waves == 1
 
 
-def test_a_cluster_that_is_taken_over_does_not_run() -> None:
-    """Of 24 clusters, a quarter runs, and takes the others over: each block says who has done its work."""
-    body = PERSISTENT.replace("red.global.add.u32 [%rd3], 1;", "mov.u32 %r8, %ctaid.x;\nst.global.u32 [%rd3], %r8;")
-    result, out = launch(body, cluster=1)
+# Each block says who has done its work.
+SIGNED = PERSISTENT.replace("red.global.add.u32 [%rd3], 1;", "mov.u32 %r8, %ctaid.x;\nst.global.u32 [%rd3], %r8;")
+
+
+@pytest.mark.parametrize(("room", "running"), [(None, 6), (1, 1), (5, 5), (23, 23)])
+def test_a_cluster_that_is_taken_over_does_not_run(room: int | None, running: int) -> None:
+    """Of 24 clusters, a quarter runs, or as many as have room, and takes the others over."""
+    result, out = launch(SIGNED, cluster=1, resident_blocks=room)
     assert result.findings == ()
-    assert set(out) == set(range(6))
+    assert set(out) == set(range(running))
+
+
+@pytest.mark.parametrize("options", SCHEDULES, ids=str)
+@pytest.mark.parametrize("room", [24, 100])
+def test_where_all_have_room_nothing_is_taken_over(room: int, options: dict[str, Any]) -> None:
+    result, out = launch(SIGNED, resident_blocks=room, **options)
+    assert result.findings == ()
+    np.testing.assert_array_equal(out, np.arange(24))
+
+
+@pytest.mark.parametrize("options", SCHEDULES, ids=str)
+@pytest.mark.parametrize(("cluster", "room"), [(1, 5), (2, 5), (4, 4)])
+def test_clusters_without_room_are_worked_on_once(cluster: int, room: int, options: dict[str, Any]) -> None:
+    result, out = launch(PERSISTENT, cluster=cluster, resident_blocks=room, **options)
+    assert [str(finding) for finding in result.findings] == []
+    np.testing.assert_array_equal(out, np.full(24, 32))
+
+
+def test_a_schedule_refuses_requests_though_the_room_is_known() -> None:
+    waves = {launch(PERSISTENT, seed=seed, resident_blocks=4)[0].statistics.waves for seed in range(1, 12)}
+    assert len(waves) > 1, waves
+    assert max(waves) <= 6, waves
 
 
 def test_the_first_block_is_told_along_each_axis() -> None:
@@ -177,6 +203,7 @@ def test_a_block_that_waits_in_vain_behind_the_first_cluster_that_it_takes_is_fo
     assert body != PERSISTENT
     result, _ = launch(body, **options)
     assert {finding.rule for finding in result.findings} == {"deadlock"}, result
+    assert launch(body, resident_blocks=24, **options)[0].findings == ()
 
 
 @pytest.mark.parametrize("options", SCHEDULES[:4], ids=str)

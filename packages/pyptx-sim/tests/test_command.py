@@ -150,3 +150,13 @@ def test_several_files_are_linked_and_grids_may_be_cooperative(
     assert "[40 41 42]" in capsys.readouterr().out
     assert main(["sim", *given]) == 1
     assert "cooperative=True" in capsys.readouterr().err
+
+
+def test_it_says_how_many_blocks_are_resident(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(module("st.global.u32 [%rd1], %r0;"))
+    given = ["sim", str(path), *words("u32[32]"), "--grid", "8", "--cooperative", "--checks", "none"]
+    assert main([*given, "--resident-blocks", "8"]) == 0
+    capsys.readouterr()
+    assert main([*given, "--resident-blocks", "7"]) == 2
+    assert "of 8 blocks, of which 7 are resident" in capsys.readouterr().err

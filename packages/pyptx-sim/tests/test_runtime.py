@@ -198,6 +198,14 @@ def test_simulate_returns_outputs_findings_and_statistics() -> None:
         simulate(Scale(), x, by=2, step_limit=0)
 
 
+@pytest.mark.parametrize(("room", "waves"), [(None, 1), (2, 2), (1, 3)])
+def test_simulate_is_told_how_many_blocks_are_resident(room: int | None, waves: int) -> None:
+    x = np.arange(150, dtype=np.uint32)
+    result = simulate(Scale(), x, by=2, resident_blocks=room)
+    assert (result.outputs[0] == x * 2).all()
+    assert result.statistics.waves == waves
+
+
 def test_elements_that_numpy_lacks_are_bits() -> None:
     x = np.array([0x3F80, 0x4000], np.uint16)
     y = call(Scale("bf16"), x, by=1)

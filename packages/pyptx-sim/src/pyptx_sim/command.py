@@ -70,6 +70,7 @@ def _launched(options: argparse.Namespace) -> int:
         args=given.values,
         names=given.names,
         cooperative=options.cooperative,
+        resident_blocks=options.resident_blocks,
     )
     result = simulate(
         modules,
@@ -140,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--cluster", type=_extent, default=1, metavar="X,Y,Z", help="blocks of a cluster")
     add("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory of a block (0)")
     add("--cooperative", action="store_true", help="keep all blocks resident, so that they may wait for each other")
+    add("--resident-blocks", type=int, metavar="N", help="how many blocks the device has room for at once")
     add("--arg", action="append", default=[], metavar="SPEC", help="the next argument")
     add("--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file; - prints it")
     add("--seed", type=int, default=0, metavar="N", help="the schedule: 0 is a fixed order, any other a random one")

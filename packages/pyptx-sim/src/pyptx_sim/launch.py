@@ -38,6 +38,11 @@ class Launch:
     ended, once all blocks of that have executed `griddepcontrol.launch_dependents` or ended; they see its memory only
     behind `griddepcontrol.wait` (programmatic dependent launch). Manual: "griddepcontrol".
 
+    `resident_blocks` is for how many blocks the device has room at once, in whole clusters; the others begin when these
+    have ended, or, by cluster launch control, these take over their work. If it is not given, as many run together as
+    are simulated fastest; of a grid whose launches can be cancelled, few, so that there is something to take over.
+    Blocks that wait for others without room run together with them all the same.
+
     `names` are the user's names of the arguments, and `shared` those of what lies in dynamic shared memory; both are
     for messages only.
     """
@@ -52,6 +57,7 @@ class Launch:
     textures: Mapping[str, Opaque] = field(default_factory=dict[str, "Opaque"])
     cooperative: bool = False
     dependent: bool = False
+    resident_blocks: int | None = None
     names: Sequence[str] = ()
     shared: Sequence[SharedVariable] = ()
 
@@ -69,5 +75,6 @@ class LaunchFields(TypedDict, total=False):
     textures: Mapping[str, Opaque]
     cooperative: bool
     dependent: bool
+    resident_blocks: int | None
     names: Sequence[str]
     shared: Sequence[SharedVariable]

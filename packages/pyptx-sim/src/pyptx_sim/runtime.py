@@ -38,6 +38,7 @@ class _Options(TypedDict, total=False):
     checks: Checks
     seed: int
     late: bool
+    resident_blocks: int | None
     step_limit: int | None
     numerics: str
     any_form: bool
@@ -101,8 +102,8 @@ def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str,
 def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> SimulationResult:
     """Run a kernel with checks; faults become findings.
 
-    `checks` ("all", "none" or names of rules), `seed`, `late`, `step_limit`, `numerics` ("fast" or "exact"),
-    `any_form`, `trace`, `trace_blocks` and `out` are taken from the keywords, the rest is the kernel's.
+    `checks` ("all", "none" or names of rules), `seed`, `late`, `resident_blocks`, `step_limit`, `numerics` ("fast" or
+    "exact"), `any_form`, `trace`, `trace_blocks` and `out` are taken from the keywords, the rest is the kernel's.
     """
     own = {name: value for name, value in keywords.items() if name not in _OWN}
     options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})

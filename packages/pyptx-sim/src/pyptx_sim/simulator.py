@@ -69,8 +69,8 @@ def run(
     Several modules are linked, as nvlink does: `.extern` functions and variables are what another one defines.
 
     What is launched, a `Launch` says, or its fields, given as keywords: `entry`, `grid`, `block`, `cluster`,
-    `shared_bytes`, `args`, `memory`, `textures`. Fields beside a `launch` stand in place of its own. Several launches
-    run in stream order, on the same global memory.
+    `shared_bytes`, `args`, `memory`, `textures`, `resident_blocks` and others. Fields beside a `launch` stand in place
+    of its own. Several launches run in stream order, on the same global memory.
 
     `checks` is "all", "none" or names of rules; with checks, faults become findings and the kernel goes on, without
     them they raise MemoryFault, BarrierFault or Deadlock. `seed` 0 runs warps, and lets asynchronous work complete, in

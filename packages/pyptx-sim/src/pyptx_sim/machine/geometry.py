@@ -55,7 +55,7 @@ def volume(extent: Extent) -> int:
 class Configuration:
     """Grid, block and cluster of a launch, checked, and its dynamic shared memory.
 
-    `cooperative`: all blocks are resident at once.
+    `cooperative`: all blocks are resident at once. `room` is how many may be, if anybody has said so.
     """
 
     grid: Extent
@@ -63,6 +63,7 @@ class Configuration:
     cluster: Extent
     shared_bytes: int
     cooperative: bool = False
+    room: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no GPU launches."""
@@ -79,6 +80,19 @@ class Configuration:
             )
         if self.shared_bytes < 0:
             raise LaunchError(f"shared_bytes is {self.shared_bytes}")
+        if self.room is not None:
+            self._check_room(self.room)
+
+    def _check_room(self, room: int) -> None:
+        if not _is_count(room):
+            raise LaunchError(f"resident_blocks is {room!r}", hint="give it a positive integer, or None")
+        least = self.ctas if self.cooperative else self.cluster_size
+        if room < least:
+            what = "a cooperative grid" if self.cooperative else "clusters"
+            raise LaunchError(
+                f"{what} of {least} blocks, of which {room} are resident at once (resident_blocks)",
+                hint="launch no more blocks than fit, or let more be resident",
+            )
 
     @property
     def warps_per_cta(self) -> int:

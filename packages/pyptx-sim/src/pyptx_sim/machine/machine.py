@@ -96,7 +96,7 @@ class Machine:
         self.starved = self.stopped = False
         self.grids = Grids(self)
         self.ctas_per_wave = self._ctas_per_wave(warps)
-        self._few = program.cancels_launches and not launch.cooperative and warps < RESIDENT_WARPS
+        self._cancellable = program.cancels_launches and not launch.cooperative and warps < RESIDENT_WARPS
         self.backlog = self._all_clusters(None)
         self._shared = Arena(self.ctas_per_wave * self.shared_stride, track=checked)
         self._latest: Wave | None = None
@@ -106,7 +106,10 @@ class Machine:
         launch = self.launch
         if launch.cooperative:
             return launch.ctas
-        clusters = warps // (launch.warps_per_cta * launch.cluster_size)
+        room = launch.room
+        if room is None or warps == RESIDENT_WARPS:  # so many where CTAs wait for some that have no room
+            room = warps // launch.warps_per_cta
+        clusters = room // launch.cluster_size
         return min(max(clusters, 1) * launch.cluster_size, launch.ctas)
 
     @property
@@ -143,7 +146,8 @@ class Machine:
 
     def _all_clusters(self, random: np.random.Generator | None) -> Backlog:
         launch = self.launch
-        return Backlog(launch.clusters, self.ctas_per_wave // launch.cluster_size, few=self._few, random=random)
+        most, room = self.ctas_per_wave // launch.cluster_size, launch.room is not None
+        return Backlog(launch.clusters, most, cancellable=self._cancellable, room=room, random=random)
 
     def cancel_launch(self) -> tuple[int, int, int] | None:
         """Take a cluster that has not been launched; return the x, y, z of its first CTA, or None."""
@@ -206,7 +210,7 @@ class Machine:
         self.stopped = True
         splits, waits = wave.splits, wave.mbarriers.waits
         spinning = splits.warp[splits.state == State.READY].tolist()
-        among_themselves = self._few and all(warp in waits for warp in spinning)
+        among_themselves = self._cancellable and all(warp in waits for warp in spinning)
         self.starved = bool(self.backlog) and self.wave_warps < RESIDENT_WARPS and not among_themselves
         if not self.starved:
             describe_deadlock(wave, self.code)
