@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx_sim import Launch, run
-from pyptx_sim.errors import LaunchError
+from pyptx_sim.errors import Deadlock, LaunchError
 
 from .ptx_text import execute, module
 
@@ -51,10 +51,17 @@ def test_each_launch_says_it_for_itself() -> None:
     assert result.statistics.waves == 8 + 2 + 1
 
 
-@pytest.mark.parametrize("room", [0, -3, True])
-def test_a_room_that_is_no_number_of_blocks_is_refused(room: int) -> None:
+@pytest.mark.parametrize("room", [0, -3, True, 2.0])
+def test_a_room_that_is_no_number_of_blocks_is_refused(room: Any) -> None:
     with pytest.raises(LaunchError, match="resident_blocks is"):
         waves(10, resident_blocks=room)
+
+
+@pytest.mark.parametrize("grid", [4.0, (2.0, 1), (), (1, 1, 1, 1), "4"])
+def test_a_grid_that_is_no_number_of_blocks_is_refused(grid: Any) -> None:
+    """A habit: grid=n / 128."""
+    with pytest.raises(LaunchError, match="grid is"):
+        execute(NUMBERED, np.zeros(4, np.uint32), grid=grid)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +82,36 @@ setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r1, %r2;
 AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.eq.u32 %p3, %r3, 0; @%p3 bra AGAIN;
 DONE:
 """
+# Every block waits until all have come.
+MEETING = """
+mov.u32 %r2, %nctaid.x; atom.add.acq_rel.gpu.global.u32 %r1, [%rd0], 1;
+AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.lt.u32 %p3, %r3, %r2; @%p3 bra AGAIN;
+"""
+
+
+def rules(body: str, blocks: int, block: int = 1, **options: Any) -> set[str]:
+    """Run so many blocks; return the rules of what is found."""
+    found = execute(body, np.zeros(1, np.uint32), grid=blocks, block=block, **options).findings
+    return {finding.rule for finding in found}
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("room", [None, 1, 2])
+@pytest.mark.parametrize("room", [None, 2, 3])
 def test_blocks_that_wait_for_others_without_room_run_with_them(room: int | None, seed: int) -> None:
     """A device gives the room of those that have ended to the others, one by one: this is no deadlock there."""
-    result = execute(WAITING, np.zeros(1, np.uint32), grid=4, block=1, resident_blocks=room, seed=seed)
-    assert result.findings == ()
+    assert rules(WAITING, 4, resident_blocks=room, seed=seed) == set()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("body", "room"), [(WAITING, 1), (MEETING, 1), (MEETING, 3)])
+def test_blocks_of_which_none_ends_wait_for_ever(body: str, room: int, seed: int) -> None:
+    """There is no room until one of them ends, which waits for one that has no room."""
+    assert rules(body, 4, resident_blocks=room, seed=seed) == {"deadlock"}
+    assert rules(body, 4, resident_blocks=4, seed=seed) == set()
+
+
+def test_who_waits_for_what_never_comes_is_found_among_more_blocks_than_a_gpu_holds() -> None:
+    """Where their warps do not divide those that run together."""
+    body = "AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.eq.u32 %p3, %r3, 0; @%p3 bra AGAIN;"
+    with pytest.raises(Deadlock):
+        execute(body, np.zeros(1, np.uint32), grid=1700, block=160, checks="none")

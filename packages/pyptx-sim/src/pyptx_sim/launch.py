@@ -41,7 +41,7 @@ class Launch:
     `resident_blocks` is for how many blocks the device has room at once, in whole clusters; the others begin when these
     have ended, or, by cluster launch control, these take over their work. If it is not given, as many run together as
     are simulated fastest; of a grid whose launches can be cancelled, few, so that there is something to take over.
-    Blocks that wait for others without room run together with them all the same.
+    Blocks that wait for others without room are a deadlock if none has ended, and otherwise run together with them.
 
     `names` are the user's names of the arguments, and `shared` those of what lies in dynamic shared memory; both are
     for messages only.

@@ -45,8 +45,8 @@ def configuration_of(program: Program, launch: Launch) -> Configuration:
     cluster = required if cluster == _ONE else cluster
     if program.counts_clusters:
         grid = (grid[0] * cluster[0], grid[1] * cluster[1], grid[2] * cluster[2])
-    room = launch.resident_blocks
-    configuration = Configuration(grid, block, cluster, launch.shared_bytes, launch.cooperative, room)
+    options = (launch.shared_bytes, launch.cooperative, launch.resident_blocks)
+    configuration = Configuration(grid, block, cluster, *options)
     _check_cluster(program, configuration, required)
     _check_block(program, configuration)
     _check_shared(program, configuration)

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 class Backlog:
     """Clusters in launch order, by their numbers: those that are left.
 
-    `most` is how many run at once. Of a `cancellable` grid fewer do, unless there is `room` for so many, so that there
-    is something to cancel: a quarter of all, or in a random schedule any number, each time. Such a schedule also
+    `most` is how many run at once. Of a `cancellable` grid fewer do, unless the launch says how many (`said`), so that
+    there is something to cancel: a quarter of all, or in a random schedule any number, each time. Such a schedule also
     refuses some requests though there is something left, as a device does when it needs the room for another grid.
     """
 
     def __init__(
-        self, clusters: int, most: int, *, cancellable: bool, room: bool, random: np.random.Generator | None
+        self, clusters: int, most: int, *, cancellable: bool, said: bool, random: np.random.Generator | None
     ) -> None:
         """Begin with all of a grid."""
         self._left = list(range(clusters))
         self._all = clusters
         self._most = most
-        self._few = cancellable and not room
+        self._few = cancellable and not said
         self._random = random
         self._refusing = 0.0 if random is None or not cancellable else random.random() ** 2
 

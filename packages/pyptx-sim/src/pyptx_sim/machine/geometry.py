@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -35,7 +36,7 @@ SHARED_UNIT = 128  # bytes that shared memory is allocated by
 
 def extent_of(value: int | Sequence[int], what: str) -> Extent:
     """Return one to three counts as x, y, z, the missing ones 1; LaunchError unless all are positive integers."""
-    counts = (value,) if isinstance(value, int | np.integer) else tuple(value)
+    counts = tuple(value) if isinstance(value, Iterable) else (value,)
     if not 1 <= len(counts) <= 3 or not all(_is_count(count) for count in counts):
         raise LaunchError(f"{what} is {value!r}", hint=f"give {what} one to three positive integers")
     padded = (*(int(count) for count in counts), 1, 1)
@@ -43,7 +44,7 @@ def extent_of(value: int | Sequence[int], what: str) -> Extent:
 
 
 def _is_count(value: int) -> bool:
-    return operator.index(value) > 0 and not isinstance(value, bool)
+    return isinstance(value, SupportsIndex) and operator.index(value) > 0 and not isinstance(value, bool)
 
 
 def volume(extent: Extent) -> int:
@@ -55,7 +56,8 @@ def volume(extent: Extent) -> int:
 class Configuration:
     """Grid, block and cluster of a launch, checked, and its dynamic shared memory.
 
-    `cooperative`: all blocks are resident at once. `room` is how many may be, if anybody has said so.
+    `cooperative`: all blocks are resident at once. `resident_blocks` is how many may be, if the
+    launch says so.
     """
 
     grid: Extent
@@ -63,7 +65,7 @@ class Configuration:
     cluster: Extent
     shared_bytes: int
     cooperative: bool = False
-    room: int | None = None
+    resident_blocks: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no GPU launches."""
@@ -80,17 +82,17 @@ class Configuration:
             )
         if self.shared_bytes < 0:
             raise LaunchError(f"shared_bytes is {self.shared_bytes}")
-        if self.room is not None:
-            self._check_room(self.room)
+        if self.resident_blocks is not None:
+            self._check_resident(self.resident_blocks)
 
-    def _check_room(self, room: int) -> None:
-        if not _is_count(room):
-            raise LaunchError(f"resident_blocks is {room!r}", hint="give it a positive integer, or None")
+    def _check_resident(self, blocks: int) -> None:
+        if not _is_count(blocks):
+            raise LaunchError(f"resident_blocks is {blocks!r}", hint="give it a positive integer, or None")
         least = self.ctas if self.cooperative else self.cluster_size
-        if room < least:
+        if blocks < least:
             what = "a cooperative grid" if self.cooperative else "clusters"
             raise LaunchError(
-                f"{what} of {least} blocks, of which {room} are resident at once (resident_blocks)",
+                f"{what} of {least} blocks, of which {blocks} are resident at once (resident_blocks)",
                 hint="launch no more blocks than fit, or let more be resident",
             )
 

@@ -64,13 +64,12 @@ class Grids:
     @property
     def dependents_may_start(self) -> bool:
         """Whether every block has let dependent grids start, or has ended."""
-        wave, launch = self._wave, self._machine.launch
+        wave = self._wave
         if self.ended:
             return True
         if wave is None or self._machine.backlog:
             return False
-        alive = wave.live.any(axis=1).reshape(-1, launch.warps_per_cta).any(axis=1)
-        return not (alive & ~self._released).any()
+        return not (wave.running_ctas & ~self._released).any()
 
     def wave_started(self, wave: Wave) -> None:
         """Begin with blocks that have released nothing."""

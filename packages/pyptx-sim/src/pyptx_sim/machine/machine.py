@@ -95,8 +95,9 @@ class Machine:
         self.shared_stride = aligned(self.shared_end, 128)
         self.starved = self.stopped = False
         self.grids = Grids(self)
+        self._widest = warps >= RESIDENT_WARPS
         self.ctas_per_wave = self._ctas_per_wave(warps)
-        self._cancellable = program.cancels_launches and not launch.cooperative and warps < RESIDENT_WARPS
+        self._cancellable = program.cancels_launches and not launch.cooperative and not self._widest
         self.backlog = self._all_clusters(None)
         self._shared = Arena(self.ctas_per_wave * self.shared_stride, track=checked)
         self._latest: Wave | None = None
@@ -106,10 +107,10 @@ class Machine:
         launch = self.launch
         if launch.cooperative:
             return launch.ctas
-        room = launch.room
-        if room is None or warps == RESIDENT_WARPS:  # so many where CTAs wait for some that have no room
-            room = warps // launch.warps_per_cta
-        clusters = room // launch.cluster_size
+        most, said = warps // launch.warps_per_cta, launch.resident_blocks
+        if said is not None:
+            most = max(most, said) if self._widest else said
+        clusters = most // launch.cluster_size
         return min(max(clusters, 1) * launch.cluster_size, launch.ctas)
 
     @property
@@ -146,8 +147,8 @@ class Machine:
 
     def _all_clusters(self, random: np.random.Generator | None) -> Backlog:
         launch = self.launch
-        most, room = self.ctas_per_wave // launch.cluster_size, launch.room is not None
-        return Backlog(launch.clusters, most, cancellable=self._cancellable, room=room, random=random)
+        most, said = self.ctas_per_wave // launch.cluster_size, launch.resident_blocks is not None
+        return Backlog(launch.clusters, most, cancellable=self._cancellable, said=said, random=random)
 
     def cancel_launch(self) -> tuple[int, int, int] | None:
         """Take a cluster that has not been launched; return the x, y, z of its first CTA, or None."""
@@ -205,13 +206,15 @@ class Machine:
     def _give_up(self, wave: Wave) -> None:
         """Report warps that spin for ever, unless they may wait for CTAs that have not started: then `starved`.
 
-        CTAs that take over others' work wait for none of them, if all that they wait at are their own barriers.
+        CTAs that take over others' work wait for none of them, if all that they wait at are their own barriers. Where
+        the launch says how many are resident, and none of these has ended, no device would start another.
         """
         self.stopped = True
         splits, waits = wave.splits, wave.mbarriers.waits
         spinning = splits.warp[splits.state == State.READY].tolist()
         among_themselves = self._cancellable and all(warp in waits for warp in spinning)
-        self.starved = bool(self.backlog) and self.wave_warps < RESIDENT_WARPS and not among_themselves
+        full = self.launch.resident_blocks is not None and bool(wave.running_ctas.all())
+        self.starved = bool(self.backlog) and not self._widest and not among_themselves and not full
         if not self.starved:
             describe_deadlock(wave, self.code)
 

@@ -128,6 +128,11 @@ class Wave:
         """Whether every thread has exited."""
         return not len(self.splits.alive())
 
+    @property
+    def running_ctas(self) -> Mask:
+        """Which CTAs have threads that have not exited."""
+        return self.live.any(axis=1).reshape(-1, self.machine.launch.warps_per_cta).any(axis=1)
+
     def report(
         self,
         rule: str,
