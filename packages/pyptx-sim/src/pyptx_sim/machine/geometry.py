@@ -43,7 +43,7 @@ def extent_of(value: int | Sequence[int], what: str) -> Extent:
     return padded[0], padded[1], padded[2]
 
 
-def _is_count(value: int) -> bool:
+def _is_count(value: object) -> bool:
     return isinstance(value, SupportsIndex) and operator.index(value) > 0 and not isinstance(value, bool)
 
 
@@ -56,8 +56,8 @@ def volume(extent: Extent) -> int:
 class Configuration:
     """Grid, block and cluster of a launch, checked, and its dynamic shared memory.
 
-    `cooperative`: all blocks are resident at once. `resident_blocks` is how many may be, if the
-    launch says so.
+    `cooperative`: all blocks are resident at once. `resident_blocks` is how many may be, if the launch
+    says so.
     """
 
     grid: Extent

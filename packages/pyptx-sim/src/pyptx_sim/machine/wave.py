@@ -131,7 +131,7 @@ class Wave:
     @property
     def running_ctas(self) -> Mask:
         """Which CTAs have threads that have not exited."""
-        return self.live.any(axis=1).reshape(-1, self.machine.launch.warps_per_cta).any(axis=1)
+        return np.asarray(self.live.reshape(self.geometry.ctas, -1).any(axis=1))
 
     def report(
         self,
