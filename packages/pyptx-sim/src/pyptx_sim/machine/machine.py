@@ -83,9 +83,7 @@ class Machine:
         self.observers = Observers(())
         self.past: Past | None = None
         self.printed: list[str] = []
-        self.steps = 0
-        self.instructions = 0
-        self.waves = 0
+        self.steps = self.instructions = self.waves = 0
         self.step_limit: int | None = None
         self.late = False
         self.handles: Handles = {}
