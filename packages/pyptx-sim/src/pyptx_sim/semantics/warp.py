@@ -16,6 +16,7 @@ import numpy as np
 from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.extremes import Extreme
 from pyptx_sim.numerics.integers import top_bit
+from pyptx_sim.numerics.membermasks import LANE_BITS, ballot
 from pyptx_sim.numerics.nan import canonical
 from pyptx_sim.operation import Array, Mask, Operation
 from pyptx_sim.semantics.operations import constant, operation
@@ -25,20 +26,14 @@ if TYPE_CHECKING:
 
 U32 = np.uint32
 _LANES = np.arange(32, dtype=np.int64)
-_LANE_BITS = U32(1) << _LANES.astype(U32)
 _WARP = 32
 
 Vote: TypeAlias = Callable[[Array, Array], Array]
 
 
-def ballot(truth: Mask) -> Array:
-    """Return the lanes for which `truth`, bool `[rows, 32]`, holds, as the bits of a uint32 `[rows, 1]`."""
-    return np.packbits(truth, axis=1, bitorder="little").view("<u4")
-
-
 def members(mask: Mask, membermask: Array) -> Mask:
     """Return `[rows, 32, 32]`: whether the lane of the last axis counts for the lane of the middle one."""
-    result: Mask = ((membermask[:, :, None] & _LANE_BITS) != 0) & mask[:, None, :]
+    result: Mask = ((membermask[:, :, None] & LANE_BITS) != 0) & mask[:, None, :]
     return result
 
 
@@ -177,7 +172,7 @@ def _reduce(form: Bound) -> Operation:
             values = np.where(members(mask, membermask), a[:, None, :], neutral)
             result = function.reduce(values, axis=2, dtype=a.dtype)
         else:
-            values = np.where(mask & ((common & _LANE_BITS) != 0), a, neutral)
+            values = np.where(mask & ((common & LANE_BITS) != 0), a, neutral)
             result = function.reduce(values, axis=1, keepdims=True, dtype=a.dtype)
         return result
 

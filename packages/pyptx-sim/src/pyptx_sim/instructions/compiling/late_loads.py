@@ -181,10 +181,10 @@ class _SettlingGate:
         """Whether lanes may meet at different instructions of this kind."""
         return self.gate.rendezvous
 
-    def members(self, wave: Wave, lanes: Lanes) -> Mask:
-        """Return for each row of `lanes` which lanes of the warp take part."""
+    def masks(self, wave: Wave, lanes: Lanes) -> Array:
+        """Return the membermask of each lane, uint32 `[rows|1, 32|1]`."""
         wave.part(LateLoads).finish()
-        return self.gate.members(wave, lanes)
+        return self.gate.masks(wave, lanes)
 
 
 # --- uses ---------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import numpy as np
 
 from pyptx_sim.errors import SimulationError
 from pyptx_sim.machine.barriers.barriers import PER_CTA
-from pyptx_sim.machine.lanes import WARP, Lanes, all_lanes, pick
+from pyptx_sim.machine.lanes import WARP, Lanes, pick
+from pyptx_sim.numerics.membermasks import LANE_BITS
 from pyptx_sim.program.flow import converges
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-_LANE_BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
+_FULL = np.full((1, 1), 0xFFFFFFFF, np.uint32)  # the membermask of a whole warp
 _LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}  # the scopes that levels of membar stand for
 
 
@@ -111,12 +112,11 @@ class _Reduction:
     write: Writer
 
     def finish(self, wave: Wave, lanes: Lanes, counts: IntArray, totals: IntArray) -> None:
-        """Write the population count, or whether all or any of the threads held the predicate."""
+        """Write the population count, or whether the predicate of all or of any threads is true."""
         if self.kind == "popc":
-            self.write(wave, lanes, counts.astype(np.uint32)[:, None])
+            self.write(wave, lanes, counts.astype(np.uint32))
         else:
-            held = counts == totals if self.kind == "and" else counts > 0
-            self.write(wave, lanes, held[:, None])
+            self.write(wave, lanes, counts == totals if self.kind == "and" else counts > 0)
 
 
 def _reducing(operands: Operands, following: int) -> Terminator:
@@ -152,38 +152,29 @@ class MaskGate:
     mask: Reader | None
     rendezvous: bool
 
-    def members(self, wave: Wave, lanes: Lanes) -> Mask:
-        """Return the lanes named by the first active lane of each row."""
-        if self.mask is None:
-            return all_lanes(lanes.height)
-        values = self.mask(wave, lanes)
-        first = lanes.full_mask.argmax(axis=1)
-        bits = pick(values, np.arange(lanes.height), first).astype(np.uint32)
-        members: Mask = (np.broadcast_to(bits, (lanes.height,))[:, None] & _LANE_BITS) != 0
-        return members
+    def masks(self, wave: Wave, lanes: Lanes) -> Array:
+        """Return the membermask of each lane, uint32 `[rows|1, 32|1]`."""
+        return _FULL if self.mask is None else self.mask(wave, lanes)
 
     def convergences(self, wave: Wave, lanes: Lanes) -> Iterator[tuple[IntArray, Mask]]:
         """Yield warps, and the lanes of each that meet here: those of one mask, group by group."""
         left: Lanes | None = lanes
-        values = None if self.mask is None else self.mask(wave, lanes)
-        if values is None or values.shape[1] == 1:
-            yield Lanes(lanes.rows, self.members(wave, lanes) & lanes.full_mask, lanes.height, whole=False).by_warp()
+        values = self.masks(wave, lanes)
+        if values.shape[1] == 1:
+            named = (values & LANE_BITS) != 0
+            yield Lanes(lanes.rows, named & lanes.full_mask, lanes.height, whole=False).by_warp()
             return
         own = np.broadcast_to(values, (lanes.height, WARP)).astype(np.uint32)
         while left is not None:
             mask = left.full_mask
             first = own[np.arange(lanes.height), mask.argmax(axis=1)][:, None]
             together = mask & (own == first)
-            yield Lanes(lanes.rows, together & ((first & _LANE_BITS) != 0), lanes.height, whole=False).by_warp()
+            yield Lanes(lanes.rows, together & ((first & LANE_BITS) != 0), lanes.height, whole=False).by_warp()
             left = left.narrowed(~together)
 
     def named(self, wave: Wave, lanes: Lanes) -> Mask:
         """Return which lanes their own masks name: those of several groups may be here together, each with its mask."""
-        if self.mask is None:
-            return all_lanes(lanes.height)
-        own = np.broadcast_to(self.mask(wave, lanes), (lanes.height, WARP)).astype(np.uint32)
-        named: Mask = (own & _LANE_BITS) != 0
-        return named
+        return np.broadcast_to((self.masks(wave, lanes) & LANE_BITS) != 0, (lanes.height, WARP))
 
 
 def compile_gate(operands: Operands) -> MaskGate:

@@ -21,29 +21,32 @@ _NAMED = 1 << 30
 
 
 class Reduction(Protocol):
-    """What a reducing barrier does when it completes."""
+    """The result of a reducing barrier, written when the barrier completes."""
 
     def finish(self, wave: Wave, lanes: Lanes, counts: IntArray, totals: IntArray) -> None:
-        """Write the result for `lanes`: for each row how many lanes held the predicate, and how many took part."""
+        """Write the result for `lanes`, from two counts per lane, `[rows, 32]`.
+
+        `counts`: threads whose predicate is true; `totals`: threads that took part.
+        """
         ...
 
 
 class Barriers:
     """The sixteen named barriers of each CTA of a wave.
 
-    Arrivals count lanes; lanes that do not exist or have exited count with the first of their warp, as on hardware,
-    which counts warps. Who only arrives releases what it did before, and learns nothing.
+    An arrival counts lanes. The hardware counts warps, so the lanes of a warp that were never launched or have exited
+    count too: once for each time that the warp's other lanes arrive, however many splits these lanes are in.
+    `bar.arrive` releases the earlier accesses of its threads and acquires nothing.
     """
 
-    __slots__ = ("_arrivals", "_came", "_need", "_need_at", "_rounds", "_wave", "reductions")
+    __slots__ = ("_came", "_need", "_need_at", "_rounds", "_wave", "reductions")
 
     def __init__(self, ctas: int) -> None:
         """Begin with nobody at any barrier."""
-        self._arrivals = np.zeros(ctas * PER_CTA, np.int64)
         self._need = np.zeros(ctas * PER_CTA, np.int64)  # 0: every live warp of the CTA
         self._need_at: dict[int, tuple[int, int]] = {}  # by barrier: the count that somebody named, and the pc
         self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # how often each has completed
-        self._came: dict[int, dict[int, Mask]] = {}  # by barrier and warp: the lanes that have arrived without waiting
+        self._came: dict[int, dict[int, IntArray]] = {}  # by barrier and warp: each lane's arrivals without waiting
         self.reductions: dict[int, Reduction] = {}  # by pc
         self._wave: Wave
 
@@ -60,16 +63,42 @@ class Barriers:
         keys: IntArray = self._wave.geometry.cta[self._wave.splits.warp[ids]] * PER_CTA + names
         return keys
 
-    def _weights(self, ids: IntArray) -> IntArray:
+    def _dead(self, warps: IntArray) -> IntArray:
+        """Return the number of lanes of each warp that were never launched or have exited."""
+        dead: IntArray = WARP - np.count_nonzero(self._wave.live[warps], axis=1)
+        return dead
+
+    def _weights(self, ids: IntArray, keys: IntArray) -> IntArray:
+        """Return how many arrivals each split adds at its barrier, if the splits arrive in this order."""
         splits = self._wave.splits
-        dead = WARP - np.count_nonzero(self._wave.live[splits.warp[ids]], axis=1)
-        weights: IntArray = np.count_nonzero(splits.mask[ids], axis=1) + dead
+        warps, own = splits.warp[ids], np.count_nonzero(splits.mask[ids], axis=1)
+        if not splits.diverged and not self._came:
+            return own + self._dead(warps)
+        found, which = np.unique(keys * self._wave.height + warps, return_inverse=True)
+        before = np.zeros((len(found), WARP), np.int64)
+        for number, pair in enumerate(found.tolist()):
+            key, warp = divmod(pair, self._wave.height)
+            before[number] = self._came.get(key, {}).get(warp, 0)
+        weights = np.zeros(len(ids), np.int64)
+        for position, number in enumerate(which.reshape(-1).tolist()):
+            rounds = before[number].max()
+            before[number] += splits.mask[ids[position]]
+            begun = before[number].max() - rounds
+            weights[position] = own[position] + begun * np.count_nonzero(~self._wave.live[warps[position]])
         return weights
+
+    def _arrived(self) -> IntArray:
+        """Return the arrivals at each barrier by threads that do not wait there."""
+        arrived = np.zeros(len(self._need), np.int64)
+        for key, by_warp in self._came.items():
+            for warp, lanes in by_warp.items():
+                live = self._wave.live[warp]
+                arrived[key] += lanes[live].sum() + lanes.max() * np.count_nonzero(~live)
+        return arrived
 
     def arrive(self, ids: IntArray, names: IntArray, counts: IntArray | None) -> None:
         """Count splits `ids` as arrived; they go on."""
         keys = self.keys(ids, names)
-        np.add.at(self._arrivals, keys, self._weights(ids))
         self._expect(keys, counts)
         self._note_arrived(ids, keys)
         observers = self._wave.machine.observers
@@ -96,15 +125,15 @@ class Barriers:
         splits, pc = self._wave.splits, self._wave.pc
         for key, warp, mask in zip(keys.tolist(), splits.warp[ids].tolist(), splits.mask[ids], strict=True):
             known = self._came.setdefault(key, {})
-            before = known.get(warp)
-            if before is not None and (before & mask).any() and self._wave.machine.checked:
+            before = known.setdefault(warp, np.zeros(WARP, np.int64))
+            if before[mask].any() and self._wave.machine.checked:
                 self._wave.machine.log.report(
                     "barrier-divergence",
                     f"{self._wave.geometry.warp_name(warp)} arrives at barrier {key % PER_CTA} twice for one wait",
                     pc,
                     hint="let each warp arrive once for each time that the others wait",
                 )
-            known[warp] = mask.copy() if before is None else before | mask
+            before += mask
 
     def _expect(self, keys: IntArray, counts: IntArray | None) -> None:
         """Note how many threads a round is for; report a count that is not the one named before."""
@@ -128,6 +157,7 @@ class Barriers:
     def recheck(self) -> None:
         """Release the splits of every barrier that is complete: as many as it is for, those that came first."""
         splits = self._wave.splits
+        self._complete_unawaited()
         while True:
             waiting = np.flatnonzero(splits.state == State.BARRIER)
             if not len(waiting):
@@ -141,22 +171,38 @@ class Barriers:
             first = self._first(waiting, keys, need) if (present > need)[keys].any() else np.ones(len(keys), np.bool_)
             self._release(waiting[first], keys[first], left=keys[~first])
 
+    def _complete_unawaited(self) -> None:
+        """Complete the barriers at which `bar.arrive` alone makes up the count: a later wait is for the next phase."""
+        if not self._came:
+            return
+        full = np.flatnonzero((self._need > 0) & (self._arrived() >= self._need))
+        self._begin_next(full)
+
+    def _begin_next(self, keys: IntArray) -> None:
+        self._need[keys] = 0
+        self._rounds[keys] += 1
+        for key in keys.tolist():
+            self._need_at.pop(key, None)
+            self._came.pop(key, None)
+
     def _first(self, waiting: IntArray, keys: IntArray, need: IntArray) -> Mask:
         """Tell which of the splits that wait at complete barriers are part of the generation that completes."""
         order = np.lexsort((waiting, self._wave.splits.last_run[waiting], keys))
-        weights, sorted_keys = self._weights(waiting[order]), keys[order]
+        sorted_keys = keys[order]
+        weights = self._weights(waiting[order], sorted_keys)
         heads = np.flatnonzero(np.diff(sorted_keys, prepend=-1))
         before = np.cumsum(weights) - weights
         before -= np.repeat(before[heads], np.diff(heads, append=len(order)))
         first = np.zeros(len(keys), np.bool_)
-        arrived, wanted = self._arrivals[sorted_keys], need[sorted_keys]
-        # Where more have arrived than it is for, it was complete before anybody waited: they go on.
-        first[order] = (arrived >= wanted) | (before + arrived < wanted)
+        arrived, wanted = self._arrived()[sorted_keys], need[sorted_keys]
+        first[order] = before + arrived < wanted
         return first
 
     def _present(self, waiting: IntArray, keys: IntArray) -> IntArray:
-        weights = np.bincount(keys, weights=self._weights(waiting), minlength=len(self._arrivals))
-        return weights.astype(np.int64) + self._arrivals
+        """Return the arrivals at each barrier, those of waiting splits included."""
+        weights = np.bincount(keys, weights=self._weights(waiting, keys), minlength=len(self._need))
+        present: IntArray = weights.astype(np.int64)
+        return present + self._arrived() if self._came else present
 
     def _required(self) -> IntArray:
         geometry = self._wave.geometry
@@ -175,12 +221,9 @@ class Barriers:
             reduction = self.reductions.get(site)
             if reduction is not None:
                 self._reduce(reduction, ids, keys, sites == site)
-        self._arrivals[keys] = 0
-        self._need[np.setdiff1d(keys, left)] = 0
-        self._rounds[np.unique(keys)] += 1
-        for key in keys.tolist():
-            self._need_at.pop(key, None)
-            self._came.pop(key, None)
+        kept = self._need[left]
+        self._begin_next(np.unique(keys))
+        self._need[left] = kept
         splits.state[ids] = State.READY
         splits.key[ids] = -1
         wave.progress += 1
@@ -196,14 +239,17 @@ class Barriers:
         observers.barriers(splits.warp[ids], splits.mask[ids], keys, pc)
 
     def _reduce(self, reduction: Reduction, ids: IntArray, keys: IntArray, here: Mask) -> None:
+        """Write the result of a reduction to the lanes of the splits `ids[here]`; a warp may have several of them."""
         splits = self._wave.splits
-        held = np.count_nonzero(splits.value[ids] & splits.mask[ids], axis=1)
-        counts = np.bincount(keys, weights=held, minlength=len(self._arrivals)).astype(np.int64)
-        present = np.count_nonzero(splits.mask[ids], axis=1)
-        totals = np.bincount(keys, weights=present, minlength=len(self._arrivals)).astype(np.int64)
+        held = np.bincount(keys, weights=np.count_nonzero(splits.value[ids] & splits.mask[ids], axis=1))
+        present = np.bincount(keys, weights=np.count_nonzero(splits.mask[ids], axis=1))
         chosen = ids[here]
-        lanes = Lanes(splits.warp[chosen], splits.mask[chosen], len(chosen), whole=False)
-        reduction.finish(self._wave, lanes, counts[keys[here]], totals[keys[here]])
+        warps, masks = splits.lanes(chosen)
+        counts, totals = np.zeros((2, len(warps), WARP), np.int64)
+        rows = np.searchsorted(warps, splits.warp[chosen])
+        for row, mask, key in zip(rows.tolist(), splits.mask[chosen], keys[here].tolist(), strict=True):
+            counts[row, mask], totals[row, mask] = held[key], present[key]
+        reduction.finish(self._wave, Lanes(warps, masks, len(warps), whole=False), counts, totals)
 
     def _check_divergence(self, ids: IntArray, keys: IntArray, sites: IntArray) -> None:
         """Report barriers that a warp meets at two instructions, or that exited threads never reach."""

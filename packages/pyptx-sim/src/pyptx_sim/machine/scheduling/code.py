@@ -11,7 +11,7 @@ from pyptx_sim.machine.wave import Wave
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
-    from pyptx_sim.operation import Mask
+    from pyptx_sim.operation import Array
     from pyptx_sim.program.scopes import RegisterBinding
 
 Action: TypeAlias = Callable[[Wave, Lanes], None]
@@ -41,8 +41,8 @@ class Gate(Protocol):
         """Whether lanes may meet at different instructions of this kind (`bar.warp.sync`)."""
         ...
 
-    def members(self, wave: Wave, lanes: Lanes) -> Mask:
-        """Return for each row of `lanes` which lanes of the warp take part, bool `[rows, 32]`."""
+    def masks(self, wave: Wave, lanes: Lanes) -> Array:
+        """Return the membermask of each lane of `lanes`, uint32 `[rows|1, 32|1]`; inactive lanes hold anything."""
         ...
 
 

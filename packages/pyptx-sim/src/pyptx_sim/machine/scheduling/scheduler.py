@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.extension import WARPGROUP
-from pyptx_sim.machine.lanes import Lanes
+from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.scheduling.code import Group
 from pyptx_sim.machine.scheduling.warp_splits import State
+from pyptx_sim.numerics.membermasks import LANE_BITS, ballot
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.scheduling.code import Block, Code, Gate
     from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
 
 # A split that has waited so many steps goes before the other splits of its warp, wherever it stands.
 _STARVED = 64
@@ -42,7 +44,7 @@ class Scheduler:
     cannot starve the warp that it waits for. With a generator the choice is random, of the block and of the warps.
     """
 
-    __slots__ = ("_code", "_next_look", "_next_paces", "_paces", "_polls", "_preempted", "_random", "_wave")
+    __slots__ = ("_code", "_named", "_next_look", "_next_paces", "_paces", "_polls", "_preempted", "_random", "_wave")
 
     def __init__(self, wave: Wave, code: Code, random: np.random.Generator | None) -> None:
         """Schedule the splits of `wave` on `code`."""
@@ -54,6 +56,7 @@ class Scheduler:
         self._preempted = 0
         self._paces = np.ones(wave.height)
         self._next_paces = 0
+        self._named = np.zeros((wave.height, WARP), np.uint32)  # the membermask with which each lane came to its gate
 
     def pick(self) -> tuple[int, Group] | None:
         """Return a block and the splits that execute it now, or None if no split can run."""
@@ -180,22 +183,38 @@ class Scheduler:
         return self._code[int(self._wave.splits.block[split])].gate
 
     def _at_gate(self, ids: IntArray, block: int) -> IntArray:
-        """Let splits that lack lanes wait at the gate in front of `block`; return those that go on."""
+        """Let lanes wait at the gate before `block` until all lanes of their own membermasks are there.
+
+        Return the splits that go on: of a split with the lanes of several membermasks, some may.
+        """
         gate = self._code[block].gate
         if gate is None:
             return ids
-        splits = self._wave.splits
-        masks = splits.mask[ids]
-        warps = splits.warp[ids]
-        members = gate.members(self._wave, Lanes(warps, masks, len(ids), whole=False))
-        lacking = (members & self._wave.live[warps] & ~masks).any(axis=1) & (splits.key[ids] != _PASS)
-        waiting = ids[lacking]
+        splits, wave = self._wave.splits, self._wave
+        warps, masks = splits.warp[ids], splits.mask[ids]
+        named = gate.masks(wave, Lanes(warps, masks, len(ids), whole=False))
+        lacking = masks & ((named & ballot(wave.live[warps] & ~masks)) != 0)
+        lacking[splits.key[ids] == _PASS] = False
+        splits.key[ids] = -1
+        some = lacking.any(axis=1)
+        if not some.any():
+            return ids
+        self._named[warps] = np.where(masks, named, self._named[warps])
+        waiting = self._take_out(ids[some], lacking[some])
         splits.state[waiting] = State.GATE
         splits.site[waiting] = self._code[block].first
-        splits.value[waiting] = members[lacking]
-        splits.key[ids] = -1
-        passing: IntArray = ids[~lacking]
+        passing: IntArray = ids[splits.state[ids] == State.READY]
         return passing
+
+    def _take_out(self, ids: IntArray, masks: Mask) -> IntArray:
+        """Return splits that have the lanes `masks` of splits `ids`: these themselves where that is all of their lanes."""
+        splits = self._wave.splits
+        parts = (splits.mask[ids] & ~masks).any(axis=1)
+        whole: IntArray = ids[~parts]
+        if not parts.any():
+            return whole
+        block = int(splits.block[ids[0]])
+        return np.concatenate([whole, splits.divide(ids[parts], masks[parts], block)])
 
     def _with_warpgroups(self, ids: IntArray, block: int) -> IntArray:
         """Let splits wait in front of `block` until their warpgroup is there; return all splits of those that are."""
@@ -210,21 +229,21 @@ class Scheduler:
         return complete[np.argsort(splits.warp[complete], kind="stable")]
 
     def _open_gates(self) -> None:
-        """Let splits go on whose missing lanes have come, or have exited."""
+        """Let lanes go on whose missing lanes have come, or have exited."""
         splits = self._wave.splits
         waiting = np.flatnonzero(splits.state == State.GATE)
         if not len(waiting):
             return
-        present = splits.mask[waiting].copy()
+        warps, masks = splits.warp[waiting], splits.mask[waiting]
+        present = np.broadcast_to(ballot(masks), masks.shape).copy()
         self._add_rendezvous(waiting, present)
-        warps = splits.warp[waiting]
-        lacking = (splits.value[waiting] & self._wave.live[warps] & ~present).any(axis=1)
-        opened = waiting[~lacking]
-        self._tell_rendezvous(opened)
-        splits.state[opened] = State.READY
-        splits.key[opened] = _PASS
-        still = waiting[lacking]
-        if len(still):
+        lacking = (self._named[warps] & ballot(self._wave.live[warps]) & ~present) != 0
+        opened = masks & ~lacking
+        for position in np.flatnonzero(opened.any(axis=1)).tolist():
+            passing = self._take_out(waiting[[position]], opened[[position]])
+            splits.state[passing] = State.READY
+            splits.key[passing] = _PASS
+        if (masks & lacking).any():
             self._force_gates(splits.ready())
 
     def _take_back_passes(self) -> None:
@@ -233,32 +252,32 @@ class Scheduler:
         if not splits.diverged:
             splits.key[splits.key == _PASS] = -1
 
-    def _tell_rendezvous(self, opened: IntArray) -> None:
-        """Tell the observers of lanes that meet though they come to two instructions."""
-        wave, splits = self._wave, self._wave.splits
-        if not wave.machine.observers.active:
-            return
-        apart = opened[(splits.value[opened] & wave.live[splits.warp[opened]] & ~splits.mask[opened]).any(axis=1)]
-        told: set[tuple[int, bytes]] = set()
-        for split in apart.tolist():
-            warp, value = splits.warp[[split]], splits.value[[split]]
-            key = (int(warp[0]), value.tobytes())
-            if key not in told:
-                told.add(key)
-                wave.machine.observers.warp_sync(warp, value & wave.live[warp], int(splits.site[split]))
+    def _add_rendezvous(self, waiting: IntArray, present: Array) -> None:
+        """Count lanes at any `bar.warp.sync` of a warp as present at each other one that has the same membermask.
 
-    def _add_rendezvous(self, waiting: IntArray, present: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> None:
-        """Count lanes at any `bar.warp.sync` of a warp as present at each of them that names the same lanes."""
+        `present` holds, for each lane of each waiting split, the lanes that are there, as bits.
+        """
         splits = self._wave.splits
         gates = [self._gate(int(split)) for split in waiting]
         meeting = np.flatnonzero([gate is not None and gate.rendezvous for gate in gates])
-        if len(meeting) < 2:
+        for warp in np.unique(splits.warp[waiting[meeting]]).tolist():
+            here = meeting[splits.warp[waiting[meeting]] == warp]
+            masks, named = splits.mask[waiting[here]], self._named[warp]
+            there = masks.any(axis=0)
+            together = ballot((named[:, None] == named) & there)[:, 0]  # by lane
+            present[here] = together
+            whole = there & ((named & ballot(self._wave.live[[warp]])[0] & ~together) == 0)
+            self._tell_rendezvous(warp, masks, named, whole, int(splits.site[waiting[here[0]]]))
+
+    def _tell_rendezvous(self, warp: int, masks: Mask, named: Array, whole: Mask, pc: int) -> None:
+        """Tell the observers of lanes that synchronize although they are at different instructions."""
+        observers = self._wave.machine.observers
+        if not observers.active:
             return
-        named = np.column_stack([splits.warp[waiting[meeting]], np.packbits(splits.value[waiting[meeting]], axis=1)])
-        _, which = np.unique(named, axis=0, return_inverse=True)
-        for number in range(which.max() + 1):
-            together = meeting[which.reshape(-1) == number]
-            present[together] = present[together].any(axis=0)
+        for value in np.unique(named[whole]).tolist():
+            group = whole & (named == value)
+            if np.count_nonzero((masks & group).any(axis=1)) > 1:
+                observers.warp_sync(np.array([warp], np.int64), group[None], pc)
 
     def _force_gates(self, ready: IntArray) -> bool:
         """Let splits pass whose missing lanes cannot come, since none of their warp can run; report them."""
@@ -272,11 +291,13 @@ class Scheduler:
             return False
         _, first = np.unique(splits.warp[stuck], return_index=True)
         for split in stuck[first].tolist():
-            missing = splits.value[split] & self._wave.live[splits.warp[split]] & ~splits.mask[split]
-            warp = self._wave.geometry.warp_name(int(splits.warp[split]))
+            warp, mask = int(splits.warp[split]), splits.mask[split]
+            named = np.bitwise_or.reduce(self._named[warp][mask])
+            missing = ((named & LANE_BITS) != 0) & self._wave.live[warp] & ~mask
             self._wave.machine.log.report(
                 "warp-divergence",
-                f"{warp} waits for lanes {np.flatnonzero(missing).tolist()}, which are elsewhere and cannot come",
+                f"{self._wave.geometry.warp_name(warp)} waits for lanes {np.flatnonzero(missing).tolist()}, "
+                "which are elsewhere and cannot come",
                 int(splits.site[split]),
                 hint="let all lanes that the mask names execute this instruction together",
                 count=int(np.count_nonzero(missing)),

@@ -91,22 +91,21 @@ class WarpSplits:
         self.state[ids] = State.DEAD
 
     def merge(self) -> None:
-        """Unite splits of a warp that are ready or at a gate at the same block with the same frame; drop dead ones.
+        """Merge splits of a warp that are ready or at a gate at the same block with the same frame; drop dead ones.
 
-        Afterwards splits stand in order of their warps.
+        Splits with different keys stay apart: one that passes its gate must not take newcomers along. Afterwards splits
+        are in order of their warps.
         """
         candidates = self.alive()
-        order = np.lexsort(
-            (self.frame[candidates], self.block[candidates], self.state[candidates], self.warp[candidates])
-        )
-        ids = candidates[order]
+        alike = ("key", "frame", "block", "state", "warp")
+        ids = candidates[np.lexsort(tuple(getattr(self, name)[candidates] for name in alike))]
         if len(ids) < 2:
             self._keep(ids)
             return
         same = np.zeros(len(ids), np.bool_)
         states = self.state[ids[1:]]
         same[1:] = (states == State.READY) | (states == State.GATE)
-        for name in ("warp", "state", "block", "frame"):
+        for name in alike:
             values = getattr(self, name)[ids]
             same[1:] &= values[1:] == values[:-1]
         if same.any():
