@@ -47,7 +47,8 @@ class Operation:
     before it writes, returns the results of each; sources that are the same array are the same register. `places` are
     the operands that are written and those that are read, by their numbers, where these are not the first and the rest.
     `undefined` says how undefined bits of the sources reach the results, in a checked run; without it, what the
-    instruction is a form of does, in the end that any makes all results undefined.
+    instruction is a form of does, in the end that any makes all results undefined. `source_lanes`, of an instruction
+    that reads a register of another lane: given the sources, returns which lane each lane reads, int64 `[rows|1, 32]`.
     """
 
     results: tuple[str, ...]
@@ -60,3 +61,4 @@ class Operation:
     batch: Batch | None = None
     places: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     undefined: Spread | None = None
+    source_lanes: Callable[..., Array] | None = None

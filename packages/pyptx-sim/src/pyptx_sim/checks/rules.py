@@ -37,6 +37,10 @@ RULES: Final = (
         summary="an instruction of several lanes that some of them do not execute, or others do",
     ),
     Rule(
+        name="inactive-lane",
+        summary="result depends on a register of a lane that has exited, is inactive or not in the membermask",
+    ),
+    Rule(
         name="deadlock",
         summary="no warp can ever go on",
     ),

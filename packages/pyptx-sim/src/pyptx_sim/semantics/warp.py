@@ -70,13 +70,17 @@ def _shuffle(form: Bound) -> Operation:
             lane, in_range = _source_lane(mode, b.astype(np.int64), c.astype(np.int64))
             return np.take_along_axis(a, lane, axis=1), in_range
 
-        return _with_predicate(form, look_up)
+        def looked_up(_a: Array, b: Array, c: Array, *_members: Array) -> Array:
+            return _source_lane(mode, b.astype(np.int64), c.astype(np.int64))[0]
+
+        return replace(_with_predicate(form, look_up), source_lanes=looked_up)
     lane, in_range = _source_lane(mode, np.array(amount), np.array(bounds))
 
     def permute(_mask: Mask, a: Array, *_members: Array) -> tuple[Array, Array]:
         return a[:, lane], np.broadcast_to(in_range, a.shape)
 
-    return _with_predicate(form, permute, unread=("b", "c"))
+    permuted = _with_predicate(form, permute, unread=("b", "c"))
+    return replace(permuted, source_lanes=lambda *_sources: lane[None])
 
 
 def _with_predicate(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from pyptx_sim.instructions.compiling.absent_lanes import reading_lanes
 from pyptx_sim.instructions.compiling.carrying import Carried, carrying
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, write_slot
 from pyptx_sim.machine.lanes import WARP, Lanes
@@ -56,7 +57,8 @@ def compile_operation(operands: Operands, operation: Operation) -> Action:
     if not operands.checked:
         return step
     read, written = shadows(operands, operation)
-    return carrying(step, read, readers, written, spread_of(operands.form(), operation))
+    step = carrying(step, read, readers, written, spread_of(operands.form(), operation))
+    return step if operation.source_lanes is None else reading_lanes(operands, operation, step, readers, written[0])
 
 
 def shadows(operands: Operands, operation: Operation) -> tuple[list[Carried | None], list[Carried | None]]:

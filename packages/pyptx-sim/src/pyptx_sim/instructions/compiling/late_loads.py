@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.scheduling.code import Action, Block, Code, Gate, Group, Terminator
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Mask
+    from pyptx_sim.operation import Array
     from pyptx_sim.program.program import Program, Site
 
     Lines: TypeAlias = frozenset[int]

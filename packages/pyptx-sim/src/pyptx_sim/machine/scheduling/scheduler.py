@@ -207,7 +207,7 @@ class Scheduler:
         return passing
 
     def _take_out(self, ids: IntArray, masks: Mask) -> IntArray:
-        """Return splits that have the lanes `masks` of splits `ids`: these themselves where that is all of their lanes."""
+        """Return splits that have the lanes `masks` of splits `ids`: a split of no other lanes is returned itself."""
         splits = self._wave.splits
         parts = (splits.mask[ids] & ~masks).any(axis=1)
         whole: IntArray = ids[~parts]

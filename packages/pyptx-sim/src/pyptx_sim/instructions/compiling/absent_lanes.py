@@ -1,0 +1,71 @@
+"""Reads of registers of lanes that do not take part: `shfl` from a lane that is inactive or not in the membermask.
+
+Manual: "shfl.sync": the result is undefined if the source lane is inactive or not in membermask.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.undefined import Origin
+from pyptx_sim.numerics.membermasks import LANE_BITS, ballot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_sim.instructions.compiling.bound import BoundInstruction
+    from pyptx_sim.instructions.compiling.carrying import Carried
+    from pyptx_sim.instructions.compiling.registers import Reader
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Operation
+
+_ALL = np.uint32(0xFFFFFFFF)
+_HINT = "read only lanes that execute the instruction and are in its membermask: __shfl_sync, cg::tiled_partition"
+
+
+def reading_lanes(
+    operands: BoundInstruction, operation: Operation, step: Action, readers: Sequence[Reader], result: Carried | None
+) -> Action:
+    """Return a step whose result is undefined in each lane that reads a lane which does not take part.
+
+    The last of `readers` is the membermask, if the instruction has one.
+    """
+    lanes_of, opcode, pc = operation.source_lanes, ".".join(operands.opcode), operands.pc
+    synchronizes = "sync" in operands.opcode
+    if lanes_of is None or result is None:
+        return step
+
+    def run(wave: Wave, lanes: Lanes) -> None:
+        named = readers[-1](wave, lanes) if synchronizes else _ALL
+        taking_part = ballot(lanes.full_mask) & named
+        if (taking_part == _ALL).all():
+            step(wave, lanes)
+            return
+        shape = (lanes.height, WARP)
+        sources = np.broadcast_to(lanes_of(*(np.broadcast_to(read(wave, lanes), shape) for read in readers)), shape)
+        members = taking_part | (ballot(lanes.full_mask) & LANE_BITS)  # each lane may read itself
+        absent = lanes.full_mask & (members & LANE_BITS[sources] == 0)
+        step(wave, lanes)
+        if absent.any():
+            row, lane = (int(part[0]) for part in np.nonzero(absent))
+            warp, source = int(lanes.row_numbers()[row]), int(sources[row, lane])
+            is_named = bool(np.broadcast_to(named, shape)[row, lane] >> source & 1)
+            reader = f"{opcode} in lane {lane} of {wave.geometry.warp_name(warp)}"
+            cause = f"{reader}, which reads lane {source}; lane {source} {_why(wave, warp, source, named=is_named)}"
+            result.spoil(wave, lanes, absent, Origin("inactive-lane", cause, pc, _HINT))
+
+    return run
+
+
+def _why(wave: Wave, warp: int, lane: int, *, named: bool) -> str:
+    """Return why a lane does not take part in an instruction."""
+    if not wave.geometry.threads[warp, lane]:
+        return "was never launched"
+    if not named:
+        return "is not in the membermask"
+    return "does not execute it" if wave.live[warp, lane] else "exited without executing it"
