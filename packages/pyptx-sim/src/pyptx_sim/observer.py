@@ -265,12 +265,15 @@ class Observer:
         Work that uses them, and that nobody has waited for, breaks `rule`.
         """
 
-    def barrier(self, warps: Offsets, masks: Masks, generations: Offsets, pc: int) -> None:
-        """See that lanes of `warps` have met at barriers: what each did before is visible to all of its meeting.
+    def barrier(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
+        """See phases of named barriers complete, for lanes that waited: each orders what its lanes did before.
 
-        Those have met whose numbers in `generations` are equal; many CTAs may pass at once. Those that only arrive
-        (`bar.arrive`) `signal` instead.
+        `barriers[i]` is the barrier at which lanes of `warps[i]` waited: 16 times the CTA's slot plus its number; many
+        CTAs may pass at once. Threads that only arrive (`bar.arrive`) `signal` instead.
         """
+
+    def barrier_arrivals(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
+        """See lanes arrive at named barriers without waiting, as in `barrier`; their `signal` comes after this."""
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:
         """See that in each of `warps` the lanes of its mask have synchronised."""

@@ -33,6 +33,11 @@ RULES: Final = (
         summary="a barrier of the block or of the cluster that not all meet who should",
     ),
     Rule(
+        name="barrier-phase",
+        summary="arrival at a named barrier that is not ordered after the completion of the barrier's previous phase",
+        observer=RaceChecker,
+    ),
+    Rule(
         name="warp-divergence",
         summary="an instruction of several lanes that some of them do not execute, or others do",
     ),

@@ -95,6 +95,13 @@ class Columns:
             held[at] = (seen | ~booleans_of(masks[at])).all(axis=1)
         return held
 
+    def reach(self, known: Known, warps: Offsets, times: NDArray[Any]) -> bool:
+        """Return whether a row of `known` knows anything that any lane of `warps` did at `times` or later."""
+        if (known[self.first + warps] >= times).any():
+            return True
+        columns = self._of_lanes[warps]
+        return bool(((columns >= 0) & (known[columns] >= times[:, None])).any())
+
 
 class WarpClocks:
     """The clocks of the warps of a wave; `threads`, bool `[warps, 32]`, says which of their lanes there are.

@@ -26,6 +26,7 @@ from pyptx_sim.checks.asynchrony.relaxed import Relaxed
 from pyptx_sim.checks.asynchrony.rivals import judge_rivals
 from pyptx_sim.checks.asynchrony.starts import Starts
 from pyptx_sim.checks.race.accesses import Accesses
+from pyptx_sim.checks.race.barrier_phases import BarrierPhases
 from pyptx_sim.checks.race.causality import Causality
 from pyptx_sim.checks.race.clocks import WarpClocks
 from pyptx_sim.checks.race.dependents import Dependents
@@ -66,6 +67,7 @@ class RaceChecker(Observer):
         self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.work)
         self._block_ends = BlockEnds(view, self._clocks, self._phases, self._work, self._reports.work)
         self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
+        self._barrier_phases = BarrierPhases(view, self._clocks)
         self._starts = Starts(view, self._reports.work)
         self._objects = MbarrierBytes(view, self._reports.work)
         self.dependents = Dependents(view, self._clocks)
@@ -103,6 +105,7 @@ class RaceChecker(Observer):
             self._one_way,
             self._objects,
             self._starts,
+            self._barrier_phases,
         )
         for part in parts:
             part.next_wave()
@@ -113,10 +116,16 @@ class RaceChecker(Observer):
         """Judge what gives memory back against asynchronous work."""
         self._work.judge_freed(rule, space, offsets, size, warps, lanes, pc)
 
-    def barrier(self, warps: Offsets, masks: Masks, generations: Offsets, pc: int) -> None:  # noqa: ARG002 - the protocol's
-        """Order everything before each barrier before everything behind it."""
-        self._clocks.meet(warps, masks, generations)
-        self._starts.meet(warps, generations)
+    def barrier(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
+        """Order everything before each barrier before everything after it."""
+        self._barrier_phases.arrived(warps, masks, barriers, pc)
+        self._clocks.meet(warps, masks, barriers)
+        self._barrier_phases.completed(warps, masks, barriers, pc)
+        self._starts.meet(warps, barriers)
+
+    def barrier_arrivals(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
+        """Check arrivals without a wait; what they release is told as signals."""
+        self._barrier_phases.arrived(warps, masks, barriers, pc)
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
         """Order the lanes of each mask."""

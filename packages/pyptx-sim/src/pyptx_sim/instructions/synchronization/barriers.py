@@ -78,7 +78,7 @@ def _waiting(names: Reader, counts: Reader | None, following: int) -> Terminator
             if wave.machine.observers.active:
                 warps = wave.splits.warp[group.ids]
                 masks = wave.splits.mask[group.ids]
-                wave.machine.observers.barriers(warps, masks, wave.geometry.cta[warps], wave.pc)
+                wave.machine.observers.barriers(warps, masks, wave.barriers.keys(group.ids, numbers), wave.pc)
             wave.progress += 1
             return following
         wave.splits.block[group.ids] = following

@@ -103,6 +103,7 @@ class Barriers:
         self._note_arrived(ids, keys)
         observers = self._wave.machine.observers
         if observers.active:
+            observers.barrier_arrivals(self._wave.splits.warp[ids], self._wave.splits.mask[ids], keys, self._wave.pc)
             for key in np.unique(keys).tolist():
                 arrived = self._wave.splits.lanes(ids[keys == key])
                 place, phase, pc = -_NAMED - key, int(self._rounds[key]), self._wave.pc
@@ -139,7 +140,7 @@ class Barriers:
         """Note how many threads a round is for; report a count that is not the one named before."""
         if counts is None:
             return
-        self._need[keys] = counts
+        np.maximum.at(self._need, keys, counts)
         if not self._wave.machine.checked:
             return
         pc = self._wave.pc
@@ -176,6 +177,13 @@ class Barriers:
         if not self._came:
             return
         full = np.flatnonzero((self._need > 0) & (self._arrived() >= self._need))
+        for key in full.tolist():
+            self._wave.report(
+                "barrier-phase",
+                f"{self._need[key]} threads arrive at barrier {key % PER_CTA}, which is all that it is for; none waits",
+                self._wave.pc,
+                hint="count the threads that wait, too; wait for each phase before arriving for the next",
+            )
         self._begin_next(full)
 
     def _begin_next(self, keys: IntArray) -> None:

@@ -1,0 +1,92 @@
+"""Named barriers that clash or lap are found by order, under every schedule; ordered uses are clean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from .ptx_text import execute
+
+SCHEDULES = [(0, False), (0, True), *((seed, False) for seed in range(1, 7))]
+WARP = "shr.u32 %r1, %r0, 5; setp.eq.u32 %p0, %r1, 0; setp.eq.u32 %p1, %r1, 1; setp.eq.u32 %p2, %r1, 2;\n"
+HALVES = "setp.lt.u32 %p3, %r0, 64;\n"
+LOOP = "mov.u32 %r2, 0;\nagain:\n{body}\nadd.u32 %r2, %r2, 1; setp.lt.u32 %p4, %r2, 3; @%p4 bra again;"
+SHARED = ".shared .align 4 .b8 s[4]; mov.u32 %r5, s;\n"
+
+# By name: the threads of the block, and a body.
+WRONG = {
+    "two pairs of warps clash": (128, "bar.sync 1, 64;"),
+    "two pairs clash in a loop": (128, LOOP.format(body="bar.sync 1, 64;")),
+    "another pair comes unordered": (96, "@!%p2 bar.sync 1, 64; @!%p0 bar.sync 1, 64;"),
+    "arrivals lap the wait": (64, LOOP.format(body="@%p0 bar.arrive 1, 64; @%p1 bar.sync 1, 64;")),
+    "the producer forgets to wait once": (
+        64,
+        LOOP.format(
+            body="@%p0 bar.arrive 1, 64; @%p1 bar.sync 1, 64; @%p1 bar.arrive 2, 64; setp.ne.u32 %p5, %r2, 1;\n"
+            "and.pred %p5, %p5, %p0; @%p5 bar.sync 2, 64;"
+        ),
+    ),
+    "arrivals alone complete a phase": (96, "@%p2 bra end; bar.arrive 1, 64; end:"),
+    "a flag that releases nothing orders nothing": (
+        96,
+        SHARED + "@%p0 st.volatile.shared.u32 [%r5], 0; bar.sync 0; @%p2 bra third; bar.sync 1, 64;\n"
+        "@!%p0 bra end; st.relaxed.cta.shared.u32 [%r5], 1; bra end;\n"
+        "third: ld.relaxed.cta.shared.u32 %r6, [%r5]; setp.eq.u32 %p6, %r6, 0; @%p6 bra third;\n"
+        "bar.arrive 1, 64; end:",
+    ),
+}
+RIGHT = {
+    "pairs of warps have barriers of their own": (128, HALVES + "@%p3 bar.sync 1, 64; @!%p3 bar.sync 2, 64;"),
+    "the same pair in a loop": (64, LOOP.format(body="bar.sync 1, 64;")),
+    "another pair comes after a barrier of all": (96, "@!%p2 bar.sync 1, 64; bar.sync 0; @!%p0 bar.sync 1, 64;"),
+    "a third warp is ordered by a second barrier": (
+        96,
+        "@!%p2 bar.sync 1, 64; @%p1 bar.arrive 2, 64; @%p2 bar.sync 2, 64; @!%p0 bar.sync 1, 64;",
+    ),
+    "producer and consumer": (
+        64,
+        LOOP.format(body="@%p0 bar.arrive 1, 64; @%p1 bar.sync 1, 64; @%p1 bar.arrive 2, 64; @%p0 bar.sync 2, 64;"),
+    ),
+    "two warps hand a turn to each other": (
+        64,
+        "@%p1 bar.arrive 1, 64;\n"
+        + LOOP.format(
+            body="@%p0 bar.sync 1, 64; @%p1 bar.sync 2, 64; @%p0 bar.arrive 2, 64;\n"
+            "setp.lt.u32 %p5, %r2, 2; and.pred %p5, %p5, %p1; @%p5 bar.arrive 1, 64;"
+        ),
+    ),
+    "a flag of one thread orders a third warp": (
+        96,
+        SHARED + "@%p0 st.volatile.shared.u32 [%r5], 0; bar.sync 0; @%p2 bra third; bar.sync 1, 64;\n"
+        "setp.ne.u32 %p5, %r0, 0; @%p5 bra last; st.release.cta.shared.u32 [%r5], 1; bra last;\n"
+        "third: ld.acquire.cta.shared.u32 %r6, [%r5]; setp.eq.u32 %p6, %r6, 0; @%p6 bra third;\n"
+        "bar.warp.sync -1; bar.arrive 1, 64; bra end;\n"
+        "last: bar.warp.sync -1; @%p1 bar.sync 1, 64; end:",
+    ),
+    "threads that exited are not missed": (100, "setp.ge.u32 %p3, %r0, 70; @%p3 exit; bar.sync 1, 96; bar.sync 1, 96;"),
+    "diverged lanes": (
+        100,
+        "and.b32 %r3, %r0, 5; setp.eq.u32 %p3, %r3, 4;\n"
+        + LOOP.format(body="@%p3 bra joined; add.u32 %r4, %r3, %r3; joined: barrier.sync 3, 128;"),
+    ),
+}
+
+
+def found(threads: int, body: str) -> list[set[str]]:
+    results = []
+    for seed, late in SCHEDULES:
+        result = execute(f"{WARP}{body}", np.zeros(1, np.uint32), block=threads, seed=seed, late=late)
+        results.append({each.rule for each in result.findings})
+    return results
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_barrier_that_is_used_out_of_order_is_found_under_every_schedule(name: str) -> None:
+    rules = found(*WRONG[name])
+    assert all(each & {"barrier-phase", "deadlock"} for each in rules)  # a wrong pair may wait forever
+    assert "barrier-phase" in rules[0]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_barrier_that_is_used_in_order_is_clean(name: str) -> None:
+    assert found(*RIGHT[name]) == [set()] * len(SCHEDULES)
