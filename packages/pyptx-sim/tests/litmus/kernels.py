@@ -28,8 +28,8 @@ _HEAD = """\
 .address_size 64
 .visible .entry k(.param .u64 memory, .param .u64 seen)
 {
-.reg .pred %p<4>;
-.reg .b32 %r<40>;
+.reg .pred %p<40>;
+.reg .b32 %r<40>, %v<40>;
 .reg .b64 %rd<4>;
 ld.param.u64 %rd1, [memory];
 ld.param.u64 %rd2, [seen];
@@ -44,7 +44,8 @@ add.u32 %r2, %r2, %r3;
 setp.eq.u32 %p1, %r1, 0;
 """
 _REGISTERS_BEFORE = 4
-_MASK, _VALUE = "%r38", "%r39"
+_PREDICATES_BEFORE = 4
+_MASK = "%r38"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,52 +127,56 @@ def _body(program: Program, memory: Memory) -> Iterator[str]:
 
 
 def _of_warp(program: Program, threads: list[int], memory: Memory) -> Iterator[str]:
+    """Yield what tells lanes apart, then the operations, one next to the other, then stores of what they have read."""
     results = _results(program)
-    places = {operation.number: program.places[operation.thread] for operation in program.operations}
+    lane = {each.number: program.places[each.thread].lane for each in program.operations}
     rows = itertools.zip_longest(*(program.thread(thread) for thread in threads))
-    read = list[str]()
+    operations, read = list[str](), list[str]()
     for count, row in enumerate(rows):
         alike: dict[str, list[Operation]] = {}
         for operation in filter(None, row):
             alike.setdefault(str(operation), []).append(operation)
         for together in alike.values():
-            register = f"%r{_REGISTERS_BEFORE + count}"
+            register, guard, value = f"%r{_REGISTERS_BEFORE + count}", "%p1", str(together[0].bit)
             if len(threads) > 1:
-                yield from _chosen({places[each.number].lane: each.bit for each in together})
-            value = str(together[0].bit) if len(together) == 1 else _VALUE
-            yield _spelt(program, together[0], register, value, memory)
+                number = together[0].number
+                guard = f"%p{_PREDICATES_BEFORE + number}"
+                yield from _chosen(guard, f"%v{number}", {lane[each.number]: each.bit for each in together})
+                value = f"%v{number}" if len(together) > 1 else value
+            operations.append(_spelt(program, together[0], guard, register, value, memory))
             for each in together:
                 if each in results:
-                    read += _chosen({places[each.number].lane: 0}) if len(threads) > 1 else ()
+                    read += _chosen("%p1", "", {lane[each.number]: 0}) if len(threads) > 1 else ()
                     read.append(f"@%p1 st.global.u32 [%rd2+{4 * results.index(each)}], {register};")
+    yield from operations
     yield from read
 
 
-def _chosen(bits: dict[int, int]) -> Iterator[str]:
-    """Yield what tells lanes from others, in %p1, and gives each its value."""
+def _chosen(guard: str, value: str, bits: dict[int, int]) -> Iterator[str]:
+    """Yield what tells lanes from others, in a predicate, and gives each its value, if there are several."""
     yield f"shr.u32 {_MASK}, {sum(1 << lane for lane in bits)}, %r1;"
     yield f"and.b32 {_MASK}, {_MASK}, 1;"
-    yield f"setp.ne.u32 %p1, {_MASK}, 0;"
+    yield f"setp.ne.u32 {guard}, {_MASK}, 0;"
     for lane, bit in bits.items() if len(bits) > 1 else ():
         yield f"setp.eq.u32 %p2, %r1, {lane};"
-        yield f"@%p2 mov.u32 {_VALUE}, {bit};"
+        yield f"@%p2 mov.u32 {value}, {bit};"
 
 
-def _spelt(program: Program, operation: Operation, register: str, value: str, memory: Memory) -> str:
+def _spelt(program: Program, operation: Operation, guard: str, register: str, value: str, memory: Memory) -> str:
     if operation.name in ("bar", "bar.warp"):
         return "bar.sync 0;" if operation.name == "bar" else "bar.warp.sync 0xffffffff;"
     words = [operation.semantics, operation.scope] if operation.semantics != "weak" else []
     if operation.name == "fence":
-        return "@%p1 " + ".".join(["fence", *words]) + ";"
+        return f"@{guard} " + ".".join(["fence", *words]) + ";"
     base = "%rd1" if memory == "global" else "words"
     at = f"[{base}+{4 * _STRIDE * program.locations.index(operation.where)}]"
     name = ".".join([operation.name, *words, memory])
     match operation.name:
         case "ld":
-            return f"@%p1 {name}.u32 {register}, {at};"
+            return f"@{guard} {name}.u32 {register}, {at};"
         case "st":
-            return f"@%p1 {name}.u32 {at}, {value};"
+            return f"@{guard} {name}.u32 {at}, {value};"
         case "atom":
-            return f"@%p1 {name}.add.u32 {register}, {at}, {value};"
+            return f"@{guard} {name}.add.u32 {register}, {at}, {value};"
         case _:
-            return f"@%p1 {name}.add.u32 {at}, {value};"
+            return f"@{guard} {name}.add.u32 {at}, {value};"

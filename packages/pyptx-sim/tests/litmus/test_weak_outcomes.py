@@ -24,6 +24,14 @@ SHAPES = {
     "|| ld.acquire.gpu x; ld.relaxed.gpu y || ld.acquire.gpu y; ld.relaxed.gpu x",
     "weak reads of one location": "st.relaxed.gpu x || ld x; ld x",
     "in one block": "st.relaxed.cta x; ld.relaxed.cta y | st.relaxed.cta y; ld.relaxed.cta x",
+    "store buffering of lanes": "st.relaxed.cta x; ld.relaxed.cta y , st.relaxed.cta y; ld.relaxed.cta x",
+    "message passing of lanes": "st.relaxed.cta x; st.relaxed.cta y , ld.relaxed.cta y; ld.relaxed.cta x",
+    "load buffering of lanes": "ld.relaxed.cta x; st.relaxed.cta y , ld.relaxed.cta y; st.relaxed.cta x",
+    "two writes twice, of lanes": "st.relaxed.cta x; st.relaxed.cta y , st.relaxed.cta y; st.relaxed.cta x",
+    "of lanes that release and acquire": "st.relaxed.cta x; st.release.cta y , ld.acquire.cta y; ld.relaxed.cta x",
+    "of one location, of lanes": "st.relaxed.cta x , ld.relaxed.cta x; ld.relaxed.cta x",
+    "lanes around a warp barrier": "st.relaxed.cta x; bar.warp; ld.relaxed.cta y "
+    ", st.relaxed.cta y; bar.warp; ld.relaxed.cta x",
     "of fences in order": "st.relaxed.gpu x; fence.sc.gpu; ld.relaxed.gpu y "
     "|| st.relaxed.gpu y; fence.sc.gpu; ld.relaxed.gpu x",
     "of a release and an acquire": "st.relaxed.gpu x; st.release.gpu y || ld.acquire.gpu y; ld.relaxed.gpu x",

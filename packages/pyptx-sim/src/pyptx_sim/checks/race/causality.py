@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.messages import CROWD, WIDEST, level_of
 from pyptx_sim.checks.race.observations import Observations
 from pyptx_sim.checks.race.reports import Step
@@ -173,7 +174,12 @@ class Causality:
         last = np.tile(entries, (len(warps), 1))
         warps, lanes = np.repeat(warps, len(entries)), np.repeat(lanes, len(entries))
         rows = self._clocks.rows(warps, lanes)
-        if self.ordered(rows, warps, last).any():
+        ordered = self.ordered(rows, warps, last)
+        own = np.flatnonzero(last[:, WARP] == warps + self.first_warp)
+        if len(own):
+            there, mine = last[own], bits_of(lanes[own])
+            ordered[own] = self._clocks.orders_within(rows[own], warps[own], mine, there[:, MASK], there[:, TIME])
+        if ordered.any():
             return True
         at = np.full(len(warps), offset)
         step = Step(space, "read", at, (offset, offset), 1, warps, lanes, rows, last, 0, self.first_warp)

@@ -17,7 +17,7 @@ from pyptx_ir.syntax.operands import Register
 from pyptx_sim.extension import Step, meaning_of
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.instructions.compiling.registers import read_register
-from pyptx_sim.machine.lanes import pick
+from pyptx_sim.machine.lanes import WARP, pick
 from pyptx_sim.program.scopes import ParameterBinding, RegisterBinding, UnsizedParameter, VectorBinding
 from pyptx_sim.program.windows import RANK_SHIFT
 
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.scheduling.code import Action, Block, Code, Gate, Group, Terminator
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Array
+    from pyptx_sim.operation import Array, Mask
     from pyptx_sim.program.program import Program, Site
 
     Lines: TypeAlias = frozenset[int]
@@ -48,6 +49,7 @@ class _Use:
 
     `touched` are the slots of the registers that it names, `written` of those that it writes. It `moves` data of a
     `space`, to or from the lines that `find` returns: None where nobody knows. `orders`: loads happen before it.
+    `guard` reads its predicate.
     """
 
     touched: frozenset[int]
@@ -56,17 +58,23 @@ class _Use:
     moves: bool = False
     space: str = ""
     find: Find | None = None
+    guard: Reader | None = None
+
+    def lanes(self, wave: Wave, lanes: Lanes) -> Lanes | None:
+        """Return the lanes whose guard is true; None if there are none. No load writes a guard."""
+        return lanes if self.guard is None else lanes.narrowed(self.guard(wave, lanes))
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A load that waits: what it does, for whom, and the lines that it reads."""
+    """A load that waits: what it does, for which lanes (`masks` of `warps`), and the lines that it reads."""
 
     pc: int
     use: _Use
     load: Action
     lanes: Lanes
     warps: IntArray
+    masks: Mask
     lines: Lines | None
 
 
@@ -83,17 +91,22 @@ class LateLoads:
     def add(self, pc: int, use: _Use, load: Action, lanes: Lanes) -> None:
         """Let a load wait."""
         lines = None if use.find is None else use.find(self._wave, lanes)
-        self._waiting.append(_Waiting(pc, use, load, lanes, lanes.active_rows(), lines))
+        self._waiting.append(_Waiting(pc, use, load, lanes, *lanes.by_warp(), lines))
 
     def settle(self, use: _Use, lanes: Lanes) -> None:
         """Let loads happen that come before what lanes are about to do, and now and then others of theirs."""
         if not self._waiting:
             return
-        warps, lines, past = lanes.active_rows(), None, self._wave.machine.past
+        some = use.lanes(self._wave, lanes)
+        if some is None:
+            return
+        lanes, lines, past = some, None, self._wave.machine.past
+        acting = np.zeros((self._wave.height, WARP), np.bool_)
+        acting[lanes.row_numbers()] = lanes.full_mask
         if use.moves and use.find is not None:
             lines = use.find(self._wave, lanes)
         for each in tuple(self._waiting):
-            if not np.isin(each.warps, warps, assume_unique=True).any():
+            if not (acting[each.warps] & each.masks).any():
                 continue
             if _comes_first(each, use, lines) or past is None or past.happens(_HAPPENS):
                 self._load(each)
@@ -128,7 +141,9 @@ def _comes_first(waiting: _Waiting, use: _Use, lines: Lines | None) -> bool:
 
 def with_late_loads(program: Program, code: Code) -> Code:
     """Return the code of a program with loads that may wait: but for those of loops that poll."""
-    uses = [_use(program, site) for site in program.sites]
+    uses = [
+        replace(_use(program, site), guard=Operands(program, site, checked=False).guard()) for site in program.sites
+    ]
     return tuple(_with(program, block, uses) for block in code)
 
 
@@ -146,10 +161,13 @@ def _waiting(pc: int, load: Action, use: _Use) -> Action:
     def step(wave: Wave, lanes: Lanes) -> None:
         late, past = wave.part(LateLoads), wave.machine.past
         late.settle(use, lanes)
-        if past is not None and lanes.count <= _MOST and past.happens(_WAITS):
-            late.add(pc, use, load, lanes)
+        some = use.lanes(wave, lanes)
+        if some is None:
+            return
+        if past is not None and some.count <= _MOST and past.happens(_WAITS):
+            late.add(pc, use, load, some)
         else:
-            load(wave, lanes)
+            load(wave, some)
 
     return step
 

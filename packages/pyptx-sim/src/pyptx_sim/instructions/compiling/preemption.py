@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyptx_sim.extension import step_of
-from pyptx_sim.program.flow import converges
+from pyptx_sim.program.flow import converges, is_gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +41,8 @@ def _parts(program: Program, block: Block, index: int) -> Iterator[Block]:
     """Yield the parts of a block; those behind the first one are numbered from `index` on."""
     starts = [0, *_starts(program, block)]
     ends = [*starts[1:], len(block.steps)]
+    gathering = [place for place, (pc, _) in enumerate(block.steps) if is_gate(program.sites[pc].instruction.opcode)]
+    last_gate = max(gathering, default=-1)  # at which the warps have to be whole
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
         steps, last = block.steps[start:end], end == len(block.steps)
         yield replace(
@@ -54,6 +56,7 @@ def _parts(program: Program, block: Block, index: int) -> Iterator[Block]:
             gate=None if number else block.gate,
             converges=block.converges and any(_of_warpgroup(program, pc) for pc, _ in steps),
             resumes=number > 0,
+            may_diverge=start > last_gate,
         )
 
 

@@ -65,7 +65,8 @@ class Block:
 
     Without a `terminator`, the block `following` is next.
     `converges`: warps wait in front of it until their warpgroup is there. `polls`: the polling loop that it is part of.
-    `resumes`: it is the rest of a basic block, in front of which a random schedule may change warps.
+    `resumes`: it is the rest of a basic block, in front of which a random schedule may change warps. `may_diverge`: a
+    random schedule may let some lanes of a warp execute it before the others; no later step needs whole warps.
     """
 
     index: int
@@ -78,6 +79,7 @@ class Block:
     converges: bool = False
     polls: PollingLoop | None = None
     resumes: bool = False
+    may_diverge: bool = False
 
 
 Code: TypeAlias = tuple[Block, ...]

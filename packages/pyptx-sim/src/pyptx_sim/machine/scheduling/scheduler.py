@@ -29,6 +29,8 @@ _IMPATIENT = 0.1
 _EAGER, _PREEMPTING = 12, 1 / 64
 # How much likelier one warp goes by itself, at first, than several that stand at the same place together.
 _BY_ITSELF = 3
+# How likely, at first, some lanes of the chosen warps go on before the others: threads are scheduled independently.
+_DIVERGING = 0.25
 # For how many steps at most warps keep their paces in a random schedule, and of which powers of a random number these
 # are: the higher, the more uneven.
 _PACED, _POWERS = 32, 3
@@ -44,7 +46,10 @@ class Scheduler:
     cannot starve the warp that it waits for. With a generator the choice is random, of the block and of the warps.
     """
 
-    __slots__ = ("_code", "_named", "_next_look", "_next_paces", "_paces", "_polls", "_preempted", "_random", "_wave")
+    __slots__ = (
+        *("_code", "_leads", "_named", "_next_look", "_next_paces"),
+        *("_paces", "_polls", "_preempted", "_random", "_wave"),
+    )
 
     def __init__(self, wave: Wave, code: Code, random: np.random.Generator | None) -> None:
         """Schedule the splits of `wave` on `code`."""
@@ -55,6 +60,7 @@ class Scheduler:
         self._random = random
         self._preempted = 0
         self._paces = np.ones(wave.height)
+        self._leads = np.zeros((wave.height, WARP))
         self._next_paces = 0
         self._named = np.zeros((wave.height, WARP), np.uint32)  # the membermask with which each lane came to its gate
 
@@ -153,23 +159,40 @@ class Scheduler:
 
     def _choose_randomly(self, ids: IntArray, blocks: IntArray, random: np.random.Generator) -> tuple[IntArray, int]:
         """Return the block of one split, drawn by the paces of the warps, and some of those that are there."""
-        if self._wave.steps >= self._next_paces:
-            self._next_paces = self._wave.steps + int(random.integers(1, _PACED))
-            self._paces = random.random(self._wave.height) ** random.integers(_POWERS)
+        self._draw_paces(random)
         paces = self._paces[self._wave.splits.warp[ids]].cumsum()
         first = min(int(paces.searchsorted(random.random() * paces[-1])), len(ids) - 1)
         block = int(blocks[first])
         there = ids[blocks == block]
         share = random.random() ** (1 + _BY_ITSELF * self._eagerness())
         some = there[random.random(len(there)) < share]
-        return (some if len(some) else ids[[first]]), block
+        chosen = some if len(some) else ids[[first]]
+        if self._code[block].may_diverge and random.random() < _DIVERGING * self._eagerness():
+            self._diverge(chosen, block, random)
+        return chosen, block
+
+    def _draw_paces(self, random: np.random.Generator) -> None:
+        """Draw anew, now and then, how fast warps go, and which splits of a warp go first: by their first lanes."""
+        if self._wave.steps >= self._next_paces:
+            self._next_paces = self._wave.steps + int(random.integers(1, _PACED))
+            self._paces = random.random(self._wave.height) ** random.integers(_POWERS)
+            self._leads = random.random((self._wave.height, WARP))
+
+    def _diverge(self, ids: IntArray, block: int, random: np.random.Generator) -> None:
+        """Leave some lanes of splits `ids` behind, in splits of their own at the same block."""
+        splits = self._wave.splits
+        stays = splits.mask[ids] & (random.random((len(ids), WARP)) < random.random())
+        both = stays.any(axis=1) & (splits.mask[ids] & ~stays).any(axis=1)
+        if both.any():
+            splits.divide(ids[both], stays[both], block)
 
     def _one_per_warp(self, ready: IntArray) -> IntArray:
         splits = self._wave.splits
         rank = splits.block[ready].copy()
         rank[self._wave.steps - splits.last_run[ready] > _STARVED] = -1
         if self._random is not None:
-            rank = self._random.permutation(len(ready))
+            self._draw_paces(self._random)
+            rank = self._leads[splits.warp[ready], splits.mask[ready].argmax(axis=1)]
         order = np.lexsort((rank, splits.warp[ready]))
         ids = ready[order]
         warps = splits.warp[ids]
