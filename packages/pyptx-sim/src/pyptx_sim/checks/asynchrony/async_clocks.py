@@ -99,10 +99,12 @@ class AsyncClocks:
         self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
         self._latest: dict[int, Seen] = {}  # by warp
         self._issued: Columns | None = None
+        self._below: dict[Owner, NDArray[np.int64]] = {}  # by warp and lane: it has waited for the groups below
 
     def next_wave(self) -> None:
         """Forget all work; columns stay."""
         self._covered.clear()
+        self._below.clear()
         self._entered.clear()
         self._told = None
         self._issuers.clear()
@@ -238,6 +240,21 @@ class AsyncClocks:
             ordered[rest] = np.where(own, within, held)
         return ordered
 
+    def over_for_issuers(self, last: NDArray[np.int32], warps: Offsets, lanes: Offsets) -> NDArray[np.bool_]:
+        """Return, per entry of an agent, whether the accessing lane has waited for its own part of that work.
+
+        Lanes of a warp that diverge wait one after the other; the warp's clock counts work once all of them have.
+        """
+        over = np.zeros(len(last), np.bool_)
+        columns = last[:, WARP_COLUMN].astype(np.int64) - 1
+        for owner, below in self._below.items():
+            first = self._of_warps[owner]
+            for number in np.flatnonzero(columns - first == warps).tolist():
+                warp, lane = int(warps[number]), int(lanes[number])
+                group = self._outstanding_of(owner).group(int(columns[number]), int(last[number, TIME]), lane)
+                over[number] = group is None or 0 <= group < below[warp, lane]
+        return over
+
     def _issuers_of(self, kind: GroupKind | None) -> NDArray[np.bool_]:
         """Return which lanes have issued work of a kind."""
         known = self._issuers.get(kind)
@@ -271,6 +288,9 @@ class AsyncClocks:
             masks = waited.issuers(masks)
             waited.drop()
         else:
+            if kind.together == 1:
+                waited_below = self._below.setdefault(owner, np.zeros((self._warps, WARP), np.int64))
+                waited_below[warps] = np.where(masks, below, waited_below[warps])
             clocks = np.zeros(len(warps), np.int32)
             for number in range(kind.together):  # at most one of those that issue it as one
                 some = np.flatnonzero(warps % kind.together == number)

@@ -19,7 +19,7 @@ from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.tables import COLUMNS, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from numpy.typing import NDArray
 
@@ -62,6 +62,8 @@ class AsyncRaces:
         self._marks: dict[Space, Marks] = {}
         self._told = False  # whether mbarriers tell of reads of shared memory
         self._proxies: dict[tuple[Proxy, Space], Columns] = {}  # what proxies have been shown
+        self.decided: Callable[[Space, Offsets, NDArray[np.int32]], NDArray[np.bool_]]
+        """Which accesses to what copies wrote others decide of (`GenericCopies.decided`)."""
         self.agents = AsyncClocks(clocks, phases, view.warps, view.warps_per_cta)
 
     def next_wave(self) -> None:
@@ -109,7 +111,7 @@ class AsyncRaces:
     ) -> Entries:
         """Return accesses of lanes, with what these know."""
         rows, owners = self._clocks.rows(warps, lanes), np.arange(len(offsets))
-        return Entries(space, offsets, size, owners, warps, self._clocks.known, rows, pc, atomic)
+        return Entries(space, offsets, size, owners, warps, self._clocks.known, rows, pc, atomic, lanes)
 
     def _against(self, marks: Marks, entries: Entries, does: str, *, writes: bool) -> None:
         message = f"{does} {{}}, which asynchronous work"
@@ -130,6 +132,13 @@ class AsyncRaces:
         last = layer.table.get(granules.at[bad])
         owners = entries.owners[granules.pieces[bad]]
         stays = self._accused(entries, last, owners)
+        some = np.flatnonzero(stays)
+        if len(some):
+            threads = entries.warps[owners[some]], entries.lanes[owners[some]]
+            stays[some] = ~self.agents.over_for_issuers(last[some], *threads)
+        if entries.work is None and layer is self._marks[entries.space].write:
+            places = np.maximum(granules.at[bad] * layer.granule, entries.offsets[granules.pieces[bad]])
+            stays &= ~self.decided(entries.space, places, last[:, PC])
         if stays.any():
             first = int(stays.argmax())
             offset = max(
@@ -230,7 +239,7 @@ class AsyncRaces:
             marks = self._marks.get(touch.space)
             if marks is not None and len(touch.offsets):
                 pieces = touch.space, touch.offsets, touch.size, touch.owners
-                entries = Entries(*pieces, work.warps, known, rows, work.pc, touch.atomic, work)
+                entries = Entries(*pieces, work.warps, known, rows, work.pc, touch.atomic, work.lanes, work)
                 does = "issues work that writes" if touch.writes else "issues work that reads"
                 self._against(marks, entries, does, writes=touch.writes)
 

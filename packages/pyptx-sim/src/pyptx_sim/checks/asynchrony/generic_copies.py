@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.entries import entries_of
-from pyptx_sim.checks.race.lane_masks import bits_of
+from pyptx_sim.checks.race.lane_masks import bits_of, named
 from pyptx_sim.checks.race.shadow import Shadow
 from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 
@@ -36,27 +36,41 @@ class GenericCopies:
         self._report = report
         self._written: dict[Space, Shadow] = {}
         self._kinds: set[GroupKind] = set()
-        self._waits: dict[tuple[int, int], list[int]] = {}  # by warp and lane, when it has waited for copies
-        self._fresh: list[tuple[Offsets, Masks, NDArray[np.int32]]] = []  # such waits, not yet there
+        # By warp and lane: when it has waited, and for all groups below which; and when arrivals were to follow copies.
+        self._waits: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._follows: dict[tuple[int, int], list[int]] = {}
+        self._latest = 0  # of all waits
+        self._fresh: list[tuple[Offsets, Masks, NDArray[np.int32], NDArray[np.int64]]] = []  # waits, not yet there
 
     def next_wave(self) -> None:
         """Forget the copies of the warps before."""
         self._written.clear()
         self._waits.clear()
+        self._follows.clear()
         self._fresh.clear()
+        self._latest = 0
 
-    def waited(self, kind: GroupKind, warps: Offsets, masks: Masks) -> None:
-        """Note when lanes wait for groups of a kind: a fence in front of that shows nobody what the copies write."""
+    def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets) -> None:
+        """Record when lanes wait for groups of a kind, those below `done`; earlier fences do not cover the copies."""
         if kind in self._kinds:
-            self._fresh.append((warps.copy(), masks.copy(), self._clocks.now[warps]))
+            times = self._clocks.now[warps]
+            self._fresh.append((warps.copy(), masks.copy(), times, done))
+            self._latest = max(self._latest, int(times.max(initial=0)))
+
+    def follows(self, warps: Offsets, lanes: Offsets) -> None:
+        """Record that an mbarrier completes after the copies of some threads: no wait of theirs need order them."""
+        threads = zip(warps.tolist(), bits_of(lanes).tolist(), strict=True)
+        for thread, time in zip(threads, self._clocks.now[warps].tolist(), strict=True):
+            self._follows.setdefault(thread, []).append(time)
 
     def _note(self) -> None:
         """Note fresh waits by thread: nobody asks for most of them."""
-        for warps, masks, times in self._fresh:
+        for warps, masks, times, done in self._fresh:
             positions, lanes = np.nonzero(masks)
             threads = zip(warps[positions].tolist(), bits_of(lanes).tolist(), strict=True)
-            for thread, time in zip(threads, times[positions].tolist(), strict=True):
-                self._waits.setdefault(thread, []).append(time)
+            waits = zip(times[positions].tolist(), done[positions, lanes].tolist(), strict=True)
+            for thread, wait in zip(threads, waits, strict=True):
+                self._waits.setdefault(thread, []).append(wait)
         self._fresh.clear()
 
     def issued(self, work: Work, touch: Touch) -> None:
@@ -68,7 +82,11 @@ class GenericCopies:
             shadow = self._written[touch.space] = Shadow(self._view.arena_size(touch.space))
         at = shadow.granules(touch.offsets, touch.size)
         entries = entries_of(work.warps, work.lanes, 1, self._clocks.now, work.pc, 1)
-        shadow.write.fill(at.reshape(-1), entries, np.repeat(touch.owners, at.shape[1]))
+        owners = np.repeat(touch.owners, at.shape[1])
+        shadow.write.fill(at.reshape(-1), entries, owners)
+        groups = entries.copy()
+        groups[:, TIME] = work.groups
+        shadow.covered.fill(at.reshape(-1), groups, owners)
 
     def judge(self, work: Work, touch: Touch, proxy: Proxy) -> None:
         """Report what another proxy reads or writes where a copy has written that no fence has shown it."""
@@ -84,7 +102,9 @@ class GenericCopies:
         here = np.flatnonzero(last[:, WARP] != NOBODY)
         rows = self._clocks.rows(work.warps, work.lanes)[owners[here]]
         writers = last[here, WARP].astype(np.int64) - 1
-        masks, times = last[here, MASK], self._done(writers, last[here, MASK], last[here, TIME])
+        masks, issued, groups = last[here, MASK], last[here, TIME], shadow.covered.get(at[here])[:, TIME]
+        done = self._done(writers, masks, issued, groups)
+        times = np.where(done > 0, done, issued)
         bad = here[self._work.unfenced(proxy, touch.space, rows, writers, masks, times)]
         if len(bad):
             first = int(bad[0])
@@ -93,13 +113,90 @@ class GenericCopies:
             message = f"{who} issues work that {does} {where}, which a copy of a thread wrote, and no fence lets the "
             self._report(proxy.unfenced, f"{message}{proxy.name} proxy see it", work.pc, int(last[first, PC]))
 
-    def _done(self, warps: Offsets, masks: NDArray[np.int32], times: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return when threads that have issued copies at some times have waited for them, or these times."""
-        threads, which = np.unique(np.stack([warps, masks, times], axis=1), axis=0, return_inverse=True)
+    def accessed(
+        self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int, *, writes: bool
+    ) -> None:
+        """Report accesses to what a copy of another thread has written, whose wait for it is not ordered before them.
+
+        Copies that nothing has waited for are for `AsyncRaces` to report. Manual: "cp.async.wait_group": the executing
+        thread waits for its own copies.
+        """
+        shadow = self._written.get(space)
+        if shadow is None or self._latest <= int(self._clocks.settled[self._clocks.rows(warps, lanes)].min()):
+            return
+        granules = shadow.granules(offsets, size)
+        at = granules.reshape(-1)
+        last = shadow.write.touched(at)
+        if last is None:
+            return
+        owners = np.repeat(np.arange(len(offsets)), granules.shape[1])
+        there = np.flatnonzero(last[:, WARP] != NOBODY)
+        own = owners[there]
+        times, ordered = self._ordered(shadow, at[there], last[there], warps[own], lanes[own])
+        bad = there[~ordered & (times > 0) & ~self._followed(last[there])]
+        if len(bad):
+            first = int(bad[0])
+            self._tell(
+                space, int(at[first]) * shadow.granule, int(warps[owners[first]]), last[first], pc, writes=writes
+            )
+
+    def decided(self, space: Space, offsets: Offsets, pcs: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return, per byte, whether `accessed` decides of accesses to it.
+
+        It does if a copy by the instruction `pcs[i]` wrote the byte last, and its thread has waited for it.
+        """
+        shadow = self._written.get(space)
+        if shadow is None:
+            return np.zeros(len(offsets), np.bool_)
+        at = offsets // shadow.granule
+        last = shadow.write.get(at)
+        copied = (last[:, WARP] != NOBODY) & (last[:, PC] == pcs) & ~self._followed(last)
+        groups = shadow.covered.get(at)[:, TIME]
+        return copied & (self._done(last[:, WARP].astype(np.int64) - 1, last[:, MASK], last[:, TIME], groups) > 0)
+
+    def _ordered(
+        self, shadow: Shadow, at: NDArray[np.int64], last: NDArray[np.int32], warps: Offsets, lanes: Offsets
+    ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Return when the threads of copies have waited for them, 0 if not, and whether that happens before others."""
+        others, masks = last[:, WARP].astype(np.int64) - 1, last[:, MASK]
+        times = self._done(others, masks, last[:, TIME], shadow.covered.get(at)[:, TIME])
+        rows, mine, there = self._clocks.rows(warps, lanes), bits_of(lanes), np.maximum(others, 0)
+        ordered = self._clocks.orders(rows, there, masks, times)
+        same = np.flatnonzero(others == warps)
+        ordered[same] = self._clocks.orders_within(rows[same], others[same], mine[same], masks[same], times[same])
+        return times, ordered & (times > 0)
+
+    def _followed(self, last: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return whether arrivals at an mbarrier follow copies, and order them without a wait of the thread."""
+        if not self._follows:
+            return np.zeros(len(last), np.bool_)
+        copies = zip((last[:, WARP] - 1).tolist(), last[:, MASK].tolist(), last[:, TIME].tolist(), strict=True)
+        known = ((self._follows.get((warp, mask), ()), time) for warp, mask, time in copies)
+        return np.fromiter((any(time <= each for each in follows) for follows, time in known), np.bool_, len(last))
+
+    def _tell(self, space: Space, offset: int, warp: int, last: NDArray[np.int32], pc: int, *, writes: bool) -> None:
+        does, where = "writes" if writes else "reads", self._view.describe(space, offset)
+        copier = f"{named(int(last[MASK]))} of {name_of(self._view, int(last[WARP]) - 1)}"
+        message = f"{name_of(self._view, warp)} {does} {where}, which a copy of {copier} wrote"
+        self._report(
+            "read-before-wait",
+            f"{message}; nothing orders the wait of that thread before this access",
+            pc,
+            int(last[PC]),
+            hint="a thread waits for its own copies only: put bar.warp.sync or bar.sync after cp.async.wait_group",
+        )
+
+    def _done(
+        self, warps: Offsets, masks: NDArray[np.int32], times: NDArray[np.int32], groups: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """Return when threads that have issued copies at some times, in these groups, have waited for them; else 0."""
+        if not len(times):
+            return times
+        copies, which = np.unique(np.stack([warps, masks, times, groups], axis=1), axis=0, return_inverse=True)
         self._note()
         done: list[int] = []
-        for warp, mask, time in threads.tolist():
+        for warp, mask, time, group in copies.tolist():
             waits = self._waits.get((warp, mask), [])
-            at = bisect.bisect_left(waits, time)
-            done.append(waits[at] if at < len(waits) else time)
+            covering = waits[bisect.bisect_left(waits, (time, 0)) :]
+            done.append(next((at for at, below in covering if below > group), 0))
         return np.array(done, np.int32)[which.reshape(-1)]

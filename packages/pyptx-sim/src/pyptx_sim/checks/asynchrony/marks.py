@@ -46,7 +46,8 @@ class Entries:
 
     That is by warp `warps[owners[i]]` (of asynchronous work: the one that issued it), of which row `rows[owners[i]]` of
     `known` says what it knows. Atomic ones may meet each other. `work` is None of accesses of warps themselves; of work
-    that several warps issue together each has to know what it meets, and their rows follow each other.
+    that several warps issue together each has to know what it meets, and their rows follow each other. `lanes` are
+    those of `warps`.
     """
 
     space: Space
@@ -58,6 +59,7 @@ class Entries:
     rows: NDArray[np.int64]
     pc: int
     atomic: bool
+    lanes: Offsets
     work: Work | None = None
     _known: dict[int, Granules] = field(default_factory=dict)
     _reach: Reach | None = None

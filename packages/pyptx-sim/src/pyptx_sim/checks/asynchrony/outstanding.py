@@ -71,6 +71,12 @@ class Outstanding:
         issued: Masks = self._groups[pieces] >= 0
         return issued
 
+    def group(self, column: int, clock: int, lane: int) -> int | None:
+        """Return the group of a lane in a piece, -1 if the lane issued none of it; None if all lanes have waited."""
+        self._gather()
+        found = np.flatnonzero((self._columns == column) & (self._clocks == clock))
+        return int(self._groups[found[0], lane]) if len(found) else None
+
     def drop(self, pieces: NDArray[np.int64] | NDArray[np.bool_]) -> None:
         """Forget pieces."""
         stays = np.ones(len(self._columns), np.bool_)

@@ -64,6 +64,7 @@ class RaceChecker(Observer):
         self._relaxed = Relaxed(self._clocks, self._messages, self._phases, self._work.agents)
         self._layouts = Layouts(view, self._work, self._accesses.parts_of, self._reports.work)
         self._copies = GenericCopies(view, self._clocks, self._work, self._reports.work)
+        self._work.decided = self._copies.decided
         self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.work)
         self._block_ends = BlockEnds(view, self._clocks, self._phases, self._work, self._reports.work)
         self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
@@ -287,6 +288,7 @@ class RaceChecker(Observer):
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
         """Note arrivals that tell of earlier work."""
         self._work.agents.follows(kind, item_id, warps, lanes, places)
+        self._copies.follows(warps, lanes)
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""
@@ -296,7 +298,7 @@ class RaceChecker(Observer):
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes know the work that they have waited for."""
         self._work.agents.waited(kind, warps, masks, done, read)
-        self._copies.waited(kind, warps, masks)
+        self._copies.waited(kind, warps, masks, done)
 
     def wave_ended(self) -> None:
         """Judge accesses to the shared memory of other blocks against their ends."""
@@ -335,5 +337,6 @@ class RaceChecker(Observer):
             read = Touch(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
             self._reports.noncoherent_work(read, self._work.last_writers(read), pc)
         self._work.judge_access(space, offsets, size, warps, lanes, pc, kind)
+        self._copies.accessed(space, offsets, size, warps, lanes, pc, writes=kind in {"write", "atomic"})
         self.dependents.access(space, kind, offsets, size, warps, lanes, pc)
         self._accesses.access(space, kind, offsets, size, warps, lanes, pc)

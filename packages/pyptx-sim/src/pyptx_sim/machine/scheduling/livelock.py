@@ -96,7 +96,7 @@ class Watch:
             if not _equal(before[slot], value):
                 self._suspect = slot
                 return False
-        return all(_equal(old, new) for old, new in zip(self._splits, _positions(wave), strict=True))
+        return all(np.array_equal(old, new) for old, new in zip(self._splits, _positions(wave), strict=True))
 
 
 def _positions(wave: Wave) -> tuple[Array, ...]:
