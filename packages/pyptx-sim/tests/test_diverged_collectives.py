@@ -161,3 +161,18 @@ def test_arrivals_alone_complete_a_barrier() -> None:
     """
     result = execute(body, np.zeros(1, np.uint32), block=96)
     assert "deadlock" in {each.rule for each in result.findings}
+
+
+def test_each_lane_waits_at_the_barrier_that_it_names() -> None:
+    """Even lanes of both warps synchronize at barrier 1, odd ones at barrier 2, by one instruction."""
+    body = f"""{DIVERGED}
+    mov.u32 %r6, 0; @%p1 bra odd; st.shared.u32 [%r4], %r2;
+    odd:
+    and.b32 %r3, %r0, 1; add.u32 %r3, %r3, 1;
+    barrier.sync %r3, 32;
+    xor.b32 %r5, %r0, 32; shl.b32 %r5, %r5, 2; mov.u32 %r6, s; add.u32 %r6, %r6, %r5;
+    ld.shared.u32 %r7, [%r6];
+    st.global.u32 [%rd1], %r7;
+    """
+    for seed in SEEDS:
+        assert words(body, count=64, block=64, seed=seed).tolist() == values(64)[np.arange(64) ^ 32].tolist()

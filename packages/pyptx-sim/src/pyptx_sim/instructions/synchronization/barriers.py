@@ -9,7 +9,7 @@ import numpy as np
 
 from pyptx_sim.errors import SimulationError
 from pyptx_sim.machine.barriers.barriers import PER_CTA
-from pyptx_sim.machine.lanes import WARP, Lanes, pick
+from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.numerics.membermasks import LANE_BITS
 from pyptx_sim.program.flow import converges
 
@@ -43,37 +43,59 @@ def _numbers(operands: Operands) -> tuple[Reader, Reader | None]:
     return operands.read(operands.named("a"), "u32"), None if count is None else operands.read(count, "u32")
 
 
-def _per_split(wave: Wave, group: Group, values: Array) -> IntArray:
-    """Return one value for each split of the group: that of its first active lane."""
-    if values.shape == (1, 1):
-        return np.full(len(group.ids), int(values[0, 0]), np.int64)
-    splits, ids = wave.splits, group.ids
-    first = splits.mask[ids].argmax(axis=1)
-    rows = np.arange(len(ids)) if group.lanes.rows is not None else splits.warp[ids]
-    return pick(values, rows, first).astype(np.int64)
+def _lane_values(wave: Wave, group: Group, values: Array) -> IntArray:
+    """Return the values of the lanes of each split of the group, int64 `[splits, 32]`."""
+    rows = np.broadcast_to(values, (group.lanes.height, WARP)).astype(np.int64)
+    return rows if group.lanes.rows is not None else rows[wave.splits.warp[group.ids]]
 
 
-def _named(wave: Wave, group: Group, names: Reader, counts: Reader | None) -> tuple[IntArray, IntArray | None]:
-    numbers = _per_split(wave, group, names(wave, group.lanes))
+def _named(
+    wave: Wave, group: Group, names: Reader, counts: Reader | None
+) -> tuple[IntArray, IntArray, IntArray | None]:
+    """Return splits, and for each the number of its barrier, and how many threads it is for.
+
+    Lanes of a split that name different barriers or counts are divided: threads arrive one by one.
+    """
+    read = [names(wave, group.lanes)] + ([] if counts is None else [counts(wave, group.lanes)])
+    if all(each.shape == (1, 1) for each in read):
+        ids = group.ids
+        found = [np.full(len(ids), int(each[0, 0]), np.int64) for each in read]
+    else:
+        ids, found = _divided(wave, group, [_lane_values(wave, group, each) for each in read])
+    numbers, needed = found[0], None if counts is None else found[1]
     if (numbers >= PER_CTA).any():
         raise SimulationError(
             f"barrier {int(numbers.max())} does not exist",
             where=wave.machine.where(wave.pc),
             hint=f"a CTA has barriers 0 to {PER_CTA - 1}",
         )
-    needed = None if counts is None else _per_split(wave, group, counts(wave, group.lanes))
     if needed is not None and (needed % WARP).any():
         raise SimulationError(
             f"a barrier for {int(needed.max())} threads",
             where=wave.machine.where(wave.pc),
             hint="the thread count must be a multiple of 32",
         )
-    return numbers, needed
+    return ids, numbers, needed
+
+
+def _divided(wave: Wave, group: Group, values: list[IntArray]) -> tuple[IntArray, list[IntArray]]:
+    """Divide splits whose lanes have different `values`, `[splits, 32]` each; return splits and their values."""
+    splits, ids = wave.splits, group.ids
+    while True:
+        masks = splits.mask[ids]
+        first = masks.argmax(axis=1)[:, None]
+        own = [np.take_along_axis(each, first, axis=1) for each in values]
+        others = masks & ~np.logical_and.reduce([each == mine for each, mine in zip(values, own, strict=True)])
+        some = np.flatnonzero(others.any(axis=1))
+        if not len(some):
+            return ids, [mine[:, 0] for mine in own]
+        ids = np.concatenate([ids, splits.divide(ids[some], others[some], int(splits.block[ids[0]]))])
+        values = [np.concatenate([each, each[some]]) for each in values]
 
 
 def _waiting(names: Reader, counts: Reader | None, following: int) -> Terminator:
     def wait(wave: Wave, group: Group) -> int | None:
-        numbers, needed = _named(wave, group, names, counts)
+        ids, numbers, needed = _named(wave, group, names, counts)
         if counts is None and _everybody_meets(wave, group, numbers):
             if wave.machine.observers.active:
                 warps = wave.splits.warp[group.ids]
@@ -81,24 +103,26 @@ def _waiting(names: Reader, counts: Reader | None, following: int) -> Terminator
                 wave.machine.observers.barriers(warps, masks, wave.barriers.keys(group.ids, numbers), wave.pc)
             wave.progress += 1
             return following
-        wave.splits.block[group.ids] = following
-        wave.barriers.wait(group.ids, numbers, needed, None)
+        wave.splits.block[ids] = following
+        wave.barriers.wait(ids, numbers, needed, None)
         return None
 
     return wait
 
 
 def _everybody_meets(wave: Wave, group: Group, numbers: IntArray) -> bool:
-    """Tell whether all threads of the wave, none of them exited, are here, at one barrier where nobody waits yet."""
-    whole = group.lanes.whole and len(group.ids) == wave.height and wave.barriers.idle()
+    """Return whether all threads of the wave, none of them exited, are here, at one barrier at which none waits yet."""
+    whole = (
+        len(numbers) == len(group.ids) and group.lanes.whole and len(group.ids) == wave.height and wave.barriers.idle()
+    )
     return whole and bool((numbers == numbers[0]).all()) and not wave.exited
 
 
 def _arriving(names: Reader, counts: Reader | None, following: int) -> Terminator:
     def arrive(wave: Wave, group: Group) -> int | None:
-        numbers, needed = _named(wave, group, names, counts)
-        wave.splits.block[group.ids] = following
-        wave.barriers.arrive(group.ids, numbers, needed)
+        ids, numbers, needed = _named(wave, group, names, counts)
+        wave.splits.block[ids] = following
+        wave.barriers.arrive(ids, numbers, needed)
         return None
 
     return arrive
@@ -129,14 +153,13 @@ def _reducing(operands: Operands, following: int) -> Terminator:
     pc = operands.pc
 
     def wait(wave: Wave, group: Group) -> int | None:
-        numbers, needed = _named(wave, group, names, counts)
         lanes = group.lanes
-        values = np.broadcast_to(held(wave, lanes), (lanes.height, WARP))
-        if lanes.rows is None and len(group.ids) != lanes.height:
-            values = values[wave.splits.warp[group.ids]]
-        wave.splits.block[group.ids] = following
+        values = np.zeros((wave.height, WARP), np.bool_)
+        values[lanes.row_numbers()] = held(wave, lanes)
+        ids, numbers, needed = _named(wave, group, names, counts)
+        wave.splits.block[ids] = following
         wave.barriers.reductions[pc] = reduction
-        wave.barriers.wait(group.ids, numbers, needed, values)
+        wave.barriers.wait(ids, numbers, needed, values[wave.splits.warp[ids]])
         return None
 
     return wait
