@@ -19,7 +19,7 @@ from pyptx_sim.checks.race.clocks import Columns
 from pyptx_sim.checks.race.tables import COLUMNS, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Hashable, Iterator
 
     from numpy.typing import NDArray
 
@@ -29,6 +29,22 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.extension import Proxy, Severity
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
+
+
+class CopiesOfThreads(Protocol):
+    """What is known of copies that threads wait for one by one (`GenericCopies`)."""
+
+    def over(
+        self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
+    ) -> NDArray[np.bool_]:
+        """Return, per byte, whether the copy that wrote it last is complete for a thread."""
+        ...
+
+    def decides(
+        self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
+    ) -> NDArray[np.bool_]:
+        """Return, per byte, whether accesses to it are not for `AsyncRaces` to check."""
+        ...
 
 
 class Report(Protocol):
@@ -62,8 +78,7 @@ class AsyncRaces:
         self._marks: dict[Space, Marks] = {}
         self._told = False  # whether mbarriers tell of reads of shared memory
         self._proxies: dict[tuple[Proxy, Space], Columns] = {}  # what proxies have been shown
-        self.decided: Callable[[Space, Offsets, NDArray[np.int32]], NDArray[np.bool_]]
-        """Which accesses to what copies wrote others decide of (`GenericCopies.decided`)."""
+        self.copies: CopiesOfThreads
         self.agents = AsyncClocks(clocks, phases, view.warps, view.warps_per_cta)
 
     def next_wave(self) -> None:
@@ -136,9 +151,10 @@ class AsyncRaces:
         if len(some):
             threads = entries.warps[owners[some]], entries.lanes[owners[some]]
             stays[some] = ~self.agents.over_for_issuers(last[some], *threads)
-        if entries.work is None and layer is self._marks[entries.space].write:
-            places = np.maximum(granules.at[bad] * layer.granule, entries.offsets[granules.pieces[bad]])
-            stays &= ~self.decided(entries.space, places, last[:, PC])
+            if layer is self._marks[entries.space].write:
+                decided = self.copies.decides if entries.work is None else self.copies.over
+                places = np.maximum(granules.at[bad] * layer.granule, entries.offsets[granules.pieces[bad]])[some]
+                stays[some] &= ~decided(entries.space, places, last[some, PC], *threads)
         if stays.any():
             first = int(stays.argmax())
             offset = max(

@@ -140,19 +140,34 @@ class GenericCopies:
                 space, int(at[first]) * shadow.granule, int(warps[owners[first]]), last[first], pc, writes=writes
             )
 
-    def decided(self, space: Space, offsets: Offsets, pcs: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return, per byte, whether `accessed` decides of accesses to it.
+    def over(
+        self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
+    ) -> NDArray[np.bool_]:
+        """Return, per byte, whether a copy by the instruction `pcs[i]` wrote it last and is complete for a thread.
 
-        It does if a copy by the instruction `pcs[i]` wrote the byte last, and its thread has waited for it.
+        It is if the thread that issued the copy has waited for its group, and that wait happens before what the thread
+        `lanes[i]` of `warps[i]` does now.
         """
+        return self._last_copies(space, offsets, pcs, warps, lanes)[1]
+
+    def decides(
+        self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
+    ) -> NDArray[np.bool_]:
+        """Return, per byte, whether `accessed` decides: a thread has waited for such a copy, in order or not."""
+        return self._last_copies(space, offsets, pcs, warps, lanes)[0]
+
+    def _last_copies(
+        self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         shadow = self._written.get(space)
         if shadow is None:
-            return np.zeros(len(offsets), np.bool_)
+            nowhere = np.zeros(len(offsets), np.bool_)
+            return nowhere, nowhere
         at = offsets // shadow.granule
         last = shadow.write.get(at)
-        copied = (last[:, WARP] != NOBODY) & (last[:, PC] == pcs) & ~self._followed(last)
-        groups = shadow.covered.get(at)[:, TIME]
-        return copied & (self._done(last[:, WARP].astype(np.int64) - 1, last[:, MASK], last[:, TIME], groups) > 0)
+        copied = (last[:, WARP] != NOBODY) & (last[:, PC] == pcs)
+        times, ordered = self._ordered(shadow, at, last, warps, lanes)
+        return copied & (ordered | ((times > 0) & ~self._followed(last))), copied & ordered
 
     def _ordered(
         self, shadow: Shadow, at: NDArray[np.int64], last: NDArray[np.int32], warps: Offsets, lanes: Offsets

@@ -64,7 +64,7 @@ class RaceChecker(Observer):
         self._relaxed = Relaxed(self._clocks, self._messages, self._phases, self._work.agents)
         self._layouts = Layouts(view, self._work, self._accesses.parts_of, self._reports.work)
         self._copies = GenericCopies(view, self._clocks, self._work, self._reports.work)
-        self._work.decided = self._copies.decided
+        self._work.copies = self._copies
         self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.work)
         self._block_ends = BlockEnds(view, self._clocks, self._phases, self._work, self._reports.work)
         self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
