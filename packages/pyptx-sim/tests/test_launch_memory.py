@@ -39,7 +39,7 @@ def test_addresses_in_an_array_lead_to_the_arrays_of_a_memory() -> None:
 
 def test_an_address_may_be_that_of_an_element() -> None:
     memory = Memory()
-    table = memory.put(np.arange(24, dtype=np.uint32).reshape(2, 3, 4)[:, ::-1, :], "table")
+    table = memory.put(np.arange(144, dtype=np.uint32).reshape(12, 3, 4)[::6, :, :], "table")
     places = [(0, 0, 0), (1, 2, 3), (1, 0), (1,), ()]
     out, pointers = np.zeros(5, np.uint32), memory.put(np.array([table.address_of(*at) for at in places], np.uint64))
     assert follow(memory.put(out), memory.put(pointers.array)).findings == ()

@@ -8,26 +8,25 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from pyptx_sim.arrays import ALIGNMENT
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.machine.memory.arena import Arena
 from pyptx_sim.machine.memory.buffers import Buffer, Buffers
 from pyptx_sim.machine.memory.heap import Heap
 from pyptx_sim.machine.memory.spaces import FlatMemory
-from pyptx_sim.memory import DeviceArray, Placed
+from pyptx_sim.memory import DeviceArray
 from pyptx_sim.numerics.sampling import Sampler
 from pyptx_sim.placing import Placing, is_pointer
 from pyptx_sim.program.constants import encode
-from pyptx_sim.program.images import OPAQUE_TYPES, RED_ZONE
-from pyptx_sim.program.layout import aligned
+from pyptx_sim.program.images import OPAQUE_TYPES
 from pyptx_sim.program.windows import FIRST_OFFSET, GLOBAL_WINDOW
+from pyptx_sim.regions import Placed, Regions, load, next_place, store
 from pyptx_sim.structures import raw_member
 from pyptx_sim.textures import Surface, Texture
 from pyptx_sim.types import byte_size
 from pyptx_sim.values import Mapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from pyptx_sim.memory import Memory
     from pyptx_sim.program.program import Image, Program
     from pyptx_sim.program.scopes import Placement
+    from pyptx_sim.regions import Region
     from pyptx_sim.values import Argument
 
 _POINTER_BYTES: Final = 8
@@ -62,9 +62,7 @@ class Arguments:
 
     def copy_back(self) -> None:
         """Write the buffers' contents into the caller's arrays."""
-        arena = self.memories["global"].arena
-        for placed in self._placed:
-            placed.store(arena)
+        store(self._placed, self.memories["global"].arena)
 
 
 def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool) -> tuple[Arguments, ...]:
@@ -74,9 +72,13 @@ def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool)
     Raises LaunchError for a count or a value that does not fit.
     """
     variables = max((program.globals for program, _ in launches), key=lambda image: len(image.data))
-    placing = _placing(variables, _memory(launches))
-    banks = [_bank_of(placing, program, launch) for program, launch in launches]
-    named = [_named_handles(placing, program, launch) for program, launch in launches]
+    memory_of_arrays = _memory(launches)
+    placing = _placing(variables, memory_of_arrays)
+    banks, named = _banks(placing, launches)
+    grown = placing.regions.grown()
+    if grown:  # once more, now that it is known which arrays overlap
+        placing = _placing(variables, memory_of_arrays, grown)
+        banks, named = _banks(placing, launches)
     heap, memory = _global_memory(launches, variables, placing, checked=checked)
     return tuple(
         Arguments(
@@ -90,6 +92,14 @@ def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool)
             placing.placed,
         )
         for (program, _), bank, handles in zip(launches, banks, named, strict=True)
+    )
+
+
+def _banks(placing: Placing, launches: Sequence[tuple[Program, Launch]]) -> tuple[list[bytes], list[Handles]]:
+    """Return the parameters of launches, and what their variables of textures stand for; arrays get their places."""
+    return (
+        [_bank_of(placing, program, launch) for program, launch in launches],
+        [_named_handles(placing, program, launch) for program, launch in launches],
     )
 
 
@@ -146,16 +156,17 @@ def _device_arrays(value: object) -> Iterator[DeviceArray]:
             yield from _device_arrays(member)
 
 
-def _placing(image: Image, memory: Memory | None) -> Placing:
+def _placing(image: Image, memory: Memory | None, unplaced: Iterable[Region] = ()) -> Placing:
+    """Return what is placed before the arrays of launches; `unplaced` are regions known to hold several of these."""
     variables, end = [_named(place) for place in image.placements], len(image.data)
     if memory is None:
-        return Placing(aligned(end + RED_ZONE, ALIGNMENT), variables, [])
+        return Placing(next_place(end), Regions(unplaced), [], variables)
     if end > memory.module_bytes:
         raise LaunchError(
             f"the module has {end} bytes of variables, and the memory leaves {memory.module_bytes} to it",
             hint=f"make it with Memory(module_bytes={end})",
         )
-    return Placing(memory.end, [*variables, *memory.buffers], list(memory.placed))
+    return Placing(memory.end, Regions((*memory.regions, *unplaced)), list(memory.placed), variables)
 
 
 def _packed(placing: Placing, place: Placement, value: Argument, what: str, name: str) -> bytes:
@@ -201,8 +212,7 @@ def _global_memory(
     heap_end = end + (_HEAP_BYTES if uses_heap else 0)
     arena = Arena(heap_end, track=checked)
     _fill(arena, 0, variables.data)
-    for item in placing.placed:
-        item.load(arena)
+    load(placing.placed, arena)
     for start, data in placing.descriptors:
         _fill(arena, start, data)
     return Heap(end, heap_end, buffers), FlatMemory("global", arena, buffers)

@@ -15,6 +15,7 @@ import numpy as np
 from pyptx_ir.element_types import BY_ARRAY, BY_NAME, UNTYPED, takes
 from pyptx_ir.plugins.rows import Argument
 from pyptx_sim.errors import LaunchError
+from pyptx_sim.spans import ALIGNMENT, address_of, owner_of, refuse_mask, span_of_numpy, span_of_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from pyptx_ir.element_types import ElementType
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.operation import Array
-
-# cudaMalloc aligns to 256 bytes at least; kernels may rely on it.
-ALIGNMENT: Final = 256
+    from pyptx_sim.spans import Span
 
 
 class Tensor(Protocol):
@@ -99,14 +98,15 @@ def _as_array(value: object) -> Array | None:
 def argument_of(value: object) -> Argument:
     """Return what a kernel must know of an array."""
     array = _as_array(value)
-    if isinstance(array, np.ma.MaskedArray):
-        raise LaunchError(
-            "a masked array cannot be passed to a kernel: its mask would be lost",
-            hint="pass array.filled(value), or array.data and the mask as arrays of their own",
-        )
     if array is not None:
+        refuse_mask(array)
         size = array.dtype.itemsize
         strides = tuple(stride // size for stride in array.strides)
+        if any(stride % size for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1):
+            raise LaunchError(
+                f"an array with strides of {array.strides} bytes and elements of {size} cannot be passed to a kernel",
+                hint="copy it first: its elements are no whole number of elements apart",
+            )
         return Argument(array.shape, dtype_name(array), strides, _address(array), "cpu")
     tensor = cast("Tensor", value)
     _check_storage(value)
@@ -118,11 +118,8 @@ def _address(array: Array) -> int:
 
     NumPy aligns what it allocates to 16 bytes only.
     """
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    address = array.ctypes.data
-    return address - owner.ctypes.data % ALIGNMENT if owner.flags.owndata else address
+    owner = owner_of(array)
+    return address_of(array) - address_of(owner) % ALIGNMENT if owner.flags.owndata else address_of(array)
 
 
 def _check_storage(value: object) -> None:
@@ -130,25 +127,32 @@ def _check_storage(value: object) -> None:
     tensor = cast("Any", value)
     if str(tensor.layout) != "torch.strided":
         raise LaunchError(f"a {tensor.layout} tensor cannot be passed to a kernel", hint="pass tensor.to_dense()")
-    if tensor.is_neg():
+    pending = "neg" if tensor.is_neg() else "conj" if tensor.is_conj() else ""
+    if pending:
+        what = "negation" if pending == "neg" else "conjugation"
         raise LaunchError(
-            "a tensor whose negation is pending cannot be passed to a kernel", hint="pass tensor.resolve_neg()"
+            f"a tensor whose {what} is pending cannot be passed to a kernel", hint=f"pass tensor.resolve_{pending}()"
         )
+    if tensor.is_quantized:
+        raise LaunchError("a quantized tensor cannot be passed to a kernel", hint="pass tensor.int_repr()")
+
+
+def span_of(value: object) -> Span:
+    """Return the bytes that an array spans in host memory; LaunchError for one that kernels cannot be given in place.
+
+    A kernel gets the address of the first element, and sees the strides as a GPU does: bytes between two elements are
+    memory of the same buffer.
+    """
+    array = _as_array(value)
+    if array is not None:
+        return span_of_numpy(array)
+    _check_storage(value)
+    return span_of_tensor(value)
 
 
 def storage_of(value: object) -> Array:
     """Return the bytes that an array spans, in order of address and shared with it."""
-    array = _as_array(value)
-    if array is None:
-        array = _tensor_as_array(value)
-    spans = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)]
-    if any(span < 0 for span in spans):
-        raise LaunchError("an array with negative strides cannot be passed to a kernel", hint="copy it first")
-    size = sum(spans) + array.itemsize if array.size else 0
-    writeable = array.flags.writeable
-    raw = array if array.dtype.isbuiltin == 1 else array.view(np.dtype(f"u{array.itemsize}"))
-    flat = np.lib.stride_tricks.as_strided(raw, (size // array.itemsize,), (array.itemsize,), writeable=writeable)
-    return flat.view(np.uint8)
+    return span_of(value).data
 
 
 def host_array(value: Array | Tensor) -> Array:
@@ -157,16 +161,9 @@ def host_array(value: Array | Tensor) -> Array:
 
 
 def shares_memory(first: object, second: object) -> bool:
-    """Tell whether two arrays span common bytes."""
-    return bool(np.may_share_memory(storage_of(first), storage_of(second)))
-
-
-def _tensor_as_array(value: object) -> Array:
-    """View a tensor's elements as integers of their size: NumPy has neither bf16 nor fp8."""
-    torch = sys.modules["torch"]
-    tensor = cast("Any", value).detach()
-    bits = BY_NAME[f"b{8 * tensor.element_size()}"]
-    return cast("Array", tensor.view(getattr(torch, bits.array)).numpy())
+    """Return whether two arrays span common bytes."""
+    one, other = span_of(first), span_of(second)
+    return one.low < other.high and other.low < one.high and bool(one.size and other.size)
 
 
 def empty_like_callers(output: Output, callers: Sequence[object]) -> object:

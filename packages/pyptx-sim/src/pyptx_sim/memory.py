@@ -7,61 +7,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.arrays import ALIGNMENT, host_array
+from pyptx_sim.arrays import host_array, span_of
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.machine.memory.buffers import Buffer
-from pyptx_sim.program.images import RED_ZONE
 from pyptx_sim.program.layout import aligned
 from pyptx_sim.program.windows import GLOBAL_WINDOW
+from pyptx_sim.regions import Placed, Regions
+from pyptx_sim.spans import ALIGNMENT
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import DTypeLike
 
-    from pyptx_ir.plugins.rows import Output
     from pyptx_sim.arrays import Tensor
-    from pyptx_sim.machine.memory.arena import Arena
     from pyptx_sim.operation import Array
+    from pyptx_sim.regions import Region
 
 # What is kept free below for the variables of modules, which are not known yet. Few modules have more than a page.
 _MODULE_BYTES = 1 << 20
-
-
-@dataclass(slots=True, eq=False)
-class Placed:
-    """An array with its place in the global space; `output` as in `Uninitialised`.
-
-    `written` tells which of its bytes something has written; None: all.
-    """
-
-    array: Array
-    start: int
-    name: str
-    written: NDArray[np.uint8] | None = None
-    output: Output | None = None
-
-    @property
-    def span(self) -> slice:
-        """The array's offsets."""
-        return slice(self.start, self.start + self.array.nbytes)
-
-    def load(self, arena: Arena) -> None:
-        """Write the array's contents into the global space."""
-        arena.data[self.span] = np.ascontiguousarray(self.array).reshape(-1).view(np.uint8)
-        if arena.defined is not None:
-            arena.defined[self.span] = 0xFF if self.written is None else self.written
-
-    def store(self, arena: Arena) -> None:
-        """Write what the global space holds into the array."""
-        now = arena.data[self.span].view(self.array.dtype).reshape(self.array.shape)
-        if self.array.flags.writeable:
-            self.array[...] = now
-        elif now.tobytes() != self.array.tobytes():
-            raise LaunchError(
-                f"the kernel has written to {self.name}, which is a read-only array",
-                hint="pass a writeable copy",
-            )
-        if self.written is not None:  # without checks nobody knows, and nobody is to be accused
-            self.written = None if arena.defined is None else arena.defined[self.span].copy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,16 +38,15 @@ class DeviceArray:
     memory: Memory = field(repr=False)
 
     def address_of(self, *index: int) -> int:
-        """Return the address of an element, or of the first one that has these indices in front.
+        """Return the address of an element, or of the first one that has these indices before all others.
 
-        Elements lie densely there, the last index varying fastest, whatever strides the host's array has. IndexError
-        for an index that is out of range.
+        Elements lie as in the host's array, by its strides. IndexError for an index that is out of range.
         """
         shape = self.array.shape
         first = (*index, *[0] * (len(shape) - len(index)))
         if len(first) != len(shape) or not all(0 <= at < extent for at, extent in zip(index, shape, strict=False)):
             raise IndexError(f"{index} is no index of {self.name}, whose shape is {shape}")
-        return self.address + int(np.ravel_multi_index(first, shape)) * self.array.itemsize
+        return self.address + sum(at * stride for at, stride in zip(first, self.array.strides, strict=True))
 
 
 class Memory:
@@ -101,48 +61,51 @@ class Memory:
         self.module_bytes = module_bytes
         self.placed: list[Placed] = []
         self.end = aligned(module_bytes, ALIGNMENT)
+        self._regions = Regions()
 
     def put(self, array: Array | Tensor, name: str | None = None) -> DeviceArray:
-        """Give an array a place, aligned to 256 bytes; `name` is for messages. An array that has one keeps it.
+        """Give an array a place, aligned as on a device; `name` is for messages.
 
-        Of a tensor of torch on the CPU, its bytes are placed, and changed by launches.
+        A buffer begins at a multiple of 256 bytes, and a view of it lies at its offset there. An array that has a place
+        keeps it, and a view of one lies inside it. Of a tensor of torch on the CPU, its bytes are placed, and changed
+        by launches. LaunchError for a view that overlaps a placed array and leaves it: put the array that both are
+        views of first.
         """
-        return self._place(array, name, None)
+        return self._place(array, name, fresh=False)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike, name: str | None = None) -> DeviceArray:
         """Place a new array that nothing has written yet: a kernel's read of it before a write is a finding."""
-        array = np.zeros(shape, dtype)
-        return self._place(array, name, np.zeros(array.nbytes, np.uint8))
+        return self._place(np.zeros(shape, dtype), name, fresh=True)
 
-    def _place(self, given: Array | Tensor, name: str | None, written: NDArray[np.uint8] | None) -> DeviceArray:
-        array = host_array(given)
+    def _place(self, given: Array | Tensor, name: str | None, *, fresh: bool) -> DeviceArray:
+        array, host, called = host_array(given), span_of(given), name or f"array {len(self.placed)}"
         check_dtype(array, "a kernel")
-        placed = find(self.placed, array)
-        if placed is None:
-            placed = Placed(array, self.end, name or f"array {len(self.placed)}", written)
-            self.placed.append(placed)
-            self.end = behind(placed)
-        return DeviceArray(array, GLOBAL_WINDOW + placed.start, placed.name, self)
+        region = self._regions.of(host, called)
+        known = next((each for each in region.views if each.covers(host, fresh=True)), None)
+        self.end, region.fixed = region.place(self.end), True
+        if known is None:
+            known = Placed(host, region.at(host), called, np.zeros(host.size, np.uint8) if fresh else None)
+            region.add(known, f"'{called}'")
+            self.placed.append(known)
+        return DeviceArray(array, GLOBAL_WINDOW + region.at(host), known.name, self)
 
     @property
-    def buffers(self) -> list[Buffer]:
-        """The arrays' bounds."""
-        return [Buffer(each.span.start, each.span.stop, f"'{each.name}'", shown=True) for each in self.placed]
+    def regions(self) -> list[Region]:
+        """Where the arrays lie."""
+        return list(self._regions)
 
+    def __getstate__(self) -> tuple[int, int, list[Placed]]:
+        """Return what is pickled: arrays have other addresses of the host afterward."""
+        return self.module_bytes, self.end, self.placed
 
-def behind(placed: Placed) -> int:
-    """Return where the next array may begin."""
-    return aligned(placed.span.stop + RED_ZONE, ALIGNMENT)
-
-
-def find(placed: list[Placed], array: Array) -> Placed | None:
-    """Return the array that is the same bytes: one that is passed twice, or an output written in place."""
-    return next((each for each in placed if _same_storage(each.array, array)), None)
-
-
-def _same_storage(one: Array, other: Array) -> bool:
-    same = one.ctypes.data == other.ctypes.data and one.nbytes == other.nbytes and one.nbytes > 0
-    return same and one.flags.c_contiguous and other.flags.c_contiguous
+    def __setstate__(self, state: tuple[int, int, list[Placed]]) -> None:
+        """Find the regions of the arrays anew."""
+        self.module_bytes, self.end, self.placed = state
+        self._regions = Regions()
+        for each in self.placed:
+            region = self._regions.of(each.host, each.name)
+            region.start, region.fixed = each.start - (each.host.low - region.low), True
+            region.add(each, f"'{each.name}'")
 
 
 def check_dtype(array: Array, what: str) -> None:

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from pyptx_sim.arrays import host_array, is_cpu_array
+from pyptx_sim.arrays import is_cpu_array, span_of
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.extension import descriptor_of
 from pyptx_sim.machine.memory.buffers import Buffer
 from pyptx_sim.machine.memory.texels import Level, Texels
-from pyptx_sim.memory import DeviceArray, Placed, behind, check_dtype, find
+from pyptx_sim.memory import DeviceArray, check_dtype
 from pyptx_sim.numerics.sampling import Sampler
 from pyptx_sim.program.windows import GLOBAL_WINDOW
+from pyptx_sim.regions import Placed, next_place
 from pyptx_sim.structures import Member, raw_member, scalar_member, structure
-from pyptx_sim.textures import Surface, Texture, extents_of
+from pyptx_sim.textures import Surface, Texture, extents_of, texels_of
 from pyptx_sim.values import Mapped, Uninitialised
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Descriptor
     from pyptx_sim.machine.memory.texels import Bound
     from pyptx_sim.operation import Array
+    from pyptx_sim.regions import Regions
     from pyptx_sim.textures import Opaque
     from pyptx_sim.values import Argument
 
@@ -38,16 +40,23 @@ _HANDLE_STRIDE: Final = 32
 
 @dataclass(slots=True)
 class Placing:
-    """What the global space holds: `placed` arrays and their `buffers`; it is filled up to `end`.
+    """What the global space holds: `placed` arrays in their `regions`; it is filled up to `end`.
 
-    `descriptors` are those that parameters point to, with their places; `handles` are those of textures and surfaces.
+    `_buffers` are bounds of all else. `descriptors` are those that parameters point to, with their places; `handles`
+    are those of textures and surfaces.
     """
 
     end: int
-    buffers: list[Buffer]
+    regions: Regions
     placed: list[Placed]
+    _buffers: list[Buffer]
     descriptors: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
     handles: dict[int, Bound] = field(default_factory=dict[int, "Bound"])
+
+    @property
+    def buffers(self) -> list[Buffer]:
+        """The bounds of all that is placed."""
+        return [*self._buffers, *(region.buffer() for region in self.regions if region.views)]
 
     def array(
         self,
@@ -58,19 +67,23 @@ class Placing:
         fresh: bool = False,
         output: Output | None = None,
     ) -> int:
-        """Return the address of an array; one that is known has its place."""
+        """Return the address of an array; where arrays overlap, they have the same bytes."""
         if isinstance(given, DeviceArray):
             return given.address
-        array = host_array(given)
-        check_dtype(array, name)
-        known = find(self.placed, array)
+        host = span_of(given)
+        if isinstance(given, np.ndarray):
+            check_dtype(given, name)
+        region = self.regions.of(host, name)
+        self.end = region.place(self.end)
+        start = region.at(host)
+        known = next((each for each in region.views if each.covers(host, fresh=fresh or region.fixed)), None)
         if known is None:
-            written = np.zeros(array.nbytes, np.uint8) if fresh else None
-            known = Placed(array, self.end, name, written, output)
-            self.placed.append(known)
-            self.buffers.append(Buffer(known.span.start, known.span.stop, what, shown=True))
-            self.end = behind(known)
-        return GLOBAL_WINDOW + known.start
+            written = np.zeros(host.size, np.uint8) if fresh else None
+            made = Placed(host, start, name, written, output, shared=region.fixed)
+            self.placed.append(made)
+            if not region.fixed:
+                region.add(made, what)
+        return GLOBAL_WINDOW + start
 
     def descriptor(self, value: Mapped, what: str, name: str) -> tuple[Descriptor, bytes]:
         """Return a descriptor of an array, and of what kind it is."""
@@ -85,17 +98,17 @@ class Placing:
 
     def point_to(self, descriptor: bytes, what: str) -> bytes:
         """Return the address of a descriptor in global memory."""
-        place = Placed(np.frombuffer(descriptor, np.uint8), self.end, what)
-        self.descriptors.append((place.start, descriptor))
-        self.buffers.append(Buffer(place.span.start, place.span.stop, what))
-        self.end = behind(place)
-        return _POINTER.pack(GLOBAL_WINDOW + place.start)
+        start, end = self.end, self.end + len(descriptor)
+        self.descriptors.append((start, descriptor))
+        self._buffers.append(Buffer(start, end, what))
+        self.end = next_place(end)
+        return _POINTER.pack(GLOBAL_WINDOW + start)
 
     def bound(self, value: Opaque, what: str, name: str) -> Bound:
         """Return a texture or surface with the places of its texels; a sampler is itself."""
         if isinstance(value, Sampler):
             return value
-        arrays = (value.array, *(value.levels if isinstance(value, Texture) else ()))
+        arrays = tuple(map(texels_of, (value.array, *(value.levels if isinstance(value, Texture) else ()))))
         found = [extents_of(array, value.geometry) for array in arrays]
         starts = [self.array(array, f"the texels of {what}", name) - GLOBAL_WINDOW for array in arrays]
         levels = [Level(start, extents) for start, (_, extents, _) in zip(starts, found, strict=True)]

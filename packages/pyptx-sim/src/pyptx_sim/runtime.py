@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypedDict, cast
 from pyptx_ir.machinery import is_machinery
 from pyptx_ir.plugins.rows import ALLOCATED, Launchable, Runtime
 from pyptx_sim import call_checks
-from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory, storage_of
+from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory
 from pyptx_sim.errors import LaunchError, SimulatedExecution
 from pyptx_sim.launch import Launch
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
@@ -148,10 +148,10 @@ def _prepared(
     special = kernel.specialize([argument_of(argument) for argument in arguments], keywords)
     outputs = _outputs(kernel, special, arguments, out)
     rows = [row if out is None or allocated else None for row in special.outputs]
-    tensors, written = [storage_of(argument) for argument in arguments], [storage_of(array) for array in outputs]
+    given, written = cast("Sequence[Array]", arguments), cast("Sequence[Array]", outputs)  # or tensors
     fresh = [Uninitialised(array, row) for array, row in zip(written, rows, strict=True)]
-    values = [_value(kernel, parameter, [*tensors, *fresh]) for parameter in special.parameters]
-    return _Launch(special, outputs, values, [array.nbytes for array in (*tensors, *written)])
+    values = [_value(kernel, parameter, [*given, *fresh]) for parameter in special.parameters]
+    return _Launch(special, outputs, values, [array.nbytes for array in (*given, *written)])
 
 
 def _outputs(

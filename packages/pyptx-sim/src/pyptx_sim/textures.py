@@ -61,6 +61,8 @@ class Surface:
     def __post_init__(self) -> None:
         """Refuse what no device has."""
         _check(self.geometry, self.array)
+        if isinstance(self.array, np.ndarray) and not self.array.flags.c_contiguous:
+            raise LaunchError("a surface of an array that is not contiguous", hint="pass a contiguous copy")
         if GEOMETRIES[self.geometry].faces > 1:
             raise LaunchError(f"a surface of geometry {self.geometry}", hint="its faces are the layers of an a2d")
 
@@ -76,6 +78,14 @@ def extents_of(array: Array | DeviceArray, geometry: str) -> tuple[int, tuple[in
     return int(np.prod(shape[: kind.dimensions - kind.axes], dtype=np.int64)), axes[::-1], channels
 
 
+def texels_of(array: Array | DeviceArray) -> Array | DeviceArray:
+    """Return an array whose texels lie densely: the same, or of an array with other strides a copy.
+
+    A texture with strides is the copy that a host makes of it (`cudaMemcpy2DToArray`).
+    """
+    return array if not isinstance(array, np.ndarray) or array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
 def _check(geometry: str, *arrays: Array | DeviceArray) -> np.dtype[np.generic]:
     known = GEOMETRIES.get(geometry)
     if known is None:
@@ -86,6 +96,11 @@ def _check(geometry: str, *arrays: Array | DeviceArray) -> np.dtype[np.generic]:
             raise LaunchError(
                 f"a {geometry} texture or surface of {array.dtype} elements of shape {array.shape}",
                 hint=f"its array has {known.dimensions} axes, and one more for channels, of 8 to 32 bits",
+            )
+        if array is not each and not array.flags.c_contiguous:
+            raise LaunchError(
+                f"a {geometry} texture or surface of a placed array that is not contiguous",
+                hint="put a contiguous copy into the memory",
             )
         slices, _, channels = extents_of(array, geometry)
         if channels not in _CHANNELS or slices % known.faces:

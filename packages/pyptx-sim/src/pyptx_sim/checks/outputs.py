@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.machine.machine import Machine
-    from pyptx_sim.memory import Placed
+    from pyptx_sim.regions import Placed
     from pyptx_sim.observer import AccessKind, Offsets, Space, Work
 
 UNWRITTEN: Final = "unwritten-output"
@@ -31,7 +31,7 @@ class OutputWrites(Observer):
     def __init__(self, outputs: Sequence[Placed]) -> None:
         """Watch the outputs' places in global memory."""
         self.outputs = tuple(outputs)
-        self._places = [(item.start, item.start + item.array.nbytes, item.name) for item in outputs]
+        self._places = [(item.start, item.start + item.size, item.name) for item in outputs]
         self.last: dict[str, int] = {}
 
     def access(
@@ -65,7 +65,7 @@ def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
         count = 0 if output is None else math.prod(output.shape)
         if output is None or not count:
             continue
-        written = known[item.start : item.start + item.array.nbytes]
+        written = known[item.start : item.start + item.size]
         if written.all():
             continue
         missing = np.flatnonzero(~written.reshape(count, -1).all(axis=1))

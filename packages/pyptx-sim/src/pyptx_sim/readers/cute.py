@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import numpy as np
 
-from pyptx_sim.arrays import argument_of, is_cpu_array, is_tensor, storage_of
+from pyptx_sim.arrays import argument_of, is_cpu_array
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.launch import Launch
 from pyptx_sim.memory import DeviceArray
@@ -180,10 +180,8 @@ def _structure(kind: str, layout: str, value: object) -> Argument:
     if not is_cpu_array(inner):
         raise LaunchError(f"{type(value).__name__} stands where {kind} is due", hint="pass an array")
     known = argument_of(inner)
-    spanned = is_tensor(inner) or not inner.flags.c_contiguous
-    member = value if isinstance(value, DeviceArray | Uninitialised) else storage_of(inner) if spanned else inner
     shape, _, strides = layout.partition(":")
-    return (member, *_unknown(kind, shape, known.shape), *_unknown(kind, strides, known.strides, known.shape))
+    return (cast("Argument", value), *_unknown(kind, shape, known.shape), *_unknown(kind, strides, known.strides, known.shape))
 
 
 def _unknown(kind: str, text: str, numbers: Sequence[int], extents: Sequence[int] = ()) -> Iterator[np.integer[Any]]:

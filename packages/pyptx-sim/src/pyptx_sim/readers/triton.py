@@ -7,7 +7,6 @@ launches stands in its `triton/backends/nvidia/driver.py`; what it passes for a 
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
@@ -16,7 +15,7 @@ import numpy as np
 from pyptx_ir.plugins.rows import SWIZZLES
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.nodes import Function
-from pyptx_sim.arrays import argument_of, is_cpu_array, is_tensor, storage_of
+from pyptx_sim.arrays import argument_of, is_cpu_array
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.extension import offered
 from pyptx_sim.launch import Launch
@@ -159,18 +158,14 @@ def _tensor(name: str, value: object) -> tuple[Array | DeviceArray, tuple[int, .
     """
     described: Any = value
     if isinstance(value, DeviceArray) or is_cpu_array(value):
-        array: Any = value.array if isinstance(value, DeviceArray) else value
-        shape = tuple(int(extent) for extent in array.shape)
-        dense = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-        strides = argument_of(array).strides if is_tensor(array) else dense
-        return (storage_of(array) if is_tensor(array) else described), shape, strides, False, False
+        said = argument_of(value.array if isinstance(value, DeviceArray) else value)
+        return described, tuple(map(int, said.shape)), tuple(map(int, said.strides)), False, False
     if not hasattr(described, "block_shape"):
         raise LaunchError(
             f"{name} is {type(value).__name__}, and no tensor", hint="pass an array or a TensorDescriptor"
         )
     shape, strides = tuple(map(int, described.shape)), tuple(map(int, described.strides))
-    base = described.base if isinstance(described.base, DeviceArray) else storage_of(described.base)
-    return base, shape, strides, described.padding == "nan", bool(getattr(described, "round_f32_to_tf32", False))
+    return described.base, shape, strides, described.padding == "nan", bool(getattr(described, "round_f32_to_tf32", False))
 
 
 def _map(

@@ -14,12 +14,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One allocation: bytes `[start, end)`, and the user's name for it; `shown`: the host sees what is left there."""
+    """One allocation: bytes `[start, end)`, and the user's name for it; `shown`: the host sees what is left there.
+
+    `parts` are the arrays of users in it, where there are several, which may overlap.
+    """
 
     start: int
     end: int
     name: str
     shown: bool = False
+    parts: tuple[Buffer, ...] = ()
+
+    def place(self, offset: int) -> str:
+        """Return where a byte of it lies, in each array that spans it."""
+        first, *others = [part for part in self.parts if part.start <= offset < part.end] or [self]
+        more = "".join(f" ({part.name} +{offset - part.start})" for part in others)
+        return f"{first.name} +{offset - first.start}{more}"
+
+    def whole(self) -> str:
+        """Return its name and size; of several arrays in it, those of the last one."""
+        last = max(self.parts, key=lambda part: part.end, default=self)
+        return f"{last.name} ({last.end - last.start} bytes)"
 
 
 class Buffers:
@@ -77,12 +92,13 @@ class Buffers:
         """Return where `offset` lies, or which allocation it misses and by how much."""
         found = self.at(offset)
         if found is not None and offset < found.end:
-            return f"{found.name} +{offset - found.start}"
+            return found.place(offset)
         following = next((buffer for buffer in self._buffers if buffer.start > offset), None)
         past = offset - found.end if found is not None else None
         before = following.start - offset if following is not None else None
         if found is not None and past is not None and (before is None or past <= before):
-            return f"{past} bytes past the end of {found.name} ({found.end - found.start} bytes)"
+            return f"{past} bytes past the end of {found.whole()}"
         if following is not None and before is not None:
-            return f"{before} bytes before {following.name}"
+            first = min(following.parts, key=lambda part: part.start, default=following)
+            return f"{before} bytes before {first.name}"
         return "nothing is allocated"

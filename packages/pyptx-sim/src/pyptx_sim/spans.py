@@ -1,0 +1,132 @@
+"""The bytes of host memory that arrays of callers span: what launches read and write in their place."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+
+from pyptx_sim.errors import LaunchError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pyptx_sim.operation import Array
+
+# cudaMalloc aligns to 256 bytes at least; kernels may rely on it.
+ALIGNMENT: Final = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Span:
+    """The bytes of an array in host memory, from its first element through its last, in order of address.
+
+    `low` is the address of the first byte, `phase` its offset in the array's allocation modulo `ALIGNMENT`. `shape` and
+    `strides` (bytes) are those of the elements. `gaps`: bytes between the elements may belong to no element.
+    """
+
+    data: NDArray[np.uint8]
+    low: int
+    phase: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+    gaps: bool
+
+    @property
+    def size(self) -> int:
+        """The bytes."""
+        return self.data.size
+
+    @property
+    def high(self) -> int:
+        """The address after the last byte."""
+        return self.low + self.data.size
+
+    @property
+    def writeable(self) -> bool:
+        """Whether launches may change the array."""
+        return self.data.flags.writeable
+
+    def elements(self, memory: NDArray[np.uint8], start: int = 0) -> NDArray[np.uint8]:
+        """Return the bytes of the elements, and no others, where the span begins at `start` of `memory`."""
+        if not self.gaps:
+            return memory[start : start + self.size]
+        shape, strides = (*self.shape, self.itemsize), (*self.strides, 1)
+        return np.ndarray(shape, np.uint8, memory, start, strides)
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Pickle the bytes, which have another address afterward."""
+        return _of_bytes, (self.data, self.phase, self.shape, self.strides, self.itemsize, self.gaps)
+
+
+def _of_bytes(data: NDArray[np.uint8], *layout: Any) -> Span:  # noqa: ANN401 - the fields of a Span
+    return Span(data, address_of(data), *layout)
+
+
+class _Bytes:
+    """Bytes of host memory as NumPy takes them; `owner` keeps them alive."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, address: int, size: int, owner: object, *, read_only: bool) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"data": (address, read_only), "shape": (size,), "typestr": "|u1", "version": 3}
+
+
+def address_of(array: Array) -> int:
+    """Return the address of an array's first element."""
+    return cast("int", array.__array_interface__["data"][0])
+
+
+def span_of_numpy(array: Array) -> Span:
+    """Return the span of a NumPy array; LaunchError for one whose elements kernels cannot be given in place."""
+    refuse_mask(array)
+    interface = array.__array_interface__
+    address, read_only = interface["data"]
+    dense = interface["strides"] is None
+    size = array.nbytes if dense else _extent(array.shape, array.strides, array.itemsize)
+    data = np.asarray(_Bytes(address, size, array, read_only=read_only))
+    phase = 0 if array.base is None else (address - address_of(owner_of(array))) % ALIGNMENT
+    gaps = not (dense or array.flags.f_contiguous)
+    return Span(data, address, phase, array.shape, array.strides, array.itemsize, gaps)
+
+
+def refuse_mask(array: Array) -> None:
+    """Raise LaunchError for a masked array."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise LaunchError(
+            "a masked array cannot be passed to a kernel: its mask would be lost",
+            hint="pass array.filled(value), or array.data and the mask as arrays of their own",
+        )
+
+
+def owner_of(array: Array) -> Array:
+    """Return the array whose memory a view shares: NumPy's allocation, or the first view of other memory."""
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    return owner
+
+
+def span_of_tensor(tensor: Any) -> Span:  # noqa: ANN401 - torch is never imported
+    """Return the span of a torch tensor on the CPU, whose storage is its allocation."""
+    item, shape = int(tensor.element_size()), tuple(tensor.shape)
+    strides = tuple(item * stride for stride in tensor.stride())
+    dense = bool(tensor.is_contiguous())
+    size = item * math.prod(shape) if dense else _extent(shape, strides, item)
+    address = int(tensor.data_ptr())
+    data = np.asarray(_Bytes(address, size, tensor, read_only=False))
+    return Span(data, address, tensor.storage_offset() * item % ALIGNMENT, shape, strides, item, not dense)
+
+
+def _extent(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
+    """Return the bytes from the first element through the last one."""
+    if 0 in shape:
+        return 0
+    distances = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
+    if any(distance < 0 for distance in distances):
+        raise LaunchError("an array with negative strides cannot be passed to a kernel", hint="copy it first")
+    return sum(distances) + itemsize
