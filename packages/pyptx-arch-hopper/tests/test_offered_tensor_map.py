@@ -82,15 +82,17 @@ def test_a_map_of_an_array_has_its_shape_and_type() -> None:
     assert TensorMap.of(array, (64, 64), dtype="bf16", swizzle="128B") == BASE
     memory = pyptx_sim.Memory()
     assert TensorMap.of(memory.put(array), (64, 64), dtype="bf16", swizzle="128B") == BASE
-    turned = np.zeros((6, 8, 40), np.float32).transpose(1, 0, 2)  # it lies densely where kernels see it
+    turned = np.zeros((6, 8, 40), np.float32).transpose(1, 0, 2)
     described = TensorMap.of(turned, (1, 2, 4), element_strides=(2, 1, 1), fill="nan", l2_promotion="64B")
-    assert described == TensorMap("f32", (8, 6, 40), (960, 160, 4), (1, 2, 4), (2, 1, 1), "none", "none", "64B", "nan")
+    assert described == TensorMap("f32", (8, 6, 40), (160, 1280, 4), (1, 2, 4), (2, 1, 1), "none", "none", "64B", "nan")
 
 
 def test_what_no_map_has_is_an_error() -> None:
     array = np.zeros((300, 128), np.uint16)
     with pytest.raises(LaunchError, match="same dimensions"):
         TensorMap.of(array, (64,))
+    with pytest.raises(LaunchError, match="innermost elements are not adjacent"):
+        TensorMap.of(array.T, (64, 64))
     for wrong, dtype in ((array, "f32"), (array, "f16x2"), (np.zeros((8, 8), np.complex64), None)):
         with pytest.raises(LaunchError, match="no tensor map has elements"):
             TensorMap.of(wrong, (8, 8), dtype=dtype)

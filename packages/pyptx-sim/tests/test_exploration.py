@@ -131,8 +131,6 @@ def test_a_clean_kernel_is_clean_under_every_schedule() -> None:
 
 def test_what_no_schedule_can_run_is_refused() -> None:
     out = np.zeros(8, np.uint32)
-    with pytest.raises(LaunchError, match="share memory"):
-        explore(RACY.replace("out)", "out, .param .u64 more)"), grid=1, block=64, args=[out, out[2:]], workers=2)
     with pytest.raises(LaunchError, match="no schedule"):
         explore(RACY, grid=1, block=64, args=[out], seeds=())
     with pytest.raises(ProgramError):

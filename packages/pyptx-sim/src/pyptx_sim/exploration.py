@@ -6,14 +6,14 @@ import pickle
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from itertools import combinations, product
+from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from pyptx_ir.syntax import emit
 from pyptx_ir.syntax.nodes import Module
-from pyptx_sim.arrays import storage_of
+from pyptx_sim.arrays import is_cpu_array, span_of
 from pyptx_sim.errors import BarrierFault, Deadlock, KernelTrap, LaunchError, MemoryFault, StepLimitExceeded
 from pyptx_sim.launch import LaunchFields
 from pyptx_sim.simulator import run
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result
     from pyptx_sim.simulator import Checks
+    from pyptx_sim.spans import Span
     from pyptx_sim.workers import Workers
 
 Stopped: TypeAlias = KernelTrap | StepLimitExceeded | MemoryFault | BarrierFault | Deadlock
@@ -120,8 +121,7 @@ def explore(
     the same, in the same order. The first schedule is run here in any case, for the arrays. A worker compiles the
     kernel once, and needs the packages and plugins that are here.
 
-    Raises what `pyptx_sim.run` raises for a module or arguments that cannot be run, and LaunchError for different
-    arrays that share memory, which cannot be sent to workers.
+    Raises what `pyptx_sim.run` raises for a module or arguments that cannot be run.
     """
     schedules = [Schedule(*each) for each in product(dict.fromkeys(seeds), dict.fromkeys(late))]
     if not schedules:
@@ -157,33 +157,57 @@ def _tried_there(sent: bytes, schedule: Schedule) -> Result | Stopped:
 def _sent(job: _Job) -> bytes:
     """Return what workers are sent: texts, which they parse once, and arrays as they lie in memory."""
     modules, launch, options = job
+    sent = (tuple(each if isinstance(each, str) else emit(each) for each in modules), launch, options)
+    first = _Pickler(BytesIO(), {})
+    first.dump(sent)  # to see all arrays: those that share memory do so in the worker, too
     file = BytesIO()
-    pickler = _Pickler(file)
-    pickler.dump((tuple(each if isinstance(each, str) else emit(each) for each in modules), launch, options))
-    if any(np.may_share_memory(*pair) for pair in combinations(pickler.arrays, 2)):
-        raise LaunchError("arrays of an exploration share memory", hint="pass copies of them")
+    _Pickler(file, first.chunks()).dump(sent)
     return file.getvalue()
 
 
-class _Pickler(pickle.Pickler):
-    """Writes arrays with the bytes between their elements; `arrays` are those that it has met."""
+_Chunk: TypeAlias = "tuple[int, bytearray]"
+"""Bytes of host memory with their address."""
 
-    def __init__(self, file: BytesIO) -> None:
-        """Write to a file."""
+
+class _Pickler(pickle.Pickler):
+    """Writes arrays, and tensors as arrays, as views of chunks of memory; `spans` are those that it has met."""
+
+    def __init__(self, file: BytesIO, chunks: Mapping[int, _Chunk]) -> None:
+        """Write to a file; `chunks` are the memory of spans, by the addresses of these."""
         super().__init__(file)
-        self.arrays: list[Array] = []
+        self._chunks = chunks
+        self.spans: list[Span] = []
+
+    def chunks(self) -> Mapping[int, _Chunk]:
+        """Return the memory of the spans, those that overlap in one chunk."""
+        ends: list[tuple[int, bytearray, int]] = []
+        found: dict[int, _Chunk] = {}
+        for span in sorted(self.spans, key=lambda each: each.low):
+            if not ends or span.low >= ends[-1][2]:  # views keep their places in what has been allocated
+                ends.append((span.low - span.phase, bytearray(span.phase), span.low))
+            low, held, end = ends[-1]
+            held += span.data[end - span.low :].tobytes()
+            ends[-1] = low, held, max(end, span.high)
+            found[span.low] = low, held
+        return found
 
     def reducer_override(self, value: object) -> Any:  # noqa: ANN401 - what pickle's own stub says, and NotImplemented
         """Return how to make an array anew."""
-        if not isinstance(value, np.ndarray):
+        if not is_cpu_array(value):
             return NotImplemented
-        self.arrays.append(value)
-        return _array, (storage_of(value).tobytes(), value.dtype, value.shape, value.strides, value.flags.writeable)
+        span = span_of(value)
+        self.spans.append(span)
+        low, held = self._chunks.get(span.low, (span.low, bytearray()))
+        if isinstance(value, np.ndarray):
+            layout = value.dtype, value.shape, value.strides
+        else:
+            layout = span.data.dtype, span.data.shape, span.data.strides
+        return _array, (held, span.low - low, *layout, span.writeable)
 
 
 def _array(
-    data: bytes, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...], writeable: object
+    data: bytearray, start: int, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...], writeable: object
 ) -> Array:
-    array: Array = np.ndarray(shape, dtype, bytearray(data), strides=strides)
+    array: Array = np.ndarray(shape, dtype, np.frombuffer(data, np.uint8), start, strides)
     array.flags.writeable = bool(writeable)
     return array

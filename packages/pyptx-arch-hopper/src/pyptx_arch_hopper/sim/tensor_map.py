@@ -40,17 +40,17 @@ class TensorMap(Row):
         l2_promotion: str = "none",
         fill: str = "zeros",
     ) -> TensorMap:
-        """Return the map of an array that lies densely, or of a `DeviceArray`, for boxes of `box` elements.
+        """Return the map of an array, or of a `DeviceArray`, with its strides, for boxes of `box` elements.
 
         `dtype`, a PTX name, is for elements that NumPy has no type of: "bf16" for an array of uint16, "b4x16" for one
-        of bytes that hold two elements each. LaunchError for a box of another rank, for a type of no tensor map, and
-        for a `dtype` of another width.
+        of bytes that hold two elements each. LaunchError for a box of another rank, for a type of no tensor map, for a
+        `dtype` of another width, and for an array whose innermost elements are not adjacent.
         """
         held = getattr(array, "array", array)
         name, shape = _elements(tuple(held.shape), dtype, held.dtype)
         if len(box) != len(shape):
             raise LaunchError(f"a box of {tuple(box)} in a tensor of {shape}", hint="both have the same dimensions")
-        strides = tuple(held.dtype.itemsize * math.prod(held.shape[axis + 1 :]) for axis in range(len(shape)))
+        strides = _strides(held)
         steps = (1,) * len(shape) if element_strides is None else tuple(element_strides)
         return cls(name, shape, strides, tuple(box), steps, swizzle, l2_promotion=l2_promotion, fill=fill)
 
@@ -97,6 +97,19 @@ class TensorMap(Row):
             maps.FILLS[record.fill],
             window if record.columns else None,
         )
+
+
+def _strides(array: Any) -> tuple[int, ...]:  # noqa: ANN401 - an array of NumPy, or what has its shape and strides
+    """Return the strides of an array in bytes; those of extents of 1, which mean nothing, as if it were dense."""
+    dense = [array.dtype.itemsize * math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
+    strides = zip(array.shape, array.strides, dense, strict=True)
+    found = tuple(own if extent > 1 else alone for extent, own, alone in strides)
+    if found and found[-1] != array.dtype.itemsize:
+        raise LaunchError(
+            f"a tensor map of an array with strides of {array.strides} bytes: its innermost elements are not adjacent",
+            hint="make the map of array.T, or of a contiguous copy",
+        )
+    return found
 
 
 def _elements(shape: tuple[int, ...], dtype: str | None, stored: DType) -> tuple[str, tuple[int, ...]]:
