@@ -12,7 +12,7 @@ from pyptx_ir.plugins.rows import Input
 from pyptx_jax.arguments import dimension_order, result_of
 from pyptx_jax.batching import vmap_method
 from pyptx_jax.errors import NotDifferentiableError
-from pyptx_jax.framework import agreeing, hide_frames, scope, struct, with_tangents
+from pyptx_jax.framework import agreeing, hide_frames, scope, struct, varying_along, with_tangents, zeros
 from pyptx_jax.records import RECORDS
 from pyptx_jax.targets import register
 from pyptx_launch import xla
@@ -47,8 +47,21 @@ def bind(special: Specialization, arrays: Sequence[jax.Array]) -> object:
     """
     register()
     alike, axes = agreeing(arrays)
-    results = _not_differentiable(special.entry, _custom_call(special, alike, axes))(*alike)
+    call = _custom_call(special, alike, axes) if special.runs else _nothing(special, axes)
+    results = _not_differentiable(special.entry, call)(*alike)
     return results[0] if len(results) == 1 else tuple(results) or None
+
+
+def _nothing(special: Specialization, axes: frozenset[str]) -> Call:
+    """Return the call of a kernel that has no blocks for its empty arrays."""
+    outputs = [result_of(special.entry, row, frozenset()) for row in special.outputs]
+
+    def named(*arrays: jax.Array) -> Sequence[jax.Array]:
+        made = [varying_along(zeros(row.shape, row.dtype), axes) for row in outputs]
+        return (*made, *(arrays[index] for index in special.mutated))
+
+    named.__name__ = special.entry
+    return named
 
 
 def _custom_call(special: Specialization, arrays: Sequence[jax.Array], axes: frozenset[str]) -> Call:

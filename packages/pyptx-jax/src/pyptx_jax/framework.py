@@ -159,8 +159,9 @@ def varying(array: jax.Array) -> frozenset[str]:
 def agreeing(arrays: Sequence[jax.Array]) -> tuple[list[jax.Array], frozenset[str]]:
     """Return arrays, all of which vary along the axes along which one of them does, and these axes."""
     axes = frozenset[str]().union(*map(varying, arrays))
-    return [_vary(array, axes - varying(array)) for array in arrays], axes
+    return [varying_along(array, axes - varying(array)) for array in arrays], axes
 
 
-def _vary(array: jax.Array, axes: frozenset[str]) -> jax.Array:
+def varying_along(array: jax.Array, axes: frozenset[str]) -> jax.Array:
+    """Return an array whose values vary along more axes."""
     return cast("jax.Array", _JAX.lax.pcast(array, tuple(sorted(axes)), to="varying")) if axes else array

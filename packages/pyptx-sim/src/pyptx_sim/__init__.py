@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.front_door import late_names
 
 if TYPE_CHECKING:
+    from pyptx_sim import readers
     from pyptx_sim.exploration import Exploration, Schedule, explore
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
@@ -38,6 +39,7 @@ else:
             "Texture": "textures",
             "Uninitialised": "values",
             "explore": "exploration",
+            "readers": "readers",
             "run": "simulator",
         },
         others="extension",
@@ -61,5 +63,6 @@ __all__ = [
     "Texture",
     "Uninitialised",
     "explore",
+    "readers",
     "run",
 ]

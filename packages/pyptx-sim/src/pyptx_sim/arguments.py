@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from pyptx_sim.errors import LaunchError
+from pyptx_sim.machine.geometry import extent_of
 from pyptx_sim.machine.memory.arena import Arena
 from pyptx_sim.machine.memory.buffers import Buffer, Buffers
 from pyptx_sim.machine.memory.heap import Heap
@@ -23,16 +24,18 @@ from pyptx_sim.regions import Placed, Regions, load, next_place, store
 from pyptx_sim.structures import raw_member
 from pyptx_sim.textures import Surface, Texture
 from pyptx_sim.types import byte_size
-from pyptx_sim.values import Mapped
+from pyptx_sim.values import Mapped, Uninitialised
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from pyptx_sim.arrays import Tensor
     from pyptx_sim.launch import Launch
     from pyptx_sim.machine.memory.texels import Bound, Handles
     from pyptx_sim.memory import Memory
+    from pyptx_sim.operation import Array
     from pyptx_sim.program.program import Image, Program
     from pyptx_sim.program.scopes import Placement
     from pyptx_sim.regions import Region
@@ -138,22 +141,32 @@ def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
     for _, launch in launches:
         memories += [launch.memory] if launch.memory is not None else []
         values = (*launch.args, *launch.textures.values())
-        memories += [array.memory for value in values for array in _device_arrays(value)]
+        found = (array for value in values for array in _arrays(value))
+        memories += [array.memory for array in found if isinstance(array, DeviceArray)]
     if any(memory is not memories[0] for memory in memories):
         raise LaunchError("the launch has arrays of several memories", hint="put all of them into one Memory")
     return memories[0] if memories else None
 
 
-def _device_arrays(value: object) -> Iterator[DeviceArray]:
-    if isinstance(value, DeviceArray):
-        yield value
+def _arrays(value: object) -> Iterator[Array | Tensor | DeviceArray]:
+    """Yield the arrays of an argument."""
+    if is_pointer(value):
+        yield value.array if isinstance(value, Uninitialised) else cast("Array | DeviceArray", value)
     elif isinstance(value, Mapped | Texture | Surface):
         for array in (value.array, *(value.levels if isinstance(value, Texture) else ())):
-            yield from _device_arrays(array)
+            yield from _arrays(array)
     elif isinstance(value, Mapping | tuple | list):
         held = cast("Mapping[str, object] | Sequence[object]", value)
         for member in held.values() if isinstance(held, Mapping) else held:
-            yield from _device_arrays(member)
+            yield from _arrays(member)
+
+
+def does_nothing(launch: Launch) -> bool:
+    """Return whether a launch has no blocks because an array is empty; CUDA refuses any other grid without blocks."""
+    if 0 not in extent_of(launch.grid, "grid", least=0):
+        return False
+    arrays = (array for value in launch.args for array in _arrays(value))
+    return any(0 in (array.array if isinstance(array, DeviceArray) else array).shape for array in arrays)
 
 
 def _placing(image: Image, memory: Memory | None, unplaced: Iterable[Region] = ()) -> Placing:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Launch:
     """How an entry is launched, and with what: all that a driver is told of it.
 
-    `grid` counts blocks, `block` threads and `cluster` blocks, by one to three sizes, x first; without a `block`, that
+    `grid` counts blocks (none only if an array among the arguments is empty: then nothing runs), `block` threads and `cluster` blocks, by one to three sizes, x first; without a `block`, that
     of the entry's `.reqntid` is taken, without a `cluster` that of its `.reqnctapercluster`. `entry` is the entry's
     name; without one, the module has a single one. `shared_bytes` is the dynamic shared memory of a block.
 

@@ -15,7 +15,7 @@ from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_arra
 from pyptx_sim.errors import LaunchError, SimulatedExecution
 from pyptx_sim.launch import Launch
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
-from pyptx_sim.simulator import run
+from pyptx_sim.simulator import run, without_blocks
 from pyptx_sim.values import Mapped, Uninitialised
 
 if TYPE_CHECKING:
@@ -114,7 +114,10 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
 
 @dataclass(frozen=True, slots=True)
 class _Launch:
-    """A kernel with its arguments in place, to be run once or twice; `sizes` are the bytes of its arrays."""
+    """A kernel with its arguments in place, to be run once or twice; `sizes` are the bytes of its arrays.
+
+    Of a launch without blocks, the arguments are the outputs alone.
+    """
 
     special: Specialization
     outputs: tuple[object, ...]
@@ -124,6 +127,9 @@ class _Launch:
     def run(self, **options: Unpack[_RunOptions]) -> Result:
         """Run it."""
         special = self.special
+        if not special.runs:
+            outputs = [each.output for each in self.arguments if isinstance(each, Uninitialised) and each.output]
+            return without_blocks(outputs, options.get("checks", "all"))
         launch = Launch(
             entry=special.entry,
             grid=special.grid_on(MULTIPROCESSORS),
@@ -150,7 +156,7 @@ def _prepared(
     rows = [row if out is None or allocated else None for row in special.outputs]
     given, written = cast("Sequence[Array]", arguments), cast("Sequence[Array]", outputs)  # or tensors
     fresh = [Uninitialised(array, row) for array, row in zip(written, rows, strict=True)]
-    values = [_value(kernel, parameter, [*given, *fresh]) for parameter in special.parameters]
+    values = [_value(kernel, parameter, [*given, *fresh]) for parameter in special.parameters] if special.runs else fresh
     return _Launch(special, outputs, values, [array.nbytes for array in (*given, *written)])
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.nodes import Module
-from pyptx_sim.arguments import pack_arguments
-from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten
+from pyptx_sim.arguments import does_nothing, pack_arguments
+from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten, unwritten_without_blocks
 from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
 from pyptx_sim.extension import rules as all_rules
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Unpack
 
-    from pyptx_ir.plugins.rows import Frame
+    from pyptx_ir.plugins.rows import Frame, Output
     from pyptx_sim.arguments import Arguments
     from pyptx_sim.extension import Rule
     from pyptx_sim.instructions.compiling.table import Schedule
@@ -89,7 +89,10 @@ def run(
     """
     check_seed(seed)
     modules, rules, exact = _modules(ptx), _rules(checks), _is_exact(numerics)
-    asked = tuple((lower(modules, each.entry, any_form=any_form), each) for each in _launches(launch, fields))
+    given = ((lower(modules, each.entry, any_form=any_form), each) for each in _launches(launch, fields))
+    asked = tuple(each for each in given if not does_nothing(each[1]))
+    if not asked:
+        return _result(())
     launches = tuple(_prepared(*each, origins or {}, rules, exact=exact, seed=seed) for each in asked)
     if trace is not None and len(launches) > 1:
         raise LaunchError("a timeline of several launches", hint="trace them one by one")
@@ -97,6 +100,13 @@ def run(
     machines = runs.attempt(WAVE_WARPS)
     # CTAs that wait for others which had no room: once more, with as many as a GPU would hold.
     return _result(runs.attempt(RESIDENT_WARPS) if any(machine.starved for machine in machines) else machines)
+
+
+def without_blocks(outputs: Iterable[Output], checks: Checks) -> Result:
+    """Return the result of a launch that has no blocks, for outputs that were allocated for it."""
+    rules = _rules(checks)
+    found = tuple(unwritten_without_blocks(outputs)) if UNWRITTEN in rules else ()
+    return Result(tuple(replace(each, severity=rules[UNWRITTEN].severity) for each in found), Statistics(0, 0, 0, 0, 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
 
-from pyptx_dsl.errors import LayoutError, ShapeError
+from pyptx_dsl.errors import LayoutError
+from pyptx_torch import fake
+from pyptx_torch.devices import dtype_of
 from pyptx_torch.internals import batched
 from pyptx_torch.layouts import dense
 
@@ -35,6 +37,8 @@ def run(
         info: VmapInfo, dims: Sequence[int | None], *tensors: torch.Tensor, **given: object
     ) -> tuple[object, object]:
         size = _size(operator, info, dims)
+        if not size:
+            return _none(operator, dims, tensors, given)
         made = [_example(operator, overload, number, dims, tensors, given) for number in range(size)]
         if made[0] is None:
             return None, None
@@ -49,8 +53,6 @@ def run(
 def _size(operator: Operator, info: VmapInfo, dims: Sequence[int | None]) -> int:
     """Return the number of examples; raise an error where one tensor would take the results of all of them."""
     kernel, signature = operator.kernel.name, operator.signature
-    if info.batch_size == 0:
-        raise ShapeError(f"{kernel}: vmap over a batch of no examples", hint="a kernel has no empty arrays")
     for index, (name, dim) in enumerate(zip((*signature.inputs, *signature.outputs), dims, strict=False)):
         written = index in signature.mutated or index >= len(signature.inputs)
         if written and dim is None:
@@ -59,6 +61,26 @@ def _size(operator: Operator, info: VmapInfo, dims: Sequence[int | None]) -> int
                 hint=f"give {name} the batch too (in_dims), or let the kernel allocate it",
             )
     return info.batch_size
+
+
+def _none(
+    operator: Operator, dims: Sequence[int | None], tensors: Sequence[torch.Tensor], keywords: Mapping[str, object]
+) -> tuple[object, object]:
+    """Return the results of a batch of no examples: nothing runs."""
+    inputs = len(operator.signature.inputs)
+    if len(tensors) > inputs or not operator.signature.outputs:
+        return None, None
+    shapes = [
+        [size for axis, size in enumerate(tensor.shape) if axis != dim]
+        for tensor, dim in zip(tensors, dims, strict=True)
+    ]
+    examples = [tensor.new_empty(shape) for tensor, shape in zip(tensors, shapes, strict=True)]
+    declaration, given = operator.kernel.declaration, dict(keywords)
+    rows = fake.outputs_of(declaration, examples, operator.read(given), operator.numbers(given))
+    made = [
+        tensors[0].new_empty((0, *row.shape), dtype=dtype_of(operator.kernel.name, row.name, row.dtype)) for row in rows
+    ]
+    return (made[0], 0) if len(made) == 1 else (tuple(made), (0,) * len(made))
 
 
 def _example(

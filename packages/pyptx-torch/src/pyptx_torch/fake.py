@@ -74,7 +74,6 @@ def _told(kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: S
         for axis, (declared, actual) in enumerate(zip(tile.shape, argument.shape, strict=True)):
             wanted = sizes.setdefault(declared, actual) if isinstance(declared, str) else declared
             check_later(actual == wanted, f"{kernel}: {name}.shape[{axis}] is not {declared} of {tile!r}")
-            check_later(actual > 0, f"{kernel}: {name} is empty")
         strides = zip(argument.strides, dense_strides(argument.shape, tile.layout), strict=True)
         for actual, dense in strides:
             check_later(actual == dense, f"{kernel}: {name} is not dense, as Layout.{tile.layout.name} asks")

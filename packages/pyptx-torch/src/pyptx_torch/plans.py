@@ -46,9 +46,12 @@ LIMIT: Final = 1024
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Ready:
-    """A plan, the outputs that it writes, and what the addresses of inputs and outputs must be multiples of."""
+    """A plan, the outputs that it writes, and what the addresses of inputs and outputs must be multiples of.
 
-    plan: Plan
+    A call with an empty array may have nothing to launch, and no plan.
+    """
+
+    plan: Plan | None
     outputs: tuple[Output, ...]
     alignments: tuple[int, ...]
 
@@ -134,13 +137,19 @@ class Plans:
         check_driver(self._kernel.name, self._place)
         arguments = [argument_of(self._kernel.name, *named) for named in zip(self._inputs, inputs, strict=True)]
         special = self._kernel.specialize(arguments, keywords)
+        if not special.runs:
+            return self._keep(key, Ready(None, special.outputs, _alignments(special, inputs)), None)
         on = driver.devices()[key[0] or 0]
         # Specialisations that differ in their grids share the code.
         module = self._modules.get((special.text, on.target), lambda: Module(image_of(special, on.target)))
         plan = plan_for(special, module, on.multiprocessors)
         made = Ready(plan, special.outputs, _alignments(special, inputs))
         fixed = any(name not in self._scalars for name in keywords)
-        fast = None if fixed or not inputs else self._fast_for(made, inputs)
+        fast = None if fixed or not inputs else self._fast_for(plan, made, inputs)
+        return self._keep(key, made, fast)
+
+    def _keep(self, key: Key, made: Ready, fast: _Fast | None) -> Ready:
+        """Remember a plan, and what launchers are told of it; return the one that is known."""
         with self._lock:
             ready = self._known.setdefault(key, made)  # another thread may have made it meanwhile
             if ready is made:
@@ -150,7 +159,7 @@ class Plans:
                     self._teach(self._launchers, [fast])
         return ready
 
-    def _fast_for(self, ready: Ready, inputs: Sequence[torch.Tensor]) -> _Fast | None:
+    def _fast_for(self, plan: Plan, ready: Ready, inputs: Sequence[torch.Tensor]) -> _Fast | None:
         """Return what the launcher is told of a plan; None where it takes more tensors than a launcher does."""
         if len(inputs) + len(ready.outputs) > MAX_TENSORS:
             return None
@@ -158,7 +167,7 @@ class Plans:
         with relaxed_capture():  # of another thread's stream, which taking memory for a moment would break off
             like = tuple(prototype(self._kernel.name, output, inputs[0].device) for output in ready.outputs)
         return _Fast(
-            ready.plan,
+            plan,
             tuple(
                 Signature(tuple(tensor.shape), tuple(tensor.stride()), _told(tensor.dtype), device, alignment)
                 for tensor, alignment in zip(inputs, ready.alignments, strict=False)

@@ -19,8 +19,8 @@ _BLOCK_LIMITS = (1024, 1024, 64)
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 
 
-def three(what: str, value: object) -> Dims:
-    """Return one to three positive sizes padded with 1; raise LaunchError for anything else.
+def three(what: str, value: object, least: int = 1) -> Dims:
+    """Return one to three sizes, `least` or more, padded with 1; raise LaunchError for anything else.
 
     Sizes are integers (Python's or NumPy's), or a tuple, list or one-dimensional array of them.
     """
@@ -30,8 +30,10 @@ def three(what: str, value: object) -> Dims:
     known = [size for size in sizes if size is not None]
     if not 1 <= len(sizes) <= 3 or len(known) != len(sizes):
         raise LaunchError(f"{what}={value!r} is no size", hint=f"write one to three integers: {what}=(x, y, z)")
-    if min(known) < 1:
-        raise LaunchError(f"{what}={value!r} is empty", hint="every dimension is at least 1")
+    if min(known) < least:
+        allowed = "every dimension is at least 1"
+        hint = f"{allowed}: round up, -(-N // 128); only a call with an empty array may have no blocks"
+        raise LaunchError(f"{what}={value!r} is empty", hint=hint if what == "grid" else allowed)
     x, y, z = (*known, 1, 1)[:3]
     return x, y, z
 
@@ -89,12 +91,16 @@ def call_grid(
     parameters: tuple[int, tuple[str, ...]],
     dimensions: Mapping[str, int],
     templates: Mapping[str, object],
+    least: int = 1,
 ) -> Dims:
-    """Ask a grid function for a grid, by the dimensions and template values in its `parameters` (`grid_parameters`)."""
+    """Ask a grid function for a grid, by the dimensions and template values in its `parameters` (`grid_parameters`).
+
+    No size of the grid may be less than `least`.
+    """
     sizes = tuple(dimensions.values())
     positional, keywords = parameters
     known = {**templates, **dimensions}
-    return three("grid", grid(*sizes[:positional], **{name: known[name] for name in keywords}))
+    return three("grid", grid(*sizes[:positional], **{name: known[name] for name in keywords}), least)
 
 
 def grid_parameters(

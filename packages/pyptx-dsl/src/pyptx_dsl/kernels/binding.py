@@ -47,7 +47,7 @@ def sort_keywords(declaration: Declaration, keywords: Mapping[str, object]) -> K
 
 def _size(kernel: str, name: str, value: object) -> int:
     size = as_count(value)
-    if size is None or size < 1:
+    if size is None or size < 0:
         raise KeywordError(f"{kernel}: {name}={value!r} is no size of a dimension")
     return size
 
@@ -77,11 +77,16 @@ def bind(declaration: Declaration, sizes: Mapping[str, int], templates: Mapping[
     return bound
 
 
-def grid_of(declaration: Declaration, bound: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
-    """Return the grid for these sizes and template values, checked against the cluster."""
+def grid_of(
+    declaration: Declaration, bound: Mapping[str, int], templates: Mapping[str, object], *, empty: bool = False
+) -> Dims:
+    """Return the grid for these sizes and template values, checked against the cluster.
+
+    It may have no blocks if an array is `empty`, as on the way to a launch that does nothing.
+    """
     grid = declaration.grid
     env = {name: bound[name] for name in declaration.dimensions}
-    sizes = call_grid(grid, declaration.grid_arguments, env, templates) if callable(grid) else grid
+    sizes = call_grid(grid, declaration.grid_arguments, env, templates, int(not empty)) if callable(grid) else grid
     check_grid(sizes, declaration.cluster, declaration.persistent)
     return sizes
 

@@ -309,7 +309,7 @@ class Kernel(Generic[OutSpecs_co]):
         """Check the inputs against the kernel's contract and return all that a runtime needs to launch it."""
         from pyptx_dsl.contract.arguments import check_arguments
         from pyptx_dsl.kernels.binding import bind, grid_of, merge_sizes, scalar_of, sort_keywords
-        from pyptx_dsl.kernels.specialize import specialization
+        from pyptx_dsl.kernels.specialize import specialization, without_blocks
 
         declaration = self._declaration
         given = sort_keywords(declaration, keywords)
@@ -318,6 +318,9 @@ class Kernel(Generic[OutSpecs_co]):
             found = check_arguments(self.name, declaration.tensors, declaration.in_specs, arguments)
             sizes = merge_sizes(self.name, sizes, found)
         bound = bind(declaration, sizes, given.templates)
+        empty = 0 in bound.values() or (not declaration.tiles and any(0 in each.shape for each in arguments))
+        if empty and 0 in grid_of(declaration, bound, given.templates, empty=True):
+            return without_blocks(declaration, bound)
         traced = self._traced_for(bound, given.templates)
         grid = grid_of(declaration, bound, given.templates)
         scalars = {row.name: scalar_of(self.name, row, given, bound) for row in declaration.raw}

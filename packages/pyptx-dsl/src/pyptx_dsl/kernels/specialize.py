@@ -128,6 +128,24 @@ def specialization(
     )
 
 
+def without_blocks(declaration: Declaration, env: Mapping[str, int]) -> Specialization:
+    """Return the specialization of a call with empty arrays whose grid has no blocks; the kernel is not traced."""
+    return Specialization(
+        entry=declaration.name,
+        text="",
+        module=nodes.Module(body=()),
+        target=declaration.target.name,
+        grid=(0, 1, 1),
+        block=declaration.block,
+        cluster=declaration.cluster,
+        shared_bytes=0,
+        parameters=(),
+        outputs=outputs_of(declaration, env),
+        mutated=declaration.mutated,
+        inputs=inputs_of(declaration, env),
+    )
+
+
 def _tensors(declaration: Declaration, env: Mapping[str, int]) -> list[TensorSpec]:
     if not declaration.tiles:
         return [TensorSpec(name) for name in declaration.tensors]

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_sim.findings import Finding
 from pyptx_sim.observer import Observer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.machine.machine import Machine
@@ -75,6 +76,15 @@ def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
         stores = "" if pc is not None else "; no instruction stores there"
         place = written_down[-1] if pc is None else pc
         machine.log.report(UNWRITTEN, f"{message}: the first is {first}{stores}", place, hint=_hint(machine))
+
+
+def unwritten_without_blocks(outputs: Iterable[Output]) -> Iterator[Finding]:
+    """Yield a finding for each output that has elements, of a launch without blocks."""
+    for output in outputs:
+        count = math.prod(output.shape)
+        if count:
+            message = f"no thread has written the {count} elements of output '{output.name}': the grid has no blocks"
+            yield Finding(UNWRITTEN, message, hint="launch blocks for empty inputs, too, or return before the call")
 
 
 def _first(output: Output, missing: Offsets) -> tuple[int, ...]:

@@ -34,17 +34,20 @@ MOST_BLOCKS = 32
 SHARED_UNIT = 128  # bytes that shared memory is allocated by
 
 
-def extent_of(value: int | Sequence[int], what: str) -> Extent:
-    """Return one to three counts as x, y, z, the missing ones 1; LaunchError unless all are positive integers."""
+def extent_of(value: int | Sequence[int], what: str, least: int = 1) -> Extent:
+    """Return one to three counts as x, y, z, the missing ones 1; LaunchError unless all are integers from `least` up.
+
+    A grid of no blocks is one of a launch with an empty array, which does nothing.
+    """
     counts = tuple(value) if isinstance(value, Iterable) else (value,)
-    if not 1 <= len(counts) <= 3 or not all(_is_count(count) for count in counts):
+    if not 1 <= len(counts) <= 3 or not all(_is_count(count, least) for count in counts):
         raise LaunchError(f"{what} is {value!r}", hint=f"give {what} one to three positive integers")
     padded = (*(int(count) for count in counts), 1, 1)
     return padded[0], padded[1], padded[2]
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, SupportsIndex) and operator.index(value) > 0 and not isinstance(value, bool)
+def _is_count(value: object, least: int = 1) -> bool:
+    return isinstance(value, SupportsIndex) and operator.index(value) >= least and not isinstance(value, bool)
 
 
 def volume(extent: Extent) -> int:

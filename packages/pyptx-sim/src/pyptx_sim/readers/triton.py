@@ -64,7 +64,7 @@ class Compiled(Protocol):
 def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Launch:
     """Return the launch of a kernel that Triton has compiled, for `run(compiled.asm["ptx"], launch)`.
 
-    `grid` counts programs. `args` are those of the parameters that are no constants, in order: NumPy arrays, arrays of
+    `grid` counts programs, 0 for empty arrays. `args` are those of the parameters that are no constants, in order: NumPy arrays, arrays of
     a `Memory`, tensors of torch on the CPU; numbers; tuples where the kernel takes such. For a tensor descriptor made
     by the host, an array, described as it lies, or Triton's TensorDescriptor. The parameters that Triton adds (shapes
     and strides of descriptors, scratch memory) are filled in.
@@ -73,7 +73,7 @@ def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Laun
     """
     metadata = compiled.metadata
     clusters = int(getattr(metadata, "num_ctas", 1))
-    x, y, z = extent_of(grid, "grid")
+    x, y, z = extent_of(grid, "grid", least=0)
     signature = cast("Mapping[str, object]", compiled.src.signature)
     reader = _Reader(iter(getattr(metadata, "tensordesc_meta", None) or ()))
     given = list(reader.all(list(signature), tuple(signature.values()), args))
