@@ -141,7 +141,7 @@ def test_a_template_parameter_may_give_a_dimension() -> None:
     ("keywords", "words"),
     [
         ({"K": 1}, "'K'"),
-        ({"M": 0, "N": 1}, "M=0"),
+        ({"M": -1, "N": 1}, "M=-1"),
         ({"M": "x", "N": 1}, "M='x'"),
         ({"unrol": 1}, "did you mean unroll"),
     ],

@@ -130,7 +130,6 @@ BROKEN = [
     ("fp8", [Tile(4, e4m3)], [argument(4, dtype="e5m2")], DtypeError, "A holds e5m2"),
     ("rank", [Tile(4, f32)], [argument(4, 1)], RankError, "A has 2 dimensions"),
     ("size", [Tile(4, f32)], [argument(5)], ShapeError, r"A\.shape\[0\] is 5"),
-    ("empty", [Tile("M", f32)], [argument(0)], ShapeError, "A is empty"),
     ("equation", [Tile("M", "N", f32), Tile("N", f32)], [argument(2, 3), argument(4)], ShapeError, "and 4 in B"),
     ("transposed", [Tile("M", "N", f32)], [argument(2, 3, layout=Layout.COL)], LayoutError, "A has strides"),
     ("not columns", [Tile("M", "N", f32, Layout.COL)], [argument(2, 3)], LayoutError, "unit stride on dimension 0"),

@@ -73,9 +73,11 @@ def test_one_tensor_cannot_take_the_results_of_all_examples():
     assert total.sum() == 0
 
 
-def test_a_batch_of_nothing_is_an_error():
-    with pytest.raises(ShapeError, match="no examples"):
-        torch.vmap(double)(torch.empty(0, 32))
+@pytest.mark.parametrize(("shape", "dim"), [((0, 32), 0), ((32, 0), 1)])
+def test_a_batch_of_no_examples_has_no_results(shape, dim):
+    made = torch.vmap(double, in_dims=dim)(torch.empty(shape))
+    assert (made.shape, made.dtype) == ((0, 32), torch.float32)
+    assert torch.vmap(lambda x: (scale_(x, alpha=2.0), x)[1], in_dims=dim)(torch.empty(shape)).shape == (0, 32)
 
 
 def test_vmap_compiles():
