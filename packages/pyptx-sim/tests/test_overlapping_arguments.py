@@ -16,7 +16,7 @@ from pyptx_sim import Launch, Mapped, Memory, Result, Texture, Uninitialised, ex
 from pyptx_sim.errors import LaunchError
 
 sys.path.append(str(Path(__file__).parents[3] / "tools"))
-from shares import share
+from shares import at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -162,7 +162,7 @@ DOORS: Sequence[Callable[..., Result]] = [raw, in_a_memory, beside_its_buffer, e
 @pytest.mark.scaled
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
 def test_one_thread_leaves_what_numpy_leaves_for_any_two_views_of_a_buffer(door: Callable[..., Result]) -> None:
-    for number, case in enumerate(share(CASES, 80)):
+    for number, case in enumerate(at_most(CASES, 80)):
         buffer = case.buffer()
         first, second = case.view(buffer, case.first), case.view(buffer, case.second)
         result = door(case, first, second, seed=number % 3, late=bool(number % 2))
@@ -176,7 +176,7 @@ def test_one_thread_leaves_the_same_for_tensors() -> None:
     import torch
 
     types = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-    for number, case in enumerate(share(CASES, 80)):
+    for number, case in enumerate(at_most(CASES, 80)):
         bits = torch.from_numpy(case.buffer().view(f"i{case.itemsize}").copy())
         assert bits.dtype == types[case.itemsize]
         buffer = bits.view({2: torch.bfloat16, 4: torch.float32, 8: torch.float64}[case.itemsize])
@@ -188,7 +188,7 @@ def test_one_thread_leaves_the_same_for_tensors() -> None:
 @pytest.mark.scaled
 @pytest.mark.parametrize("shape", [{"grid": 1, "block": 32}, {"grid": 16, "block": 1}], ids=["lanes", "blocks"])
 def test_threads_race_exactly_where_views_give_one_element_to_two_of_them(shape: dict[str, int]) -> None:
-    for number, case in enumerate(share(CASES, 80)):
+    for number, case in enumerate(at_most(CASES, 80)):
         buffer = case.buffer()
         first, second = case.view(buffer, case.first), case.view(buffer, case.second)
         result = raw(case, first, second, **shape, seed=number % 3, late=bool(number % 2))
