@@ -129,6 +129,22 @@ def test_a_descriptor_of_triton_and_tensors_of_torch_are_taken() -> None:
     assert out[4:].isnan().all()
 
 
+def test_a_grid_of_no_programs_runs_nothing_for_empty_arrays() -> None:
+    made = recorded("scaled", global_scratch_size=384)
+    empty, x = np.zeros(0, np.float32), np.zeros(4, np.float32)
+    assert run(made.asm["ptx"], from_triton(made, (0,), [empty, empty, 0, 1.0])).statistics.ctas == 0
+    with pytest.raises(LaunchError, match="grid is"):
+        run(made.asm["ptx"], from_triton(made, 0, [x, x, 4, 1.0]))
+
+
+@pytest.mark.hopper
+def test_a_descriptor_of_a_view_has_the_strides_of_the_view() -> None:
+    x = np.arange(480, dtype=np.float32).reshape(30, 16)
+    made, out = kernel("copied"), np.zeros((8, 8), np.float32)
+    run(made.asm["ptx"], from_triton(made, (1,), [x[:, 4:12], out, 2]))
+    assert out.tolist() == x[2:10, 4:12].tolist()
+
+
 def test_scratch_memory_is_for_all_blocks_and_holds_nothing_yet() -> None:
     made = recorded("scaled", num_ctas=2, num_warps=4, global_scratch_size=384, launch_pdl=True, shared=100)
     x = np.zeros(64, np.float32)
