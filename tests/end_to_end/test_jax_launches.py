@@ -143,6 +143,14 @@ def test_a_persistent_kernel_has_the_blocks_of_the_smallest_device(null: Any, ja
     assert [one["grid"] for one in null.launches()] == [[100, 1, 1], [132, 1, 1]]
 
 
+def test_a_call_with_no_elements_and_no_blocks_launches_nothing(null: Any, jax: Any) -> None:
+    empty = jax.numpy.ones(0)
+    assert lasting(empty).shape == (0,)
+    assert jax.jit(lambda x: lasting(x) + 1)(empty).shape == (0,)
+    assert jax.vmap(lasting)(jax.numpy.ones((3, 0))).shape == (3, 0)
+    assert null.launches() == []
+
+
 def test_scalars_shared_memory_and_new_values(null: Any, jax: Any) -> None:
     x, total = jax.numpy.ones(64), jax.numpy.zeros(64)
     old, new = jax.jit(lambda x, total: accumulate(x, total, factor=2.5, count=7))(x, total)

@@ -142,6 +142,19 @@ def test_every_kind_of_kernel_gets_its_pointers_in_order(null):
         assert one["parameters"][: len(addresses)] == addresses
 
 
+def test_a_call_with_no_elements_and_no_blocks_launches_nothing(null):
+    call, long = caller(kernels.build_double())
+    for _ in range(2):
+        made = call(torch.empty(0))
+        assert (made.shape, made.dtype) == ((0,), torch.float32)
+    out = torch.empty(0)
+    assert call(torch.empty(0), out=out) is out
+    assert (null.launches(), len(long)) == ([], 3)
+    call(torch.ones(64))
+    (launch,) = null.launches()
+    assert launch["grid"] == [2, 1, 1]
+
+
 def test_a_kernel_without_inputs_launches_on_the_device_of_the_call(null):
     operator = operators.operator_of(kernels.fill)
     (made,) = cuda.run(operator, (), {"N": 64, "alpha": 1.5}, None, torch.device("cpu"), HOST)

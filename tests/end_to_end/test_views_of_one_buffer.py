@@ -34,7 +34,6 @@ def plus_one(X, Y):
     ptx.ret()
 
 
-
 def drawn(seed: int) -> tuple[int, list[tuple[int, int]]]:
     """A count of elements, and the offsets and strides of two views of 64 elements that overlap or interleave."""
     random = np.random.default_rng(seed)

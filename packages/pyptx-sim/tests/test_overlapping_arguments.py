@@ -310,7 +310,9 @@ def test_bytes_between_elements_are_those_of_the_buffer_and_are_kept_unless_the_
     assert both[:16].tolist() == [*range(2, 10), *range(8, 16)]
 
 
-def test_what_the_host_changes_between_the_elements_of_a_view_meanwhile_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_host_changes_between_the_elements_of_a_view_meanwhile_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     both = np.zeros(64, np.uint32)
     from pyptx_sim import simulator
 
@@ -470,8 +472,8 @@ def test_a_texture_of_an_array_with_strides_is_a_copy_and_a_surface_of_one_is_re
     assert Texture(array[:, ::2]).array.shape == (8, 4)
 
 
+@pytest.mark.hopper
 def test_the_descriptor_of_a_view_has_its_address() -> None:
-    pytest.importorskip("pyptx_arch_hopper")
     from importlib import import_module
 
     described = import_module("pyptx_arch_hopper").TensorMap

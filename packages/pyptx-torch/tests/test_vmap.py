@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pyptx_dsl.errors import LayoutError, ShapeError
+from pyptx_dsl.errors import LayoutError
 
 from .kernels import accumulate, double, double_columns, fill, power, scale_, sum_and_difference
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -27,7 +27,7 @@ from pyptx_sim.types import byte_size
 from pyptx_sim.values import Mapped, Uninitialised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -141,7 +141,7 @@ def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
     for _, launch in launches:
         memories += [launch.memory] if launch.memory is not None else []
         values = (*launch.args, *launch.textures.values())
-        found = (array for value in values for array in _arrays(value))
+        found = (array for value in values if not isinstance(value, np.ndarray) for array in _arrays(value))
         memories += [array.memory for array in found if isinstance(array, DeviceArray)]
     if any(memory is not memories[0] for memory in memories):
         raise LaunchError("the launch has arrays of several memories", hint="put all of them into one Memory")
@@ -163,8 +163,10 @@ def _arrays(value: object) -> Iterator[Array | Tensor | DeviceArray]:
 
 def does_nothing(launch: Launch) -> bool:
     """Return whether a launch has no blocks because an array is empty; CUDA refuses any other grid without blocks."""
-    if 0 not in extent_of(launch.grid, "grid", least=0):
+    grid = launch.grid
+    if 0 not in (tuple(grid) if isinstance(grid, Iterable) else (grid,)):
         return False
+    extent_of(grid, "grid", least=0)
     arrays = (array for value in launch.args for array in _arrays(value))
     return any(0 in (array.array if isinstance(array, DeviceArray) else array).shape for array in arrays)
 

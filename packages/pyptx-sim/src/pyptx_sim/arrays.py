@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -102,7 +102,9 @@ def argument_of(value: object) -> Argument:
         refuse_mask(array)
         size = array.dtype.itemsize
         strides = tuple(stride // size for stride in array.strides)
-        if any(stride % size for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1):
+        if not array.flags.forc and any(
+            stride % size for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1
+        ):
             raise LaunchError(
                 f"an array with strides of {array.strides} bytes and elements of {size} cannot be passed to a kernel",
                 hint="copy it first: its elements are no whole number of elements apart",

@@ -206,7 +206,12 @@ class _Pickler(pickle.Pickler):
 
 
 def _array(
-    data: bytearray, start: int, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...], writeable: object
+    data: bytearray,
+    start: int,
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    writeable: object,
 ) -> Array:
     array: Array = np.ndarray(shape, dtype, np.frombuffer(data, np.uint8), start, strides)
     array.flags.writeable = bool(writeable)

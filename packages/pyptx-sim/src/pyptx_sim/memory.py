@@ -78,14 +78,16 @@ class Memory:
         return self._place(np.zeros(shape, dtype), name, fresh=True)
 
     def _place(self, given: Array | Tensor, name: str | None, *, fresh: bool) -> DeviceArray:
-        array, host, called = host_array(given), span_of(given), name or f"array {len(self.placed)}"
+        array, called = host_array(given), name or f"array {len(self.placed)}"
         check_dtype(array, "a kernel")
+        host = span_of(given)
         region = self._regions.of(host, called)
         known = next((each for each in region.views if each.covers(host, fresh=True)), None)
         self.end, region.fixed = region.place(self.end), True
         if known is None:
-            known = Placed(host, region.at(host), called, np.zeros(host.size, np.uint8) if fresh else None)
-            region.add(known, f"'{called}'")
+            written = np.zeros(host.size, np.uint8) if fresh else None
+            known = Placed(host, region.at(host), called, f"'{called}'", written)
+            region.add(known)
             self.placed.append(known)
         return DeviceArray(array, GLOBAL_WINDOW + region.at(host), known.name, self)
 
@@ -105,7 +107,7 @@ class Memory:
         for each in self.placed:
             region = self._regions.of(each.host, each.name)
             region.start, region.fixed = each.start - (each.host.low - region.low), True
-            region.add(each, f"'{each.name}'")
+            region.add(each)
 
 
 def check_dtype(array: Array, what: str) -> None:

@@ -70,19 +70,18 @@ class Placing:
         """Return the address of an array; where arrays overlap, they have the same bytes."""
         if isinstance(given, DeviceArray):
             return given.address
-        host = span_of(given)
         if isinstance(given, np.ndarray):
             check_dtype(given, name)
+        host = span_of(given)
         region = self.regions.of(host, name)
         self.end = region.place(self.end)
         start = region.at(host)
-        known = next((each for each in region.views if each.covers(host, fresh=fresh or region.fixed)), None)
-        if known is None:
+        if not region.views or not any(each.covers(host, fresh=fresh or region.fixed) for each in region.views):
             written = np.zeros(host.size, np.uint8) if fresh else None
-            made = Placed(host, start, name, written, output, shared=region.fixed)
+            made = Placed(host, start, name, what, written, output, shared=region.fixed)
             self.placed.append(made)
             if not region.fixed:
-                region.add(made, what)
+                region.add(made)
         return GLOBAL_WINDOW + start
 
     def descriptor(self, value: Mapped, what: str, name: str) -> tuple[Descriptor, bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,7 +30,9 @@ _NOWHERE: Final = -1
 
 @dataclass(slots=True, eq=False)
 class Placed:
-    """An array with its place in the global space; `output` as in `Uninitialised`. `name` is the user's for it.
+    """An array with its place in the global space; `output` as in `Uninitialised`.
+
+    `name` is the user's name of it, `what` the same for messages about addresses.
 
     `written` marks the bytes that something has written; None: all. `shared`: others have bytes in the same region.
     """
@@ -37,6 +40,7 @@ class Placed:
     host: Span
     start: int
     name: str
+    what: str
     written: NDArray[np.uint8] | None = None
     output: Output | None = None
     shared: bool = False
@@ -124,8 +128,7 @@ class Region:
     """Bytes of host memory from address `low` up to `high`, and their place in the global space, `start`.
 
     `fixed`: addresses in it are known to users, so it cannot grow. `grown`: it has replaced regions of arrays that
-    overlap, of which addresses may have been handed out already. `views` are the arrays in it, with their `names` for
-    messages.
+    overlap, of which addresses may have been handed out already. `views` are the arrays in it.
     """
 
     low: int
@@ -135,7 +138,6 @@ class Region:
     fixed: bool = False
     grown: bool = False
     views: list[Placed] = field(default_factory=list[Placed])
-    names: list[str] = field(default_factory=list[str])
 
     @property
     def size(self) -> int:
@@ -153,23 +155,19 @@ class Region:
         """Return the place of an array in it."""
         return self.start + host.low - self.low
 
-    def add(self, placed: Placed, what: str) -> None:
-        """Add an array, which messages call `what`."""
+    def add(self, placed: Placed) -> None:
+        """Add an array."""
         self.views.append(placed)
-        self.names.append(what)
         if len(self.views) > 1:
             for each in self.views:
                 each.shared = True
 
     def buffer(self) -> Buffer:
         """Return its bounds and the names of the arrays in it."""
-        parts = [
-            Buffer(view.start, view.start + view.size, what, shown=True)
-            for view, what in zip(self.views, self.names, strict=True)
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        return Buffer(self.start, self.start + self.size, parts[0].name, shown=True, parts=tuple(parts))
+        end, name, parts = self.start + self.size, self.views[0].what, tuple[Buffer, ...]()
+        if len(self.views) > 1:
+            parts = tuple(Buffer(view.start, view.start + view.size, view.what) for view in self.views)
+        return Buffer(self.start, end, name, shown=True, parts=parts)
 
 
 def next_place(end: int) -> int:
@@ -182,7 +180,7 @@ class Regions:
 
     def __init__(self, known: Iterable[Region] = ()) -> None:
         """Begin with some."""
-        self._ordered = sorted(known, key=lambda region: region.low)
+        self._ordered = sorted(known, key=attrgetter("low"))
         self._lows = [region.low for region in self._ordered]
         self._highs = [region.high for region in self._ordered]
         self._empty: list[Region] = []
@@ -211,7 +209,7 @@ class Regions:
                 )
         made = Region(host.low, host.high, host.phase)
         if met:
-            lowest = min((made, *met), key=lambda each: each.low)
+            lowest = min((made, *met), key=attrgetter("low"))
             made = Region(lowest.low, max(host.high, met[-1].high), lowest.phase, grown=True)
         self._ordered[first:last], self._lows[first:last], self._highs[first:last] = [made], [made.low], [made.high]
         return made

@@ -127,7 +127,7 @@ class _Launch:
     def run(self, **options: Unpack[_RunOptions]) -> Result:
         """Run it."""
         special = self.special
-        if not special.runs:
+        if 0 in special.grid:
             outputs = [each.output for each in self.arguments if isinstance(each, Uninitialised) and each.output]
             return without_blocks(outputs, options.get("checks", "all"))
         launch = Launch(
@@ -156,7 +156,9 @@ def _prepared(
     rows = [row if out is None or allocated else None for row in special.outputs]
     given, written = cast("Sequence[Array]", arguments), cast("Sequence[Array]", outputs)  # or tensors
     fresh = [Uninitialised(array, row) for array, row in zip(written, rows, strict=True)]
-    values = [_value(kernel, parameter, [*given, *fresh]) for parameter in special.parameters] if special.runs else fresh
+    values: Sequence[Argument] = fresh
+    if 0 not in special.grid:
+        values = [_value(kernel, parameter, [*given, *fresh]) for parameter in special.parameters]
     return _Launch(special, outputs, values, [array.nbytes for array in (*given, *written)])
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 ALIGNMENT: Final = 256
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Span:
+class Span(NamedTuple):
     """The bytes of an array in host memory, from its first element through its last, in order of address.
 
     `low` is the address of the first byte, `phase` its offset in the array's allocation modulo `ALIGNMENT`. `shape` and
@@ -83,15 +81,14 @@ def address_of(array: Array) -> int:
 
 def span_of_numpy(array: Array) -> Span:
     """Return the span of a NumPy array; LaunchError for one whose elements kernels cannot be given in place."""
-    refuse_mask(array)
-    interface = array.__array_interface__
-    address, read_only = interface["data"]
-    dense = interface["strides"] is None
-    size = array.nbytes if dense else _extent(array.shape, array.strides, array.itemsize)
-    data = np.asarray(_Bytes(address, size, array, read_only=read_only))
+    address, read_only = array.__array_interface__["data"]
     phase = 0 if array.base is None else (address - address_of(owner_of(array))) % ALIGNMENT
-    gaps = not (dense or array.flags.f_contiguous)
-    return Span(data, address, phase, array.shape, array.strides, array.itemsize, gaps)
+    shape, strides, item, flags = array.shape, array.strides, array.itemsize, array.flags
+    if type(array) is np.ndarray and flags.c_contiguous:
+        return Span(array.reshape(-1).view(np.uint8), address, phase, shape, strides, item, gaps=False)
+    refuse_mask(array)
+    data = np.asarray(_Bytes(address, _extent(shape, strides, item), array, read_only=read_only))
+    return Span(data, address, phase, shape, strides, item, not flags.forc)
 
 
 def refuse_mask(array: Array) -> None:

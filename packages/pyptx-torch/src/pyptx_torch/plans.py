@@ -137,7 +137,7 @@ class Plans:
         check_driver(self._kernel.name, self._place)
         arguments = [argument_of(self._kernel.name, *named) for named in zip(self._inputs, inputs, strict=True)]
         special = self._kernel.specialize(arguments, keywords)
-        if not special.runs:
+        if 0 in special.grid:
             return self._keep(key, Ready(None, special.outputs, _alignments(special, inputs)), None)
         on = driver.devices()[key[0] or 0]
         # Specialisations that differ in their grids share the code.

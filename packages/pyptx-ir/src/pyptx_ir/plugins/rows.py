@@ -165,8 +165,7 @@ class Specialization(Value):
 
     Of a persistent kernel, whose blocks go through all of the work, however few they are, `persistent` is how many
     blocks each multiprocessor is to have at most, 0 of any other: runtimes launch `grid_on` their device.
-
-    The grid of a call with an empty array may have no blocks. Then there is no code, and `runs` is false.
+    A call with an empty array may have no blocks (a 0 in `grid`), and no text: runtimes return its outputs.
     """
 
     entry: str
@@ -188,11 +187,6 @@ class Specialization(Value):
     origins: Mapping[int, tuple[Frame, ...]] = field(
         default_factory=dict[int, tuple[Frame, ...]], compare=False, repr=False
     )
-
-    @property
-    def runs(self) -> bool:
-        """Whether there is anything to launch."""
-        return 0 not in self.grid
 
     def grid_on(self, multiprocessors: int) -> tuple[int, int, int]:
         """Return the grid on a device of so many multiprocessors: of a persistent kernel, whole clusters, one at least.

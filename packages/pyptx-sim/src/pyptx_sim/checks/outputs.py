@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.machine.machine import Machine
-    from pyptx_sim.regions import Placed
     from pyptx_sim.observer import AccessKind, Offsets, Space, Work
+    from pyptx_sim.regions import Placed
 
 UNWRITTEN: Final = "unwritten-output"
 

@@ -181,7 +181,11 @@ def _structure(kind: str, layout: str, value: object) -> Argument:
         raise LaunchError(f"{type(value).__name__} stands where {kind} is due", hint="pass an array")
     known = argument_of(inner)
     shape, _, strides = layout.partition(":")
-    return (cast("Argument", value), *_unknown(kind, shape, known.shape), *_unknown(kind, strides, known.strides, known.shape))
+    return (
+        cast("Argument", value),
+        *_unknown(kind, shape, known.shape),
+        *_unknown(kind, strides, known.strides, known.shape),
+    )
 
 
 def _unknown(kind: str, text: str, numbers: Sequence[int], extents: Sequence[int] = ()) -> Iterator[np.integer[Any]]:

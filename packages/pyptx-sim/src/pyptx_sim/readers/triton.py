@@ -64,10 +64,10 @@ class Compiled(Protocol):
 def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Launch:
     """Return the launch of a kernel that Triton has compiled, for `run(compiled.asm["ptx"], launch)`.
 
-    `grid` counts programs, 0 for empty arrays. `args` are those of the parameters that are no constants, in order: NumPy arrays, arrays of
-    a `Memory`, tensors of torch on the CPU; numbers; tuples where the kernel takes such. For a tensor descriptor made
-    by the host, an array, described as it lies, or Triton's TensorDescriptor. The parameters that Triton adds (shapes
-    and strides of descriptors, scratch memory) are filled in.
+    `grid` counts programs, 0 for empty arrays. `args` are those of the parameters that are no constants, in order:
+    NumPy arrays, arrays of a `Memory`, tensors of torch on the CPU; numbers; tuples where the kernel takes such. For a
+    tensor descriptor made by the host, an array, described as it lies, or Triton's TensorDescriptor. The parameters
+    that Triton adds (shapes and strides of descriptors, scratch memory) are filled in.
 
     Raises LaunchError for arguments that do not fit, and for descriptors of im2col mode or of fp4, which are not read.
     """
@@ -165,7 +165,13 @@ def _tensor(name: str, value: object) -> tuple[Array | DeviceArray, tuple[int, .
             f"{name} is {type(value).__name__}, and no tensor", hint="pass an array or a TensorDescriptor"
         )
     shape, strides = tuple(map(int, described.shape)), tuple(map(int, described.strides))
-    return described.base, shape, strides, described.padding == "nan", bool(getattr(described, "round_f32_to_tf32", False))
+    return (
+        described.base,
+        shape,
+        strides,
+        described.padding == "nan",
+        bool(getattr(described, "round_f32_to_tf32", False)),
+    )
 
 
 def _map(
