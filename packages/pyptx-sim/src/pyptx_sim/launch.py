@@ -26,11 +26,11 @@ class Launch:
 
     `args` stand for the entry's parameters in order: NumPy arrays and CPU tensors for pointers (changed in place),
     numbers for scalars. Views of one buffer that overlap or interleave are the same memory, as on a GPU, and the
-    strides of an array are those that the kernel meets. For a structure, a tuple or a dict of its members, which is laid out as in C (arrays for
-    pointers, NumPy scalars, bytes, structures again); or one of ctypes or NumPy, or its bytes. An array wrapped in
-    `Uninitialised` holds nothing to be read before it is written, one in `Mapped` is passed by a descriptor. A
-    `DeviceArray` has its address already; the kernel sees all arrays of its `memory`, which is named where addresses
-    alone are passed.
+    strides of an array are those that the kernel meets. For a structure, a tuple or a dict of its members, which is
+    laid out as in C (arrays for pointers, NumPy scalars, bytes, structures again); or one of ctypes or NumPy, or its
+    bytes. An array wrapped in `Uninitialised` holds nothing to be read before it is written, one in `Mapped` is passed
+    by a descriptor. A `DeviceArray` has its address already; the kernel sees all arrays of its `memory`, which is named
+    where addresses alone are passed.
 
     A `Texture`, `Surface` or `Sampler` is passed by its 64-bit handle; `textures` binds those that are variables of the
     module (`.texref`, `.samplerref`, `.surfref`), by their names.
