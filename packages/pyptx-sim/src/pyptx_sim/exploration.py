@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -198,10 +198,8 @@ class _Pickler(pickle.Pickler):
         span = span_of(value)
         self.spans.append(span)
         low, held = self._chunks.get(span.low, (span.low, bytearray()))
-        if isinstance(value, np.ndarray):
-            layout = value.dtype, value.shape, value.strides
-        else:
-            layout = span.data.dtype, span.data.shape, span.data.strides
+        array = cast("Array", value) if isinstance(value, np.ndarray) else span.data
+        layout = array.dtype, array.shape, array.strides
         return _array, (held, span.low - low, *layout, span.writeable)
 
 
