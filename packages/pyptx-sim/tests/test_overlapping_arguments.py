@@ -452,9 +452,23 @@ def test_workers_are_sent_tensors_that_share_storage_as_such() -> None:
     assert shown_by_workers([base[:64], base[32:], 64, 4, 4]) == {"global-race"}
 
 
-def shown_by_workers(arguments: list[Any]) -> set[str]:
+def test_workers_are_sent_a_memory_and_views_of_its_arrays() -> None:
+    memory, base = Memory(), np.zeros(96, np.uint32)
+    placed = memory.put(base[1:], "base")
+    scratch = memory.empty(64, np.uint32, "scratch")
+    given = [
+        (memory.put(base[1:65]), memory.put(base[33:])),
+        (base[1:65], base[33:]),
+        (placed.address, placed.address + 4),
+    ]
+    for first, second in given:
+        assert shown_by_workers([first, second, 62, 4, 4], memory=memory) >= {"global-race"}
+    assert shown_by_workers([scratch, placed, 64, 4, 4]) == {"uninitialised-memory"}
+
+
+def shown_by_workers(arguments: list[Any], memory: Memory | None = None) -> set[str]:
     """The rules that schedules show in workers, which are those shown here."""
-    options: dict[str, Any] = {"grid": 2, "block": 32, "args": arguments, "seeds": range(3)}
+    options: dict[str, Any] = {"grid": 2, "block": 32, "args": arguments, "seeds": range(3), "memory": memory}
     with ThreadPoolExecutor(2) as pool:  # what it is given is pickled, too
         there = explore(plus_one(4), workers=pool, **options)
     assert str(explore(plus_one(4), **options)) == str(there)
