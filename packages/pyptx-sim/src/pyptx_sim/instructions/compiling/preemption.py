@@ -23,21 +23,23 @@ _SEEN: Final = frozenset({"access", "issue", "order"})
 _PRIVATE: Final = frozenset({"const", "local", "param"})
 
 
-def in_parts(program: Program, code: Code) -> Code:
+def in_parts(program: Program, code: Code, *, lanes_apart: bool = False) -> Code:
     """Return the code of a program with its blocks in parts; the first part of a block has its index.
+
+    `lanes_apart`: some lanes of a warp may execute a part before the others, but in polling loops.
 
     Products of warpgroups stay together with what stands in front of them, as their warps have to.
     """
     parts: list[Block] = []
     firsts: list[Block] = []
     for block in code:
-        first, *others = _parts(program, block, len(code) + len(parts))
+        first, *others = _parts(program, block, len(code) + len(parts), lanes_apart and block.polls is None)
         firsts.append(first)
         parts += others
     return (*firsts, *parts)
 
 
-def _parts(program: Program, block: Block, index: int) -> Iterator[Block]:
+def _parts(program: Program, block: Block, index: int, lanes_apart: bool) -> Iterator[Block]:  # noqa: FBT001 - `in_parts`'s
     """Yield the parts of a block; those behind the first one are numbered from `index` on."""
     starts = [0, *_starts(program, block)]
     ends = [*starts[1:], len(block.steps)]
@@ -56,7 +58,7 @@ def _parts(program: Program, block: Block, index: int) -> Iterator[Block]:
             gate=None if number else block.gate,
             converges=block.converges and any(_of_warpgroup(program, pc) for pc, _ in steps),
             resumes=number > 0,
-            may_diverge=start > last_gate,
+            may_diverge=lanes_apart and start > last_gate,
         )
 
 

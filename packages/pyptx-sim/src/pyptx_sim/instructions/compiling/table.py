@@ -43,14 +43,15 @@ def compile_program(program: Program, *, checked: bool, exact: bool = False, sch
     """Compile a program to blocks of closures; cached for the program. `exact`: see `pyptx_sim.run`.
 
     In a `random` schedule, other warps may run between any two instructions that touch what others see; in a `weak`
-    one, loads may also come late.
+    one, other lanes of a warp may, too, and loads may come late. Only strong accesses show that without a race.
 
     Raises UnknownForm, MissingSemantics or ProgramError, located at the instruction at fault.
     """
     if schedule == "random":
         return in_parts(program, compile_program(program, checked=checked, exact=exact))
     if schedule == "weak":
-        return in_parts(program, with_late_loads(program, compile_program(program, checked=checked, exact=exact)))
+        code = with_late_loads(program, compile_program(program, checked=checked, exact=exact))
+        return in_parts(program, code, lanes_apart=True)
     for site in program.sites:
         operands = Operands(program, site, checked=checked)
         operands.located(partial(hold, operands))
