@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-CONFTEST = Path(__file__).parents[1] / "conftest.py"
+ROOT = Path(__file__).parents[1]
 TESTS = """
 import pytest
 
@@ -30,15 +30,22 @@ EVERYTHING = [*(f"test_many[{case}]" for case in range(7)), "test_one", *(f"Test
 
 @pytest.fixture
 def run(tmp_path):
-    """Return what runs TESTS in a file of some name under this repository's conftest.py, and returns its lines."""
+    """Return a function that runs TESTS in a file of the given name with this repository's conftest.py only.
+
+    The temporary folder is inside a checkout, as it may be where TMPDIR is: the configuration and the conftest.py of
+    the folders above it must not be read.
+    """
+    above, folder = tmp_path / "checkout", tmp_path / "checkout" / "tmp"
+    (folder / "some").mkdir(parents=True)
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, above)
+    shutil.copy(ROOT / "conftest.py", folder)
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # the root of what pytest reads
 
     def run(file: str, *options: str) -> list[str]:
-        shutil.copy(CONFTEST, tmp_path)
-        (tmp_path / "some").mkdir()
-        (tmp_path / "some" / file).write_text(TESTS, encoding="utf-8")
+        (folder / "some" / file).write_text(TESTS, encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-p", "no:xdist", *options]
-        command.append(f"--rootdir={tmp_path}")
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()
 
     return run

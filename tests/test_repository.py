@@ -357,6 +357,11 @@ def test_every_nox_session_is_explained_by_a_sentence() -> None:
         assert first[0].endswith("."), f"{node.name}: {first[0]!r} is no sentence"
 
 
+def test_no_session_moves_temporary_files_into_the_checkout() -> None:
+    """`create_tmp` of nox sets TMPDIR; tests that start pytest would then find this repository's conftest.py above."""
+    assert [name for name, text in texts(".py") if ".create_tmp(" in text] == ["tests/test_repository.py"]
+
+
 def test_the_readme_shows_the_two_commands_that_ci_relies_on() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert "python -m pip install nox && python -m nox -s demo" in lines

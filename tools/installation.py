@@ -150,9 +150,14 @@ def unbuilt() -> str:
 
 
 def temporary(session: nox.Session, name: str) -> Path:
-    """Return a path in the session's temporary folder at which nothing lies."""
-    path = Path(session.create_tmp()).resolve() / name
+    """Return an unused path in the session's folder.
+
+    `session.create_tmp` would also set TMPDIR to a folder of the checkout. A pytest that a test starts in a temporary
+    folder would then read this repository's configuration and load its conftest.py.
+    """
+    path = session.env_dir.resolve() / "tmp" / name
     shutil.rmtree(path, ignore_errors=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
