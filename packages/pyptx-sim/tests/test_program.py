@@ -148,7 +148,7 @@ def test_an_initialiser_is_written_as_ptxas_writes_it(declaration: str, image: s
 
 @pytest.mark.parametrize("operator", ["/", "%"])
 def test_a_constant_that_is_divided_by_zero_is_an_error(operator: str) -> None:
-    with pytest.raises(ProgramError, match="division by zero"):
+    with pytest.raises(ProgramError, match="divided by zero"):
         execute("", np.zeros(1), before=f".global .u32 x = 7 {operator} 0;")
 
 

@@ -57,7 +57,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _launched(options: argparse.Namespace) -> int:
     modules = [_module(name) for name in options.files]
-    program = lower(modules, options.entry)
+    program = lower(modules, options.entry, options.target)
     names = [place.name for place in program.parameters]
     given = specifications.arguments(options.arg, names)
     saved = [_saved(each, given.arrays, names) for each in options.save]
@@ -79,6 +79,7 @@ def _launched(options: argparse.Namespace) -> int:
         late=options.late,
         checks=options.checks,
         numerics=options.numerics,
+        target=options.target,
         step_limit=options.steps,
         trace=options.trace,
     )
@@ -136,6 +137,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a PTX file, cubin, fat binary or object file; - reads standard input; several are linked",
     )
     add("--entry", metavar="NAME", help="which entry, where there are several")
+    add("--target", metavar="NAME", help="simulate this target, sm_90a for example, in place of the file's .target")
     add("--grid", type=_extent, default=1, metavar="X,Y,Z", help="blocks of the grid (1)")
     add("--block", type=_extent, metavar="X,Y,Z", help="threads of a block; by default, those of .reqntid")
     add("--cluster", type=_extent, default=1, metavar="X,Y,Z", help="blocks of a cluster")

@@ -25,6 +25,7 @@ from pyptx_ir.errors import PyptxError
 from pyptx_ir.errors import SimulatedExecution as SimulatedExecution  # noqa: PLC0414  filters of warnings name it here
 
 if TYPE_CHECKING:
+    from pyptx_ir.syntax.nodes import Statement
     from pyptx_sim.findings import Finding
 
 
@@ -48,6 +49,27 @@ class SimulationError(PyptxError):
 
 class ProgramError(SimulationError):
     """A module that cannot be lowered for the simulator."""
+
+    statement: Statement | None = None
+    """The declaration at fault, until the error is located at its line."""
+
+
+class Declaring:
+    """A context that attributes a ProgramError of its body to a declaration, if it is attributed to none."""
+
+    __slots__ = ("_statement",)
+
+    def __init__(self, statement: Statement) -> None:
+        """Enter what a declaration asks for."""
+        self._statement = statement
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Attribute the error; it goes on."""
+        if isinstance(error, ProgramError):
+            error.statement = error.statement or self._statement
 
 
 class UnknownForm(ProgramError):  # noqa: N818 - says what is wrong, like the rest of the hierarchy

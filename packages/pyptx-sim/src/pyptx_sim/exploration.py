@@ -43,6 +43,7 @@ class Options(LaunchFields, total=False):
     step_limit: int | None
     numerics: str
     any_form: bool
+    target: str | None
     origins: Mapping[int, tuple[Frame, ...]] | None
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import struct
 
+from pyptx_ir.isa.limits import fault_of_integer
+from pyptx_ir.syntax import lexemes
+from pyptx_sim.errors import ProgramError
+
 WARP_SIZE = 32
 _MASK64 = (1 << 64) - 1
 _MOST64 = _MASK64 >> 1  # of .s64
@@ -24,7 +28,10 @@ def integer(value: int, *, unsigned: bool) -> int:
 
 
 def parse_literal(text: str) -> int | float:
-    """Return the value of a literal; `0f` and `0d` become floats (their bits survive: see `literal_bits`)."""
+    """Return the value of a literal; `0f` and `0d` become floats (their bits survive: see `literal_bits`).
+
+    Raises ProgramError for an integer of more than 64 bits, and for `08`, which is not octal.
+    """
     negative, body = (True, text[1:]) if text.startswith("-") else (False, text)
     value = _parse_magnitude(body)
     if isinstance(value, int):
@@ -41,14 +48,12 @@ def _parse_magnitude(body: str) -> int | float:
         return float(struct.unpack(">f", bytes.fromhex(body[2:]))[0])
     if lowered.startswith("0d") and len(body) == 18:
         return float(struct.unpack(">d", bytes.fromhex(body[2:]))[0])
-    if lowered.startswith("0x"):
-        return int(lowered.rstrip("u"), 16)
-    if "." in body or "e" in lowered:
+    if not lowered.startswith("0x") and ("." in body or "e" in lowered):
         return float(body)
-    digits = lowered.rstrip("u")
-    if digits.startswith("0b"):
-        return int(digits, base=0)
-    return int(digits, 8) if len(digits) > 1 and digits[0] == "0" else int(digits)
+    fault = fault_of_integer(lowered.rstrip("u"))
+    if fault:
+        raise ProgramError(fault)
+    return lexemes.integer(lowered.rstrip("u"))
 
 
 def literal_bits(text: str) -> tuple[int, int] | None:

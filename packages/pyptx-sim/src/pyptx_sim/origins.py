@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_ir.syntax import Source, emit, positions
+from pyptx_ir.syntax.nodes import Variable
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.plugins.rows import Frame
+    from pyptx_ir.syntax.nodes import Module, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,27 @@ class Place:
     def __str__(self) -> str:
         """Spell it."""
         return f"line {self.line}" if self.module is None else f"line {self.line} of modules[{self.module}]"
+
+
+def place_of(statement: Statement, modules: Sequence[Module]) -> tuple[Place, str]:
+    """Return the line of a declaration, and its text there.
+
+    Linking takes declarations of several variables apart: one is found by the name of its variable, too.
+    """
+    for number, module in enumerate(modules):
+        source = Source(emit(module))
+        for node, span in positions(module):
+            if node is statement or _declares(node, statement):
+                line = source.line_column(span.start)[0]
+                return Place(line, number if len(modules) > 1 else None), source.text.splitlines()[line - 1].strip()
+    return Place(1), ""
+
+
+def _declares(node: Statement, statement: Statement) -> bool:
+    if not (isinstance(node, Variable) and isinstance(statement, Variable)):
+        return False
+    name = statement.declarators[0].name
+    return any(each.name == name or (each.count and name.startswith(each.name)) for each in node.declarators)
 
 
 def point_at(frames: Sequence[Frame]) -> str:

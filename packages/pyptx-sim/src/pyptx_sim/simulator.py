@@ -58,6 +58,7 @@ def run(
     step_limit: int | None = STEP_LIMIT,
     numerics: str = "fast",
     any_form: bool = False,
+    target: str | None = None,
     origins: Mapping[int, tuple[Frame, ...]] | None = None,
     trace: str | os.PathLike[str] | None = None,
     trace_blocks: int | None = None,
@@ -78,8 +79,8 @@ def run(
     `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact" sums products of matrices as
     the target does, "fast" within a bound (docs/fragments.md). An instruction that is a form of no row of the table is
     refused; with `any_form`, for experiments with forms to come, it is read as the form that it comes nearest to,
-    without the modifiers that this one lacks. `origins` maps PTX lines to the user's frames, for messages. `dry` leaves
-    the arrays as they were.
+    without the modifiers that this one lacks. `target` is simulated in place of the module's `.target`.
+    `origins` maps PTX lines to the user's frames, for messages. `dry` leaves the arrays as they were.
 
     `trace` is a file that gets a timeline of the run, however that ends: Chrome's trace events (`.json`) of the first 8
     blocks of the grid, or a drawing (`.svg`) of the first one, or of the first `trace_blocks`; a cluster counts whole.
@@ -89,7 +90,7 @@ def run(
     """
     check_seed(seed)
     modules, rules, exact = _modules(ptx), _rules(checks), _is_exact(numerics)
-    given = ((lower(modules, each.entry, any_form=any_form), each) for each in _launches(launch, fields))
+    given = ((lower(modules, each.entry, target, any_form=any_form), each) for each in _launches(launch, fields))
     asked = tuple(each for each in given if not does_nothing(each[1]))
     if not asked:
         return _result(())

@@ -33,6 +33,8 @@ _SIGNS: dict[str, Callable[[int], int]] = {
     "+": operator.pos,
     "~": operator.invert,
     "!": lambda value: int(value == 0),
+    "(.u64)": lambda value: value % (1 << 64),
+    "(.s64)": lambda value: (value + (1 << 63)) % (1 << 64) - (1 << 63),
 }
 WARP_SIZE = 32
 
@@ -119,6 +121,21 @@ def _literal_value(text: str) -> int | None:
     if not digits[:1].isdigit() or digits[:2].lower() in ("0f", "0d") or {".", "e"} & set(_plain(digits)):
         return None
     return -integer(digits) if text.startswith("-") else integer(digits)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def fault_of_integer(text: str) -> str:
+    """Return why an integer literal has no value, or an empty string. Manual: "Integer Constants".
+
+    ptxas 13.0 wraps some numbers of more than 64 bits and refuses others: `18446744073709551616` is 0,
+    `99999999999999999999` an error. Here all of them are refused.
+    """
+    digits = text.lstrip("-").rstrip("U")
+    if digits == "WARP_SZ":
+        return ""
+    if digits.isdecimal() and digits[0] == "0" and not set(digits) <= set("01234567"):
+        return f"{text} is not an octal number"
+    return f"{text} has more than 64 bits" if integer(digits) >> SIZES["b64"] else ""
 
 
 def _combined(sign: str, left: int | None, right: int | None) -> int | None:

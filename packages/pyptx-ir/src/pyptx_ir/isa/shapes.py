@@ -118,7 +118,20 @@ def _unary(operand: Unary, declared: Declared) -> Shape:
 
 
 def _constant(operand: Operand, _: Declared) -> Shape:
-    return ("literal", "int") if _is_constant(operand) else ("symbol", "")
+    return ("literal", _constant_kind(operand)) if _is_constant(operand) else ("symbol", "")
+
+
+def _constant_kind(operand: Operand) -> str:
+    """Return the kind of literal that a constant expression stands for: comparisons of floats are integers."""
+    match operand:
+        case Immediate(text):
+            return literal_kind(text)
+        case Parenthesized(inner) | Unary("+" | "-", inner):
+            return _constant_kind(inner)
+        case Binary("+" | "-" | "*" | "/", left, _):
+            return _constant_kind(left)
+        case _:
+            return "int"
 
 
 def _element(operand: Index, declared: Declared) -> Shape:

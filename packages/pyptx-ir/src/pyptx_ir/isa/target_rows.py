@@ -88,7 +88,33 @@ def _suffixed(
     )
 
 
+def _oldest(
+    number: int, since: tuple[int, int], registers: int, registers_per_block: int, shared: int = 48, threads: int = 1024
+) -> TargetRow:
+    return TargetRow(
+        f"sm_{number}",
+        number,
+        since=since,
+        shared_static=shared * KIB,
+        shared_optin=shared * KIB,
+        registers=registers,
+        registers_per_block=registers_per_block,
+        threads=threads,
+    )
+
+
+OLDEST_IN_TABLE: Final = 50
+"""The oldest device that the instruction table distinguishes; PTX for older ones is parsed and simulated."""
+
 TARGETS: Final[tuple[TargetRow, ...]] = (
+    # From before the instruction table. No manual names the version of sm_21: that of sm_20.
+    *(_oldest(number, (1, 0), 124, 8192, 16, 512) for number in (10, 11)),
+    *(_oldest(number, (1, 2), 124, 16384, 16, 512) for number in (12, 13)),
+    *(_oldest(number, (2, 0), 63, 32768) for number in (20, 21)),
+    _oldest(30, (3, 0), 63, 65536),
+    _oldest(32, (4, 0), 255, 32768),
+    _oldest(35, (3, 1), 255, 65536),
+    _oldest(37, (4, 1), 255, 65536),
     # Devices that CUDA 13's ptxas has retired; PTX for them is still read.
     *_old(50, (4, 0), 48),
     *_old(52, (4, 1), 48),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import operator
-import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
+
+from pyptx_ir.isa.modules.constants import of_value
 from pyptx_ir.isa.shapes import shape_of
 from pyptx_ir.syntax.operands import (
     Apply,
@@ -108,18 +110,30 @@ _UNARY: dict[str, Callable[[Any], int | float]] = {
 
 
 def evaluate(operand: Operand, address_of: AddressOf) -> int | float:
-    """Return the value of a constant expression; symbols stand for their addresses."""
+    """Return the value of a constant expression; symbols stand for their addresses.
+
+    Raises ProgramError for what ptxas refuses: operators on addresses and registers other than `variable+n`, operators
+    that take no floats, literals without a value.
+    """
+    if not isinstance(operand, Immediate | Symbol):
+        kind, fault = of_value(operand, {})
+        if not kind:
+            raise ProgramError(fault)
+    return _evaluated(operand, address_of)
+
+
+def _evaluated(operand: Operand, address_of: AddressOf) -> int | float:
     match operand:
         case Immediate(text):
             return parse_literal(text)
         case Parenthesized(inner):
-            return evaluate(inner, address_of)
+            return _evaluated(inner, address_of)
         case Unary(op, inner) if op.replace(" ", "") in _UNARY:
-            return _UNARY[op.replace(" ", "")](evaluate(inner, address_of))
+            return _UNARY[op.replace(" ", "")](_evaluated(inner, address_of))
         case Binary(op, left, right) if op in _BINARY:
-            return _BINARY[op](evaluate(left, address_of), evaluate(right, address_of))
+            return _BINARY[op](_evaluated(left, address_of), _evaluated(right, address_of))
         case Ternary(condition, then, otherwise):
-            return evaluate(then if evaluate(condition, address_of) else otherwise, address_of)
+            return _evaluated(then if _evaluated(condition, address_of) else otherwise, address_of)
         case Symbol(name):
             return address_of(name, "relative")
         case Apply(function, inner):
@@ -147,23 +161,26 @@ def _placed_nowhere(name: str, _form: Form) -> int:
 def _apply(function: Operand, inner: Operand, address_of: AddressOf) -> int | float:
     """Evaluate `generic(sym)`, or `0xFF00(sym)`, which picks the bytes under the mask."""
     if isinstance(function, Symbol) and function.name == "generic":
-        return evaluate(inner, lambda name, _form: address_of(name, "generic"))
-    mask = int(evaluate(function, address_of))
-    if mask == 0:
-        raise ProgramError("the byte mask of an initialiser is zero")
+        return _evaluated(inner, lambda name, _form: address_of(name, "generic"))
+    mask = int(_evaluated(function, address_of))
     shift = (mask & -mask).bit_length() - 1
-    return (int(evaluate(inner, address_of)) & mask) >> shift
+    return (int(_evaluated(inner, address_of)) & mask) >> shift
 
 
 def encode(value: int | float, ptx_type: str) -> bytes:
     """Return the bytes in memory of one element of `ptx_type`."""
     size = byte_size(ptx_type)
     if ptx_type in {"f16", "f32", "f64"}:
-        return struct.pack({2: "<e", 4: "<f", 8: "<d"}[size], float(value))
+        return _float_bytes(float(value), size)
     if isinstance(value, float):
-        bits = struct.pack("<f" if size <= 4 else "<d", value)
-        return bits[:size].ljust(size, b"\0")
+        return _float_bytes(value, 4 if size <= 4 else 8)[:size].ljust(size, b"\0")
     return (int(value) & ((1 << (8 * size)) - 1)).to_bytes(size, "little")
+
+
+def _float_bytes(value: float, size: int) -> bytes:
+    """Return a float of so many bytes; one that is too large is infinite."""
+    with np.errstate(over="ignore"):
+        return np.float64(value).astype(f"<f{size}").tobytes()
 
 
 def _encode_element(operand: Operand, ptx_type: str, address_of: AddressOf) -> bytes:
@@ -185,6 +202,8 @@ def encode_initializer(
     stride = size
     for extent in inner:
         stride *= extent
+    if not stride:
+        raise ProgramError("an array whose elements have no bytes has no initialiser")
     image = bytearray()
     for element in initializer.elements:
         if isinstance(element, Vector):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pyptx_ir.syntax.lexemes import integer
 from pyptx_ir.syntax.nodes import (
     Block,
     BranchTargets,
@@ -18,10 +19,18 @@ from pyptx_ir.syntax.nodes import (
     Variable,
 )
 from pyptx_ir.syntax.operands import Symbol
-from pyptx_sim.errors import ProgramError
+from pyptx_sim.errors import Declaring, ProgramError
 from pyptx_sim.literals import parse_literal
 from pyptx_sim.program.flow import ends_block, is_gate
-from pyptx_sim.program.layout import Region, Shape, SharedRegion, parameter_shape, shape_of
+from pyptx_sim.program.layout import (
+    Region,
+    Shape,
+    SharedRegion,
+    numbered,
+    numbered_names,
+    parameter_shape,
+    variable_shape,
+)
 from pyptx_sim.program.params import params_in_memory
 from pyptx_sim.program.program import ALL_BYTES, FunctionLayout, Site
 from pyptx_sim.program.scopes import (
@@ -33,15 +42,18 @@ from pyptx_sim.program.scopes import (
     TargetsBinding,
     UnsizedParameter,
     VectorBinding,
+    vector_binding,
 )
 from pyptx_sim.types import is_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyptx_ir.syntax.nodes import Declarator, Function, Parameter, Statement
     from pyptx_sim.program.scopes import Binding, Placement
 
+# The simulator keeps an entry for each register of a program. Real programs declare thousands.
+MOST_SLOTS: Final = 1 << 20
 _RETURN = Instruction(opcode=("ret",))
 
 
@@ -56,6 +68,8 @@ class Numbers:
     def new_slots(self, count: int = 1) -> int:
         """Return the first of `count` fresh register slots."""
         first = self.slots
+        if count > MOST_SLOTS - first:
+            raise ProgramError(f"the program declares more than {MOST_SLOTS} registers")
         self.slots += count
         return first
 
@@ -85,8 +99,10 @@ class Flattener:
         """Append the function's instructions to the program's and return its layout."""
         function, numbers = self._function, self._numbers
         slot, pc = numbers.slots, len(numbers.sites)
-        parameters = self._entry_parameters() if function.kind == "entry" else self._formals(function.parameters or ())
-        returns = self._formals(function.returns)
+        with Declaring(function):
+            is_entry = function.kind == "entry"
+            parameters = self._entry_parameters() if is_entry else self._formals(function.parameters or ())
+            returns = self._formals(function.returns)
         if function.body is not None:
             self._block(function.body, self._scope)
             self._emit(_RETURN, self._scope, -1)
@@ -115,8 +131,10 @@ class Flattener:
         return tuple(self._formal(parameter) for parameter in parameters)
 
     def _formal(self, parameter: Parameter) -> Binding:
-        if parameter.space == "reg":
-            binding: Binding = self._register(parameter.name, parameter.type)
+        if parameter.space == "reg" and parameter.vector is not None:
+            binding: Binding = self._vector_register(parameter.name, parameter.type, parameter.vector)
+        elif parameter.space == "reg":
+            binding = self._register(parameter.name, parameter.type)
         else:
             binding = self._param_variable(parameter.name, parameter_shape(parameter))
         if parameter.name not in {"", "_"}:
@@ -132,37 +150,40 @@ class Flattener:
         return ParameterBinding(self._register(name, shape.type))
 
     def _register(self, name: str, register_type: str) -> RegisterBinding:
+        return RegisterBinding(self._slots(name, register_type), register_type, name)
+
+    def _vector_register(self, name: str, register_type: str, vector: str) -> VectorBinding:
+        lanes = int(vector[1:])
+        return vector_binding(name, register_type, self._slots(name, register_type, lanes), lanes)
+
+    def _slots(self, name: str, register_type: str, count: int = 1) -> int:
+        """Return the first of the slots of some registers."""
         if not is_type(register_type):
             raise ProgramError(f"the register {name} has the unknown type .{register_type}")
-        return RegisterBinding(self._numbers.new_slots(), register_type, name)
+        return self._numbers.new_slots(count)
 
     def _registers(self, declaration: RegisterDeclaration, scope: Scope) -> None:
         for declared in declaration.names:
-            if declaration.vector is not None:
-                self._vector_registers(declaration, declared.name, declared.count, scope)
-            elif declared.count is None:
-                scope.bind(declared.name, self._register(declared.name, declaration.type))
+            name, count, vector = declared.name, declared.count, declaration.vector
+            if count is not None:
+                lanes = 0 if vector is None else int(vector[1:])
+                first = self._slots(name, declaration.type, count * (lanes or 1))
+                scope.bind_range(name, count, first, declaration.type, lanes)
+            elif vector is not None:
+                scope.bind(name, self._vector_register(name, declaration.type, vector))
             else:
-                first = self._numbers.new_slots(declared.count)
-                scope.bind_range(declared.name, declared.count, first, declaration.type)
-
-    def _vector_registers(self, declaration: RegisterDeclaration, name: str, count: int | None, scope: Scope) -> None:
-        names = [name] if count is None else [f"{name}{number}" for number in range(count)]
-        parts = "xyzw"[: int((declaration.vector or "v1")[1:])]
-        for single in names:
-            components = tuple(self._register(f"{single}.{part}", declaration.type) for part in parts)
-            scope.bind(single, VectorBinding(components))
+                scope.bind(name, self._register(name, declaration.type))
 
     def _variables(self, variable: Variable, scope: Scope) -> None:
         if _is_static(variable):
             self.static_variables.append((variable, scope))
             return
         space = variable.space.partition("::")[0]
-        for declarator in variable.declarators:
+        for declarator in numbered(variable):
             scope.bind(declarator.name, self._variable(variable, declarator, space))
 
     def _variable(self, variable: Variable, declarator: Declarator, space: str) -> Binding:
-        shape = shape_of(variable.type, variable.vector, declarator.dimensions, variable.alignment)
+        shape = variable_shape(variable, declarator)
         if space == "param":
             return self._param_variable(declarator.name, shape)
         if space == "local":
@@ -182,7 +203,8 @@ class Flattener:
                 case Block():
                     self._block(statement, Scope(scope))
                 case Pragma(values=values):
-                    self._used_bytes = _used_bytes(values)
+                    with Declaring(statement):
+                        self._used_bytes = _used_bytes(values)
                 case _:
                     pass
 
@@ -190,15 +212,23 @@ class Flattener:
         label: str | None = None
         for statement in block.body:
             match statement:
-                case RegisterDeclaration():
-                    self._registers(statement, scope)
-                case Variable():
-                    self._variables(statement, scope)
                 case Label():
                     scope.bind(statement.name, self._numbers.new_label())
+                case RegisterDeclaration() | Variable() | BranchTargets() | CallTargets() | CallPrototype():
+                    with Declaring(statement):
+                        self._declare_one(statement, label, scope)
                 case _:
-                    self._declare_list(statement, label, scope)
+                    pass
             label = statement.name if isinstance(statement, Label) else None
+
+    def _declare_one(self, statement: Statement, label: str | None, scope: Scope) -> None:
+        match statement:
+            case RegisterDeclaration():
+                self._registers(statement, scope)
+            case Variable():
+                self._variables(statement, scope)
+            case _:
+                self._declare_list(statement, label, scope)
 
     @staticmethod
     def _declare_list(statement: Statement, label: str | None, scope: Scope) -> None:
@@ -207,7 +237,7 @@ class Flattener:
             return
         match statement:
             case BranchTargets(targets=names) | CallTargets(targets=names):
-                scope.bind(label, TargetsBinding(names))
+                scope.bind(label, TargetsBinding(tuple(each for name in names for each in _targets(name))))
             case CallPrototype():
                 scope.bind(label, PrototypeBinding())
             case _:
@@ -242,6 +272,12 @@ class Flattener:
         sites = self._numbers.sites
         sites.append(Site(len(sites), instruction, scope, self._function.name, ordinal, self._used_bytes))
         self._used_bytes = ALL_BYTES
+
+
+def _targets(name: str) -> Iterable[str]:
+    """Return the labels that an entry of a list names: `L<3>` is L0, L1 and L2."""
+    stem, counted, count = name.partition("<")
+    return numbered_names(stem, integer(count.rstrip(">"))) if counted else (name,)
 
 
 def static_variables(function: Function) -> Iterator[Variable]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.operands import Binary, Symbol, Vector
-from pyptx_sim.errors import ProgramError
+from pyptx_sim.errors import Declaring, ProgramError
 from pyptx_sim.numerics.sampling import Sampler
 from pyptx_sim.program.constants import Form, encode_initializer
-from pyptx_sim.program.layout import Region, Shape, variable_shape
+from pyptx_sim.program.layout import Region, Shape, numbered, variable_shape
 from pyptx_sim.program.program import Image
 from pyptx_sim.program.scopes import FunctionBinding, Placement
 from pyptx_sim.program.windows import CODE_STRIDE, CODE_WINDOW, FIRST_OFFSET, GLOBAL_WINDOW, generic_address
@@ -56,20 +56,21 @@ class ImageBuilder:
             "global": Region("global", RED_ZONE, RED_ZONE),
             "const": Region("const", FIRST_OFFSET, 16),
         }
-        self._declared: list[tuple[Placement, Shape, Declarator, Scope]] = []
+        self._declared: list[tuple[Placement, Shape, Declarator, Variable, Scope]] = []
         self._reserved: list[tuple[Placement, bytes]] = []
 
     def declare(self, variable: Variable, scope: Scope) -> None:
         """Place the variables of one declaration and bind their names in `scope`."""
+        declared = variable
         space = variable.space.partition("[")[0].partition("::")[0]
         if space == "tex":  # an older word for a .global .texref; manual: "Texture State Space"
             variable = replace(variable, space="global", type="texref")
         region = self._regions["global" if space == "tex" else space]
-        for declarator in variable.declarators:
+        for declarator in numbered(variable):
             shape = variable_shape(variable, declarator)
             placement = region.place(declarator.name, shape)
             scope.bind(declarator.name, placement)
-            self._declared.append((placement, shape, declarator, scope))
+            self._declared.append((placement, shape, declarator, declared, scope))
 
     def reserve(self, name: str, data: bytes) -> int:
         """Place bytes in the global space that the driver brings, and return their offset."""
@@ -82,14 +83,14 @@ class ImageBuilder:
         """Return the samplers whose initialisers say how they read, by their offsets in the global space."""
         return {
             placement.offset: _sampler(declarator.initializer)
-            for placement, shape, declarator, _ in self._declared
+            for placement, shape, declarator, *_ in self._declared
             if shape.type == "samplerref" and isinstance(declarator.initializer, Vector)
         }
 
     def images(self, functions: Mapping[str, int]) -> tuple[Image, Image]:
         """Return the images of global and constant memory; initialisers may name any variable or function."""
         data = {space: bytearray(region.end) for space, region in self._regions.items()}
-        for placement, shape, declarator, scope in self._declared:
+        for placement, shape, declarator, variable, scope in self._declared:
             if declarator.initializer is None or shape.type in OPAQUE_TYPES:
                 continue
 
@@ -99,7 +100,10 @@ class ImageBuilder:
                     raise ProgramError(f"the initialiser names {name}, which is not declared")
                 return symbol_address(binding, functions, generic=form == "generic")
 
-            image = encode_initializer(declarator.initializer, shape.type, shape.dimensions, address_of)
+            with Declaring(variable):
+                image = encode_initializer(declarator.initializer, shape.type, shape.dimensions, address_of)
+                if len(image) > shape.size:
+                    raise ProgramError(f"the initializer of {placement.name} has more elements than the variable")
             end = placement.offset + len(image)
             data[placement.space][placement.offset : end] = image
         for placement, image in self._reserved:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.syntax.operands import Vector
 from pyptx_sim.errors import ProgramError
@@ -12,8 +12,24 @@ from pyptx_sim.program.scopes import DYNAMIC_OFFSET, Placement
 from pyptx_sim.types import byte_size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx_ir.syntax.nodes import Declarator, Parameter, Variable
     from pyptx_ir.syntax.operands import Operand
+
+
+# Bytes of variables that a program may declare in each space. Constants: "Constant State Space"; parameters: ".entry";
+# a thread's local memory and the shared memory of a CTA: CUDA C++ Programming Guide, "Compute Capabilities", where a
+# target may allow less. Global memory: what fits the simulator's process several times (initial bytes, copy, checks).
+MOST_BYTES: Final = {
+    "global": 1 << 28,
+    "const": 1 << 16,
+    "shared": 1 << 20,
+    "local": 1 << 19,
+    "param": 32764,
+}
+_MOST_PADDING: Final = 1 << 24
+_MOST_NAMES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +47,10 @@ def _no_symbols(name: str, _form: Form) -> int:
 
 
 def _extent(bound: Operand | None) -> int:
-    return 0 if bound is None else int(evaluate(bound, _no_symbols))
+    extent = 0 if bound is None else evaluate(bound, _no_symbols)
+    if not isinstance(extent, int) or extent < 0:
+        raise ProgramError(f"the size of an array is a number from 0 up, not {extent}")
+    return extent
 
 
 def shape_of(
@@ -51,6 +70,8 @@ def shape_of(
     for extent in extents:
         size *= extent
     lanes = int(vector[1:]) if vector is not None else 1
+    if alignment is not None and (alignment <= 0 or alignment & (alignment - 1)):
+        raise ProgramError(f"an alignment is a power of two, not {alignment}")
     return Shape(ptx_type, tuple(extents), size, alignment or byte_size(ptx_type) * lanes)
 
 
@@ -59,6 +80,26 @@ def variable_shape(variable: Variable, declarator: Declarator) -> Shape:
     initializer = declarator.initializer
     count = len(initializer.elements) if isinstance(initializer, Vector) else None
     return shape_of(variable.type, variable.vector, declarator.dimensions, variable.alignment, count)
+
+
+def numbered(variable: Variable) -> Iterator[Declarator]:
+    """Yield the variables of a declaration, those of `name<n>` one by one.
+
+    Manual: "Parameterized Variable Names".
+    """
+    for declarator in variable.declarators:
+        if declarator.count is None:
+            yield declarator
+        else:
+            names = numbered_names(declarator.name, declarator.count)
+            yield from (replace(declarator, name=name, count=None) for name in names)
+
+
+def numbered_names(stem: str, count: int) -> Iterator[str]:
+    """Return `stem0` to `stem(count-1)`, the variables or labels that `stem<count>` names."""
+    if count > _MOST_NAMES:
+        raise ProgramError(f"{stem}<{count}> is more than {_MOST_NAMES} names")
+    return (f"{stem}{number}" for number in range(count))
 
 
 def parameter_shape(parameter: Parameter) -> Shape:
@@ -73,10 +114,19 @@ class Region:
     space: str
     end: int = 0
     gap: int = 0
+    used: int = 0
 
     def place(self, name: str, shape: Shape) -> Placement:
-        """Return the next aligned place for a variable."""
+        """Return the next aligned place for a variable; ProgramError if the space has no room for it."""
+        most = MOST_BYTES[self.space]
+        self.used += shape.size
+        if self.used > most:
+            raise ProgramError(
+                f"variables up to {name} take {self.used} bytes of .{self.space} memory; there are {most}"
+            )
         offset = aligned(self.end, shape.alignment)
+        if offset - self.end > _MOST_PADDING:
+            raise ProgramError(f"{name} is aligned to {shape.alignment} bytes; {_MOST_PADDING} are possible")
         self.end = offset + shape.size + self.gap
         return Placement(name, self.space, offset, shape.size, shape.type)
 

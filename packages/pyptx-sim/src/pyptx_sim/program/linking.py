@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax.nodes import Alias, Function, Variable
-from pyptx_sim.errors import ProgramError
-from pyptx_sim.program.layout import parameter_shape, variable_shape
+from pyptx_sim.errors import Declaring, ProgramError
+from pyptx_sim.program.layout import numbered, parameter_shape, variable_shape
 from pyptx_sim.program.params import instructions_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ class Declared:
     def size(self) -> int:
         """The bytes of a variable; 0 for a function, and where the declaration leaves it open."""
         node = self.node
-        return 0 if isinstance(node, Function) else variable_shape(node, node.declarators[0]).size
+        if isinstance(node, Function):
+            return 0
+        with Declaring(node):
+            return variable_shape(node, node.declarators[0]).size
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -175,8 +178,12 @@ def _declared(number: int, module: Module) -> Iterator[Declared]:
         if isinstance(node, Function):
             yield Declared(number, node.name, node)
         elif isinstance(node, Variable):
-            for declarator in node.declarators:
-                alone = node if len(node.declarators) == 1 else replace(node, declarators=(declarator,), raw=None)
+            with Declaring(node):
+                every = tuple(numbered(node))
+            for declarator in every:
+                alone = (
+                    node if node.declarators == (declarator,) else replace(node, declarators=(declarator,), raw=None)
+                )
                 yield Declared(number, declarator.name, alone)
 
 

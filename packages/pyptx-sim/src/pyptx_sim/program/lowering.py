@@ -8,15 +8,18 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.target_rows import TargetError
+from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax.nodes import Module, Target
 from pyptx_ir.syntax.operands import Immediate, Register
-from pyptx_sim.errors import ProgramError
+from pyptx_sim.errors import Declaring, ProgramError
 from pyptx_sim.literals import parse_literal
+from pyptx_sim.origins import place_of
 from pyptx_sim.program.callgraph import CallGraph
 from pyptx_sim.program.flatten import Flattener, Numbers, static_variables
 from pyptx_sim.program.flow import basic_blocks
 from pyptx_sim.program.images import ImageBuilder
-from pyptx_sim.program.layout import Region, SharedRegion, aligned, shape_of
+from pyptx_sim.program.layout import MOST_BYTES, Region, SharedRegion, aligned, numbered, variable_shape
 from pyptx_sim.program.linking import link
 from pyptx_sim.program.program import FIRST_SLOT, FunctionLayout, Program, SharedLayout
 from pyptx_sim.program.scopes import FunctionBinding, Placement, Scope
@@ -51,19 +54,27 @@ class _Key:
         return hash(tuple(map(id, self.modules)))
 
 
-def lower(modules: Module | Sequence[Module], entry: str | None = None, *, any_form: bool = False) -> Program:
+def lower(
+    modules: Module | Sequence[Module], entry: str | None = None, target: str | None = None, *, any_form: bool = False
+) -> Program:
     """Lower `entry` of a module, or of several that are linked (their only one, if None). `any_form`: see `Program`.
 
-    Cached for the module objects. Raises ProgramError for a missing or ambiguous entry, for what cannot be linked, and
-    for declarations that cannot be placed.
+    It runs on the module's `.target`, or on `target` in its place. Cached for the module objects. Raises ProgramError
+    for a missing or ambiguous entry, for what cannot be linked, and for declarations that cannot be placed.
     """
     several = (modules,) if isinstance(modules, Module) else tuple(modules)
-    return _lower(_Key(several), entry, any_form=any_form)
+    return _lower(_Key(several), entry, target, any_form=any_form)
 
 
 @lru_cache(maxsize=64)
-def _lower(key: _Key, entry: str | None, *, any_form: bool) -> Program:
-    return _Lowering(key, entry, any_form=any_form).program()
+def _lower(key: _Key, entry: str | None, target: str | None, *, any_form: bool) -> Program:
+    try:
+        return _Lowering(key, entry, target, any_form=any_form).program()
+    except ProgramError as error:
+        if error.statement is not None:
+            place, line = place_of(error.statement, key.modules)
+            error.locate(f"PTX {place}: {line}", place.line)
+        raise
 
 
 @lru_cache(maxsize=64)
@@ -74,8 +85,8 @@ def _linked(key: _Key) -> tuple[Linked, CallGraph]:
 
 
 class _Lowering:
-    def __init__(self, key: _Key, entry: str | None, *, any_form: bool) -> None:
-        self._any_form = any_form
+    def __init__(self, key: _Key, entry: str | None, target: str | None, *, any_form: bool) -> None:
+        self._any_form, self._given_target = any_form, target
         self._linked, self._graph = _linked(key)
         self._entry = _pick_entry(self._linked.functions, entry)
         self._scopes = tuple(Scope() for _ in key.modules)
@@ -107,7 +118,7 @@ class _Lowering:
             constants=constants,
             shared=self._shared_layout(),
             local_size=self._local_size(layouts),
-            target=_target(self._linked.modules[self._linked.functions[entry.name].module]),
+            target=self._target(entry.name),
             dynamic_stack="alloca" in self._opcodes(),
             required_block=_extent(self._entry, "reqntid"),
             largest_block=_extent(self._entry, "maxntid"),
@@ -119,6 +130,19 @@ class _Lowering:
             any_form=self._any_form,
             samplers=self._images.samplers(),
         )
+
+    def _target(self, entry: str) -> str:
+        """Return the name of the target: the given one, or that of the entry's module."""
+        module = self._linked.modules[self._linked.functions[entry].module]
+        named = next((node for node in module.body if isinstance(node, Target) and node.names), None)
+        if self._given_target is not None or named is None:
+            return manager().target(self._given_target or "sm_75").name
+        try:
+            return manager().target(named.names[0]).name
+        except TargetError as error:
+            unknown = ProgramError(error.message, hint=error.hint)
+            unknown.statement = named
+            raise unknown from error
 
     def _bind_functions(self) -> None:
         for scope, keys in zip(self._scopes, self._linked.keys, strict=True):
@@ -135,14 +159,13 @@ class _Lowering:
                     scope.bind(name, found)
 
     def _bind_variable(self, variable: Variable, scope: Scope) -> None:
-        if variable.space.partition("::")[0] != "shared":
-            self._images.declare(variable, scope)
-            return
-        for declarator in variable.declarators:
-            shape = shape_of(variable.type, variable.vector, declarator.dimensions, variable.alignment)
-            scope.bind(
-                declarator.name, self._shared.place(declarator.name, shape, dynamic=variable.linking == "extern")
-            )
+        with Declaring(variable):
+            if variable.space.partition("::")[0] != "shared":
+                self._images.declare(variable, scope)
+                return
+            for declarator in numbered(variable):
+                shape, is_dynamic = variable_shape(variable, declarator), variable.linking == "extern"
+                scope.bind(declarator.name, self._shared.place(declarator.name, shape, dynamic=is_dynamic))
 
     def _flatten(self, order: tuple[str, ...]) -> dict[str, FunctionLayout]:
         layouts: dict[str, FunctionLayout] = {}
@@ -178,8 +201,17 @@ class _Lowering:
         frames = {name: aligned(layout.frame_size, 16) for name, layout in layouts.items()}
         deepest = self._graph.deepest(self._entry.name, frames)
         if deepest is None or "alloca" in self._opcodes():
-            return _OPEN_STACK + sum(frames.values())
-        return aligned(FIRST_OFFSET + deepest, 16) if deepest else FIRST_OFFSET
+            deepest, size = sum(frames.values()), _OPEN_STACK + sum(frames.values())
+        else:
+            size = aligned(FIRST_OFFSET + deepest, 16) if deepest else FIRST_OFFSET
+        if deepest > MOST_BYTES["local"]:
+            function = self._linked.functions[self._entry.name].node
+            with Declaring(function):
+                raise ProgramError(
+                    f"{function.name} and the functions that it calls take {deepest} bytes of .local memory; a thread "
+                    f"has {MOST_BYTES['local']}"
+                )
+        return size
 
 
 def _framed(layout: FunctionLayout, *, recursive: bool) -> FunctionLayout:
@@ -205,8 +237,16 @@ def _extent(entry: Function, directive: str) -> tuple[int, ...] | None:
     """Return the numbers of a header directive, or None where it is absent."""
     for found in entry.directives:
         if found.name.lstrip(".") == directive:
-            return tuple(int(parse_literal(word.text)) for word in found.arguments if isinstance(word, Immediate))
+            with Declaring(entry):
+                return tuple(_count(word, directive) for word in found.arguments if isinstance(word, Immediate))
     return None
+
+
+def _count(word: Immediate, directive: str) -> int:
+    value = parse_literal(word.text)
+    if not isinstance(value, int):
+        raise ProgramError(f".{directive} takes integers, got {word.text}")
+    return value
 
 
 def _registers(entry: Function) -> int | None:
@@ -222,7 +262,3 @@ def _registers(entry: Function) -> int | None:
         share = _REGISTERS // max(blocks[0] * prod(threads), 1)
         limits.append(min(share // _REGISTER_STEP * _REGISTER_STEP, _MOST_REGISTERS))
     return min(limits, default=None)
-
-
-def _target(module: Module) -> str:
-    return next((node.names[0] for node in module.body if isinstance(node, Target) and node.names), "sm_75")

@@ -167,14 +167,15 @@ class Program:
     def written(self) -> frozenset[int]:
         """The slots of the registers that any instruction may write; calls also write the parameters of functions."""
         formal = (each for layout in self.functions.values() for each in layout.parameters)
-        slots = {each.slot for each in formal if isinstance(each, RegisterBinding)}
+        parts = (part for each in formal for part in (each.components if isinstance(each, VectorBinding) else (each,)))
+        slots = {part.slot for part in parts if isinstance(part, RegisterBinding)}
         for site, form in zip(self.sites, self.forms, strict=True):
             targets = () if form is None else (form.operands[name] for name in form.written)
             for name in (name for operand in targets for name in _names(operand)):
                 # A video instruction may write a part, `%r1.b0`; any other one a vector as a whole.
                 found = site.scope.find(name) or site.scope.find(name.rpartition(".")[0])
-                parts = found.components if isinstance(found, VectorBinding) else (found,)
-                slots.update(part.slot for part in parts if isinstance(part, RegisterBinding))
+                every = found.components if isinstance(found, VectorBinding) else (found,)
+                slots.update(part.slot for part in every if isinstance(part, RegisterBinding))
         return frozenset(slots)
 
     @cached_property

@@ -112,21 +112,31 @@ _KINDS: dict[type, str] = {
 _COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 
 
+# Registers `prefix0 …`: their number, the first slot, their type, the lanes of a vector (0: they are scalars).
+_Range: TypeAlias = tuple[int, int, str, int]
+
+
+def vector_binding(name: str, register_type: str, first_slot: int, lanes: int) -> VectorBinding:
+    """Return a vector register in consecutive slots."""
+    parts = enumerate("xyzw"[:lanes], first_slot)
+    return VectorBinding(tuple(RegisterBinding(slot, register_type, f"{name}.{part}") for slot, part in parts))
+
+
 @dataclass(slots=True)
 class Scope:
     """The names of one `{ }`, of a function or of the module; looked up outwards."""
 
     parent: Scope | None = None
     _names: dict[str, Binding] = field(default_factory=dict[str, Binding])
-    _ranges: dict[str, tuple[int, int, str]] = field(default_factory=dict[str, tuple[int, int, str]])
+    _ranges: dict[str, _Range] = field(default_factory=dict[str, tuple[int, int, str, int]])
 
     def bind(self, name: str, binding: Binding) -> None:
         """Bind `name` here; an inner binding hides an outer one."""
         self._names[name] = binding
 
-    def bind_range(self, prefix: str, count: int, first_slot: int, register_type: str) -> None:
-        """Bind `prefix0 … prefix(count-1)` to consecutive slots."""
-        self._ranges[prefix] = (count, first_slot, register_type)
+    def bind_range(self, prefix: str, count: int, first_slot: int, register_type: str, lanes: int = 0) -> None:
+        """Bind `prefix0 … prefix(count-1)` to consecutive slots, with `lanes` of them each if these are vectors."""
+        self._ranges[prefix] = (count, first_slot, register_type, lanes)
 
     def find(self, name: str) -> Binding | None:
         """Return what `name` is bound to, innermost scope first, or None."""
@@ -162,7 +172,7 @@ class Scope:
             self._names[name] = found  # so that a register of a range is taken apart once
         return found
 
-    def _in_range(self, name: str) -> RegisterBinding | None:
+    def _in_range(self, name: str) -> RegisterBinding | VectorBinding | None:
         prefix = name.rstrip("0123456789")
         digits = name[len(prefix) :]
         # A prefix may itself end in digits (`%p1_<3>`, `r2<5>`), so each split is tried; the usual one is the first.
@@ -171,9 +181,12 @@ class Scope:
             number = digits[cut:]
             if known is None or (len(number) > 1 and number[0] == "0"):
                 continue
-            count, first, register_type = known
-            if int(number) < count:
-                return RegisterBinding(first + int(number), register_type, name)
+            count, first, register_type, lanes = known
+            if int(number) >= count:
+                continue
+            if lanes:
+                return vector_binding(name, register_type, first + lanes * int(number), lanes)
+            return RegisterBinding(first + int(number), register_type, name)
         return None
 
     def _component(self, name: str) -> RegisterBinding | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.binding import Bound
 
 U32 = np.uint32
+_MASK32 = 0xFFFFFFFF
 _LANES = np.arange(32, dtype=np.int64)
 _WARP = 32
 
@@ -74,7 +75,7 @@ def _shuffle(form: Bound) -> Operation:
             return _source_lane(mode, b.astype(np.int64), c.astype(np.int64))[0]
 
         return replace(_with_predicate(form, look_up), source_lanes=looked_up)
-    lane, in_range = _source_lane(mode, np.array(amount), np.array(bounds))
+    lane, in_range = _source_lane(mode, np.array(amount & _MASK32), np.array(bounds & _MASK32))
 
     def permute(_mask: Mask, a: Array, *_members: Array) -> tuple[Array, Array]:
         return a[:, lane], np.broadcast_to(in_range, a.shape)

@@ -8,16 +8,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.limits import constant_value
-from pyptx_ir.isa.modules.constants import FLOAT, of_literal, of_value
+from pyptx_ir.isa.limits import constant_value, fault_of_integer
+from pyptx_ir.isa.modules.constants import FLOAT, is_offset, of_literal, of_value
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.places import operand_in, without_comments
+from pyptx_ir.isa.shapes import literal_kind
 from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import (
     Address,
+    Apply,
     Binary,
+    CallList,
     Immediate,
     Index,
+    Negated,
     Parenthesized,
     Register,
     Sink,
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _CONSTANTS = (Binary, Ternary, Unary, Parenthesized)
+_NO_OPERATOR = "a constant expression takes numbers, and the address of a variable as its first summand"
+_SUM = "write variable+n, or compute it with instructions"
 _FORM = "an address is [register], [register+constant], [variable] or [variable+constant]"
 _DECIMAL = re.compile(r"-?[0-9.]+[eE][+-]?[0-9]+")
 _SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
@@ -39,14 +45,14 @@ _SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
 
 def is_suspect(operand: Operand) -> bool:
     """Tell whether an operand may be an address, or a number, of a form that `fault_in` refuses, wherever it stands."""
-    if isinstance(operand, Vector):
-        return any(isinstance(one, _CONSTANTS) for one in operand.elements)
+    if isinstance(operand, Vector | CallList):
+        return any(is_suspect(one) for one in operand.elements)
     if not isinstance(operand, Address):
-        return isinstance(operand, (*_CONSTANTS, Index)) or _is_decimal(operand)
+        return isinstance(operand, (*_CONSTANTS, Apply, Index)) or _may_have_no_value(operand)
     offset = operand.offset
     if _is_no_base(operand.base):
         return True
-    return offset is not None and (_is_negative(offset) or constant_value(offset) is None)
+    return offset is not None and (_is_negative(offset) or not _is_integer(offset))
 
 
 def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
@@ -54,13 +60,15 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
 
     It depends on how the statement is spelt, too: the same operand may be right in another.
     """
-    if isinstance(operand, Vector):
-        found = (fault_in(node, index, one) for one in operand.elements if isinstance(one, _CONSTANTS))
+    if isinstance(operand, Vector | CallList):
+        found = (fault_in(node, index, one) for one in operand.elements)
         return next((fault for fault in found if fault is not None), None)
+    if isinstance(operand, Apply):
+        return Finding("operand-kind", _NO_OPERATOR, _SUM, operand=index)
     constant = operand.index if isinstance(operand, Index) else operand
     if isinstance(constant, _CONSTANTS) or (constant is not operand and isinstance(constant, Immediate)):
         if names_of(constant):
-            return None
+            return None if constant is not operand else _fault_of_sum(operand, index)
         kind, fault = of_value(constant, {})
         if kind == FLOAT and constant is not operand:
             fault = "the index of an element is an integer"
@@ -74,20 +82,41 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
     message = hint = ""
     if _is_no_base(operand.base):
         message, hint = "this can't be the base of an address", _FORM
-    elif offset is not None and constant_value(offset) is None:
+    elif offset is not None and not _is_integer(offset):
         message, hint = "the offset of an address is an integer constant", f"{_FORM}; add the rest beforehand"
     elif isinstance(offset, Immediate) and _is_negative(offset) and _is_subtracted(node, index):
         message, hint = "ptxas reads no '-' behind the base of an address", f"write +{offset.text}"
     return Finding("operand-kind", message, hint, operand=index) if message else None
 
 
+def _fault_of_sum(operand: Operand, index: int) -> Finding | None:
+    """Refuse operators on names, but for `variable+n` and the sign of a register, which video instructions read."""
+    is_minus = isinstance(operand, Unary) and operand.op == "-" and isinstance(operand.operand, Symbol | Register)
+    return None if is_minus or is_offset(operand) else Finding("operand-kind", _NO_OPERATOR, _SUM, operand=index)
+
+
 def _is_no_base(base: Operand) -> bool:
-    return isinstance(base, Sink | Index) or (isinstance(base, Register | Symbol) and "." in base.name)
+    if isinstance(base, Register | Symbol):
+        return "." in base.name
+    if isinstance(base, Immediate):
+        return _may_have_no_value(base)
+    return isinstance(base, (Sink, Index, Negated)) or (isinstance(base, _CONSTANTS) and bool(names_of(base)))
 
 
-def _is_decimal(operand: Operand) -> bool:
-    """Tell whether an operand is a floating-point number in decimal notation, whose exponent may be too large."""
-    return isinstance(operand, Immediate) and _DECIMAL.fullmatch(operand.text) is not None
+def _may_have_no_value(operand: Operand) -> bool:
+    """Return whether an operand is a number that may be none of its type: too large, or not octal."""
+    if not isinstance(operand, Immediate):
+        return False
+    if literal_kind(operand.text) == "int":
+        return not _is_integer(operand)
+    return _DECIMAL.fullmatch(operand.text) is not None
+
+
+def _is_integer(operand: Operand) -> bool:
+    """Return whether a constant has a value, of 64 bits if it is a literal."""
+    if constant_value(operand) is None:
+        return False
+    return not (isinstance(operand, Immediate) and fault_of_integer(operand.text))
 
 
 def _is_negative(offset: Operand) -> bool:

@@ -10,7 +10,7 @@ from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN
 from pyptx_ir.isa.modules.sizes import storage_of, type_bytes
 from pyptx_ir.syntax.nodes import BranchTargets, CallTargets
-from pyptx_ir.syntax.operands import CallList, Immediate, Register, Sink, Symbol
+from pyptx_ir.syntax.operands import CallList, Immediate, Register, Sink, Symbol, Vector
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.scopes import Storage
@@ -152,7 +152,7 @@ def _compare(walk: Walk, parts: _Call, wanted: Function | CallPrototype, name: s
 
 def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: str, at: int) -> None:
     """Remember a call that hands over a predicate or a small integer: a kernel that gets there is refused."""
-    small = next((one for one in expected if one.type in _UNPASSED and not one.dimensions), None)
+    small = next((one for one in expected if one.type in _UNPASSED and not one.dimensions and not one.vector), None)
     if small is None or walk.routine is None:
         return
     message = f"a .{small.type} is no {what} of a call: '{name}' takes or returns one"
@@ -175,11 +175,15 @@ def _fault(walk: Walk, argument: Operand, parameter: Parameter) -> str:
     wanted = storage_of("param", parameter, parameter.dimensions)
     if isinstance(argument, Immediate):
         return "a literal is no array" if wanted.is_array else ""
+    if isinstance(argument, Vector):
+        return "a call takes vector registers by their names, not their components in braces"
     if isinstance(argument, Sink) or not isinstance(argument, Register | Symbol):
         return ""
     kind = walk.scope[argument.name]
     if kind is None or kind in (UNDECLARED, UNKNOWN, ""):
         return ""
+    if "." in argument.name:
+        return f"'{argument.name}' is a component of a vector register: a call takes registers as a whole"
     if kind == ".param":
         storage = walk.scope.storage_of(argument.name)
         return _memory_fault(argument.name, storage, wanted) if storage is not None else ""

@@ -10,9 +10,9 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.limits import constant_value
+from pyptx_ir.isa.limits import constant_value, fault_of_integer
 from pyptx_ir.isa.shapes import literal_kind
-from pyptx_ir.syntax.operands import Apply, Binary, Immediate, Parenthesized, Symbol, Ternary, Unary
+from pyptx_ir.syntax.operands import Apply, Binary, Immediate, Parenthesized, Register, Symbol, Ternary, Unary
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -24,6 +24,9 @@ Judged: TypeAlias = "tuple[str, str]"
 INTEGER, FLOAT, ADDRESS, FUNCTION, MASKED = "integer", "float", "address", "function", "masked address"
 
 _ZERO = re.compile(r"[-+]?[0.]*(?:[eE].*)?")
+_COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
+_OF_FLOATS = frozenset(("+", "-", "*", "/")) | _COMPARISONS
+_NO_INTEGER = "an integer is expected in this place of a constant expression"
 _MIXED = "integers and floating-point numbers do not mix in a constant expression"
 _ADDRESS_FORM = "an address in an initialiser is variable, variable+n, generic(variable) or generic(variable)+n"
 _BYTE, _MOST_BYTES = 0xFF, 8
@@ -34,9 +37,8 @@ def of_literal(text: str) -> Judged:
     """Judge one literal."""
     kind = literal_kind(text)
     if kind == "int":
-        digits = text.lstrip("-").rstrip("U")
-        octal = digits.isdecimal() and digits[0] == "0"
-        return ("", f"{text} is no octal number") if octal and not set(digits) <= set("01234567") else (INTEGER, "")
+        fault = fault_of_integer(text)
+        return ("", fault) if fault else (INTEGER, "")
     if text[:1] == "-" and text[1:3].lower() in ("0f", "0d"):
         return "", f"{text} has a sign of its own in its first bit, and takes no other"
     if text.lstrip("-")[:2].lower() in ("0f", "0d"):
@@ -58,6 +60,15 @@ def of_value(value: Operand, kinds: dict[str, str]) -> Judged:
             return _sum(value, kinds)
         case _:
             return _number(value)
+
+
+def is_offset(value: Operand) -> bool:
+    """Return whether a value is a name with integers added, as instructions take it: `variable+4`, `variable+8-4`."""
+    while isinstance(value, Binary) and value.op in "+-" and _number(value.right)[0] == INTEGER:
+        if isinstance(value.left, Symbol | Register):
+            return value.op == "+"
+        value = value.left
+    return False
 
 
 def _leftmost(value: Operand) -> Operand:
@@ -104,14 +115,25 @@ def _number(value: Operand) -> Judged:
     match value:
         case Immediate(text):
             return of_literal(text)
-        case Parenthesized(inner) | Unary(_, inner):
+        case Parenthesized(inner):
             return _number(inner)
+        case Unary(op, inner):
+            return _signed(op, inner)
         case Binary(op, left, right):
             return _combined(op, (_number(left), _number(right)), right)
         case Ternary(condition, then, otherwise):
             return _chosen(_number(condition), _number(then), _number(otherwise))
         case _:
             return "", _ADDRESS_FORM
+
+
+def _signed(op: str, inner: Operand) -> Judged:
+    kind, fault = _number(inner)
+    if kind != FLOAT:
+        return kind, fault
+    if isinstance(inner, Immediate) and literal_kind(inner.text) == "single":
+        return "", f"{inner.text} has a sign of its own in its first bit, and takes no operator"
+    return (FLOAT, "") if op in ("+", "-") else ("", _NO_INTEGER)
 
 
 def _combined(op: str, sides: tuple[Judged, Judged], right: Operand) -> Judged:
@@ -122,11 +144,15 @@ def _combined(op: str, sides: tuple[Judged, Judged], right: Operand) -> Judged:
         return "", _MIXED
     if op in ("/", "%") and constant_value(right) == 0:
         return "", "a constant is divided by zero"
-    return sides[0]
+    if sides[0][0] == FLOAT and op not in _OF_FLOATS:
+        return "", _NO_INTEGER
+    return (INTEGER, "") if op in _COMPARISONS else sides[0]
 
 
 def _chosen(condition: Judged, then: Judged, otherwise: Judged) -> Judged:
     fault = next((fault for kind, fault in (condition, then, otherwise) if not kind), "")
-    if fault or {then[0], otherwise[0]} <= {INTEGER}:
-        return ("", fault) if fault else then
+    if fault or condition[0] != INTEGER:
+        return "", fault or _NO_INTEGER
+    if {then[0], otherwise[0]} <= {INTEGER}:
+        return then
     return "", _MIXED

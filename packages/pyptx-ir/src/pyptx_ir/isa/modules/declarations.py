@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.opaque_fields import OPAQUE
-from pyptx_ir.isa.modules.scopes import UNKNOWN, Storage
+from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN, Storage
 from pyptx_ir.isa.modules.sizes import storage_of
+from pyptx_ir.syntax.lexemes import integer
 from pyptx_ir.syntax.nodes import BranchTargets, CallPrototype, CallTargets, Invalid, Label
 
 if TYPE_CHECKING:
@@ -112,12 +113,17 @@ def targets(walk: Walk, node: BranchTargets | CallTargets | CallPrototype) -> No
     wanted = (".label",) if is_branch else (".func", ".entry")  # ptxas 13.5 lists entries too; none can be called
     code = "undefined-label" if is_branch else "undefined-function"
     for entry in node.targets:
-        name = entry.partition("<")[0]
-        if name != entry:
-            continue  # a family of labels, N<5>
-        if walk.scope[name] not in (*wanted, UNKNOWN):
+        name = _missing_of_family(walk, entry) if "<" in entry else entry
+        if name and walk.scope[name] not in (*wanted, UNKNOWN):
             what = "label of this function, in this block or around it" if is_branch else "function declared above"
             walk.report(Finding(code, f"'{name}' is no {what}", "declare it, or correct the name", word=name))
+
+
+def _missing_of_family(walk: Walk, entry: str) -> str:
+    """Return the first of the labels N0, N1, … that `N<5>` names and this block lacks, or an empty string."""
+    stem, _, count = entry.rstrip(">").partition("<")
+    names = (f"{stem}{number}" for number in range(integer(count)))
+    return next((name for name in names if walk.scope[name] == UNDECLARED), "")
 
 
 def unreadable(walk: Walk, node: Invalid) -> None:

@@ -98,7 +98,7 @@ def _parameters(walk: Walk, node: Function) -> None:
             continue
         kind = f".{parameter.type}" if parameter.type.endswith("ref") else f".{parameter.space}"
         if parameter.space == "reg":
-            kind = "" if parameter.vector else parameter.type
+            kind = f"{parameter.vector}.{parameter.type}" if parameter.vector else parameter.type
         else:
             scope.storage[name] = storage_of(
                 "param", parameter, parameter.dimensions, header=True, is_input=i < len(inputs)

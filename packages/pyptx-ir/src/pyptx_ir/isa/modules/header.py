@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.texture_modes import INDEPENDENT
-from pyptx_ir.isa.target_rows import TargetError
+from pyptx_ir.isa.target_rows import OLDEST_IN_TABLE, TARGETS, TargetError
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax.nodes import AddressSize, Target, Version
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _LAST_MINOR = {1: 5, 2: 3, 3: 2, 4: 3, 5: 1, 6: 5, 7: 8, 8: 8, 9: 5}
 VERSIONS = tuple((major, minor) for major, last in _LAST_MINOR.items() for minor in range(last + 1))
 NEWEST = VERSIONS[-1]
-# Devices from before the lattice: ptxas 13.5 still accepts their names.
-_RETIRED = frozenset(f"sm_{number}" for number in (10, 11, 12, 13, 20, 21, 30, 32, 35, 37))
+# Devices from before the table: ptxas 13.5 still accepts their names.
+_RETIRED = frozenset(row.name for row in TARGETS if row.number < OLDEST_IN_TABLE)
 _MAPPED = "map_f64_to_f32"
 _OPTIONS = ("texmode_unified", INDEPENDENT, "debug", _MAPPED)
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.check import judgement_on, out_of_range, verdict_by
+from pyptx_ir.isa.limits import fault_of_integer
 from pyptx_ir.isa.modules.addresses import fault_in, is_suspect
 from pyptx_ir.isa.modules.diagnostic import ERROR
 from pyptx_ir.isa.modules.findings import Finding
@@ -128,7 +129,9 @@ def _plain_address(walk: Walk, operand: Address) -> int:
     base, offset = operand.base, operand.offset
     if not isinstance(base, Register | Symbol) or "." in base.name:
         return _BY_ITSELF
-    if offset is not None and not (isinstance(offset, Immediate) and offset.text.isdecimal()):
+    if offset is not None and not (
+        isinstance(offset, Immediate) and offset.text.isdecimal() and not fault_of_integer(offset.text)
+    ):
         return _BY_ITSELF
     return walk.plain_addresses.get(walk.scope[base.name], _BY_ITSELF)
 

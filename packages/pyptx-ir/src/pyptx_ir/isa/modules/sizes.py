@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.limits import constant_value
+from pyptx_ir.isa.limits import constant_value, fault_of_integer
 from pyptx_ir.isa.modules.scopes import Storage
 from pyptx_ir.isa.scalar_types import SIZES
 from pyptx_ir.syntax.operands import Immediate
@@ -48,7 +48,8 @@ def plain_number(operand: Operand | str | None) -> int | None:
     """Return the value of a number as sizes and directives take it: an integer without a sign, no expression."""
     if not isinstance(operand, Immediate) or operand.text.startswith("-"):
         return None
-    return constant_value(operand)
+    value = constant_value(operand)
+    return None if value is None or fault_of_integer(operand.text) else value
 
 
 def value_of(operand: Operand | None) -> int | None:

@@ -235,7 +235,7 @@ def _finder(operands: Operands) -> Find | None:
     register = operands.register(address.base)
     if register is None:
         return None
-    delta = int(operands.constant(address.offset)) if address.offset is not None else 0
+    delta = operands.integer(address.offset) if address.offset is not None else 0
     read = read_register(register, f"u{register.width * 8}", checked=False)
     ranks = (1 << RANK_SHIFT) - 1 if operands.space == "shared" else -1  # one's own block has a rank, too
 

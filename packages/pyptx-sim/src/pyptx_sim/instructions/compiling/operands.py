@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from pyptx_ir.isa.modules.constants import is_offset
+from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import (
     Address,
     Immediate,
@@ -148,7 +150,7 @@ class Operands(BoundInstruction):
 
     def number(self, name: str) -> int:
         """Return the operand that the row calls `name`, a constant integer."""
-        return int(self.constant(self.named(name)))
+        return self.integer(self.named(name))
 
     @property
     def exact_target(self) -> str | None:
@@ -231,8 +233,22 @@ class Operands(BoundInstruction):
         if isinstance(operand, Index) and isinstance(operand.base, Symbol):
             placement = self.find(operand.base.name)
             size = byte_size(placement.type) if isinstance(placement, Placement) else 1
-            return self.address_of(operand.base.name) + size * int(self.constant(operand.index))
+            return self.address_of(operand.base.name) + size * self.integer(operand.index)
+        self.check_expression(operand)
         return evaluate(operand, self.address_of)
+
+    def integer(self, operand: Operand) -> int:
+        """Return the value of a constant expression that must be an integer."""
+        value = self.constant(operand)
+        return value if isinstance(value, int) else self.fail(f"an integer is expected, got {value}")
+
+    def check_expression(self, operand: Operand) -> None:
+        """Fail for operators on registers, and on addresses other than `variable+n`. Manual: "Constant Expressions"."""
+        names = names_of(operand)
+        if any(isinstance(self.find(name), RegisterBinding | VectorBinding) for name in names):
+            self.fail("an operator is applied to a register: a constant expression has numbers and variables only")
+        if names and not isinstance(operand, Symbol) and not is_offset(operand):
+            self.fail("a constant expression has the address of a variable as its first summand only")
 
     # --- readers --------------------------------------------------------------------------------
 
@@ -240,7 +256,7 @@ class Operands(BoundInstruction):
         """Return a reader of a source operand as `ptx_type`."""
         if isinstance(operand, Negated):
             return _inverted(self.read(operand.operand, "pred"))
-        if isinstance(operand, Unary) and self.register(operand.operand) is not None:
+        if isinstance(operand, Unary) and operand.op == "-" and self.register(operand.operand) is not None:
             operand = operand.operand  # the sign of a video instruction's source is its semantics' business too
         register = self.register(operand)
         if register is not None:
@@ -279,7 +295,7 @@ class Operands(BoundInstruction):
         """Return the undefined bits of a register that is read or written as `ptx_type`; None for anything else."""
         if isinstance(operand, Negated):
             return self.carried(operand.operand, ptx_type)
-        if isinstance(operand, Unary):
+        if isinstance(operand, Unary) and operand.op == "-":
             operand = operand.operand
         register = self.register(operand)
         return None if register is None else Carried(register, ptx_type, self.pc)

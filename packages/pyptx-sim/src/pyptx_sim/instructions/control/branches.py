@@ -38,6 +38,8 @@ def destinations(operands: Operands) -> tuple[int, ...]:
     found = operands.find(table.name)
     if not isinstance(found, TargetsBinding):
         operands.fail(f"{table.name} labels no .branchtargets list")
+    if not found.names:
+        operands.fail(f"{table.name} lists no label")
     return tuple(label_block(operands, name) for name in found.names)
 
 

@@ -24,10 +24,12 @@ from pyptx_sim.machine.memory.frames import ROOT, Frame, Saved
 from pyptx_sim.machine.scheduling.code import Group
 from pyptx_sim.program.layout import aligned
 from pyptx_sim.program.program import FRAME_SLOT, STACK_SLOT
-from pyptx_sim.program.scopes import FunctionBinding
+from pyptx_sim.program.scopes import FunctionBinding, VectorBinding
 from pyptx_sim.program.windows import CODE_STRIDE, CODE_WINDOW
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import IntArray, Lanes
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array
     from pyptx_sim.program.program import FunctionLayout
+    from pyptx_sim.program.scopes import Binding
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +162,29 @@ def _site(operands: Operands, callee: FunctionLayout, following: int) -> CallSit
         callee=callee,
         entry_block=program.entry_block(callee.name),
         frame_size=caller.frame_size,
-        arguments=tuple(pass_argument(operands, *pair) for pair in zip(arguments, callee.parameters, strict=True)),
+        arguments=tuple(pass_argument(operands, *pair) for pair in _pairs(operands, arguments, callee.parameters)),
         results=tuple(
             pass_value(operands, inner, taker_of(operands, outer))
-            for inner, outer in zip(callee.returns, results, strict=True)
-            if not isinstance(outer, Sink)
+            for outer, inner in _pairs(operands, results, callee.returns)
         ),
         saved=(FRAME_SLOT, STACK_SLOT, *saved) if dynamic else saved,
         uses_stack=program.uses_stack,
         dynamic_stack=dynamic,
     )
+
+
+def _pairs(
+    operands: Operands, given: tuple[Operand, ...], declared: tuple[Binding, ...]
+) -> Iterator[tuple[Operand, Binding]]:
+    """Yield what a call passes or takes with the parameter for it; of vector registers, component by component."""
+    for operand, binding in zip(given, declared, strict=True):
+        components = binding.components if isinstance(binding, VectorBinding) else (binding,)
+        if isinstance(operand, Sink):
+            continue
+        parts = operands.elements(operand)
+        if len(parts) != len(components):
+            operands.fail(f"a call passes {len(parts)} registers where the function has {len(components)}")
+        yield from zip(parts, components, strict=True)
 
 
 def compile_call(operands: Operands, following: int) -> Terminator:

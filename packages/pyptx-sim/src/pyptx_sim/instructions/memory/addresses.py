@@ -9,6 +9,7 @@ import numpy as np
 
 from pyptx_ir.syntax.operands import Address, Binary, Parenthesized, Register, Symbol
 from pyptx_sim.instructions.compiling.registers import Reader, read_register
+from pyptx_sim.literals import integer
 from pyptx_sim.machine.lanes import IntArray, Lanes, pick
 from pyptx_sim.machine.memory.access import by_space, fault
 from pyptx_sim.machine.memory.spaces import Memory
@@ -100,7 +101,7 @@ def _report_foreign(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
 def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
     """Return the same, whichever block of the cluster a shared address lies in."""
     address = operands.address(operand)
-    delta = int(operands.constant(address.offset)) if address.offset is not None else 0
+    delta = operands.integer(address.offset) if address.offset is not None else 0
     register = operands.register(address.base) or unsized(operands, address.base)
     if register is None:
         return _symbol_target(operands, address.base, delta, space)
@@ -154,18 +155,23 @@ def _generic(addresses: Callable[[Wave, Lanes], IntArray]) -> Target:
 def _symbol_target(operands: Operands, base: Operand, delta: int, space: str) -> Target:
     placement, offset = placed(operands, base)
     if placement is None:
-        fixed = np.full((1, 1), offset + delta, np.int64)
+        fixed = np.full((1, 1), _wrapped(offset + delta), np.int64)
         if space in {"generic", "param"}:
             return _generic(lambda _wave, _lanes: fixed)
         shift = GLOBAL_WINDOW if space == "global" else 0
         return _in_space(space, lambda _wave, _lanes: fixed - shift)
     if placement.space == "local":
-        relative = np.int64(offset + delta)
+        relative = np.int64(_wrapped(offset + delta))
         return _in_space("local", lambda wave, lanes: frame_base(wave, lanes) + relative)
-    start = np.full((1, 1), offset + delta, np.int64)
+    start = np.full((1, 1), _wrapped(offset + delta), np.int64)
     if placement.space == "shared":
         return _in_space("shared", lambda wave, lanes: start + lanes.select(wave.rank_base))
     return _in_space(placement.space, lambda _wave, _lanes: start)
+
+
+def _wrapped(address: int) -> int:
+    """Return an address of 64 bits as NumPy takes it."""
+    return integer(address, unsigned=False)
 
 
 def frame_base(wave: Wave, lanes: Lanes) -> IntArray:
@@ -177,18 +183,20 @@ def frame_base(wave: Wave, lanes: Lanes) -> IntArray:
 
 def placed(operands: Operands, operand: Operand) -> tuple[Placement | None, int]:
     """Return the variable that an address expression is built on with the offset in its space, or a plain constant."""
+    if not isinstance(operand, Symbol):
+        operands.check_expression(operand)
     match operand:
         case Parenthesized(inner):
             return placed(operands, inner)
         case Binary("+" | "-" as op, left, right):
             placement, offset = placed(operands, left)
-            delta = int(operands.constant(right))
+            delta = operands.integer(right)
             return placement, offset + delta if op == "+" else offset - delta
         case Symbol(name) if isinstance(found := operands.find(name), Placement):
             placement = operands.dynamic(found) if found.offset == DYNAMIC_OFFSET else found
             return placement, placement.offset
         case _:
-            return None, int(operands.constant(operand))
+            return None, operands.integer(operand)
 
 
 def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader | None:
@@ -205,10 +213,10 @@ def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader 
         return None
     dtype = np.dtype(f"<u{8 if ptx_type.endswith('64') else 4}")
     if placement.space == "local":
-        start = np.int64(offset)
+        start = np.int64(_wrapped(offset))
         return lambda wave, lanes: (frame_base(wave, lanes) + start).astype(dtype)
     if placement.space == "shared":
-        first = np.int64(offset)
+        first = np.int64(_wrapped(offset))
         return lambda wave, lanes: (lanes.select(wave.rank_base) + first).astype(dtype)
     shift = {"global": GLOBAL_WINDOW, "param": WINDOWS["param"]}.get(placement.space, 0)
     value = np.full((1, 1), (offset + shift) & _MASK64, np.uint64).astype(dtype)

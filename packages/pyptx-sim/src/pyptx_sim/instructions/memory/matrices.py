@@ -198,7 +198,7 @@ def _metadata_check(operands: Operands) -> Action | None:
     if not operands.word("sp::ordered_metadata") or not isinstance(selector, Immediate):
         return None
     element = element_of(operands.form().places["a"], operands.words)
-    judge = meaningless(operands.word("shape"), element, int(operands.constant(selector)))
+    judge = meaningless(operands.word("shape"), element, operands.integer(selector))
     read = operands.read(operands.named("e"), "b32")
 
     def check(wave: Wave, lanes: Lanes) -> None:

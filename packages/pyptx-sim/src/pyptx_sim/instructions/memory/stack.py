@@ -45,7 +45,7 @@ def compile_stackrestore(operands: Operands) -> Action:
 def compile_alloca(operands: Operands) -> Action:
     """Allocate local memory on the stack."""
     ptx_type, align = operands.word("type"), operands.given("align")
-    alignment = np.int64(8 if align is None else int(operands.constant(align)))
+    alignment = np.int64(8 if align is None else operands.integer(align))
     write, read = operands.write(operands.named("ptr"), ptx_type), operands.read(operands.named("size"), ptx_type)
     dtype = np.dtype(f"<u{int(ptx_type[1:]) // 8}")
 

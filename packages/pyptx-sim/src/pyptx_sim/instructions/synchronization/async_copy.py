@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 def compile_copy(operands: Operands) -> Action:
     """Issue a copy of each thread."""
     _, _, extent, *_ = operands.operands  # a number has no name in the rows
-    size = int(operands.constant(extent))
+    size = operands.integer(extent)
+    if size not in {4, 8, 16}:
+        operands.fail(f"cp.async copies 4, 8 or 16 bytes, not {size}")
     find_target = target(operands, operands.named("dst"), "shared")
     find_source = target(operands, operands.named("src"), "global")
     used = _used(operands, size)
@@ -189,7 +191,7 @@ def compile_commit_group(operands: Operands) -> Action:
 
 def compile_wait_group(operands: Operands) -> Action:
     """Wait until only some of the latest groups of each thread's copies are pending."""
-    return wait(COPY, int(operands.constant(operands.named("n"))), reads=False)
+    return wait(COPY, operands.integer(operands.named("n")), reads=False)
 
 
 def compile_wait_all(operands: Operands) -> Action:

@@ -1,0 +1,98 @@
+"""Modules whose numbers ask for far more memory than there is, each with the words and the line of its error.
+
+`python hostile_sizes.py` lowers and runs them in a process of bounded memory, and prints what came of each.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+
+HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
+HUGE = ("1000000000", "4294967295", "18446744073709551615")
+# Where `@` stands in line 4 (of the module), in line 5 (the entry's header) or in line 7 (its body).
+MODULE = {
+    "global variable": ".global .b8 v[@];",
+    "global table": ".global .b8 v[@][@];",
+    "global vectors": ".global .v4 .b32 v[@];",
+    "constant": ".const .b8 v[@];",
+    "shared variable": ".shared .b8 v[@];",
+    "initialized variable": ".global .b8 v[@] = {1};",
+    "nested initializer": ".global .b8 v[2][@] = {{1}, {2}};",
+    "texture references": ".global .texref v[@];",
+    "alignment of a global variable": ".global .align @ .b8 v[4];",
+    "alignment of a constant": ".const .align @ .b8 v[4];",
+    "numbered variables": ".global .b32 v<@>;",
+    "parameter of a function": ".func f(.param .b8 v[@]) { ret; }",
+    "alignment of a parameter": ".func f(.param .align @ .b8 v[4]) { ret; }",
+}
+ENTRY = {
+    "parameter": "(.param .u64 out, .param .b8 v[@])",
+    "required block": "(.param .u64 out) .reqntid @, @, @",
+    "required cluster": "(.param .u64 out) .reqnctapercluster @",
+}
+BODY = {
+    "registers": ".reg .b32 v<@>;",
+    "vector registers": ".reg .v4 .b32 v<@>;",
+    "predicates": ".reg .pred v<@>;",
+    "local variable": ".local .b8 v[@];",
+    "local alignment": ".local .align @ .b8 v[4];",
+    "shared variable of a function": ".shared .b8 v[@];",
+    "shared alignment": ".shared .align @ .b8 v[4];",
+    "numbered local variables": ".local .b32 v<@>;",
+    "argument of a call": ".param .b8 v[@];",
+    "branch targets": "list: .branchtargets L<@>; brx.idx r, list; L0:",
+}
+BYTES = 1 << 30
+
+
+def cases() -> dict[str, tuple[str, int]]:
+    """Return the modules with the lines that are at fault, by their names."""
+    found: dict[str, tuple[str, int]] = {}
+    for size in HUGE:
+        for line, places in ((4, MODULE), (5, ENTRY), (7, BODY)):
+            for name, words in places.items():
+                found[f"{name} {size}"] = module(line, words.replace("@", size)), line
+    return found
+
+
+def module(line: int, words: str) -> str:
+    """Return a module with words in one of its lines; functions are called, so that they count."""
+    call = "{ .param .align 4 .b8 a[4]; call f, (a); }" if ".func" in words else ""
+    return f"""{HEADER}{words if line == 4 else ""}
+.visible .entry k{words if line == 5 else "(.param .u64 out)"} {{
+	.reg .b64 d; .reg .b32 r;
+	{words if line == 7 else ""}
+	ld.param.u64 d, [out];
+	mov.u32 r, %tid.x;
+	{call}
+	st.global.u32 [d], r;
+	ret;
+}}
+"""
+
+
+def outcome(text: str) -> dict[str, object]:
+    """Run a module, and return its error with the seconds and the peak memory of the process until then."""
+    import numpy as np
+
+    import pyptx_sim
+    from pyptx_ir.errors import PyptxError
+
+    started, error = time.process_time(), None
+    try:
+        pyptx_sim.run(text, grid=1, block=32, args=[np.zeros(32, np.uint32)])
+    except PyptxError as raised:
+        error = [type(raised).__name__, str(raised)]
+    except Exception as raised:  # noqa: BLE001 - reported as what it is
+        error = ["raw", f"{type(raised).__name__}: {raised}"]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"error": error, "seconds": time.process_time() - started, "peak": peak}
+
+
+if __name__ == "__main__":
+    outcome(module(7, ""))  # what the first run imports and compiles is not counted
+    resource.setrlimit(resource.RLIMIT_AS, (4 * BYTES, 4 * BYTES))
+    json.dump({name: outcome(text) for name, (text, _) in cases().items()}, sys.stdout)
