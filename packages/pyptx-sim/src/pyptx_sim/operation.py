@@ -33,6 +33,19 @@ Bits are unsigned, as wide as the value, or bool for `pred`; those of lanes that
 
 
 @dataclass(frozen=True, slots=True)
+class Unspecified:
+    """Inputs for which the manual leaves the results of an instruction undefined.
+
+    `where` gets the values of the sources and returns where they are such inputs, broadcastable to their shape. `what`
+    names the cause, as in "an integer division by zero", and `hint` the remedy.
+    """
+
+    where: Callable[..., Mask]
+    what: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """What one instruction computes.
 
@@ -47,8 +60,9 @@ class Operation:
     before it writes, returns the results of each; sources that are the same array are the same register. `places` are
     the operands that are written and those that are read, by their numbers, where these are not the first and the rest.
     `undefined` says how undefined bits of the sources reach the results, in a checked run; without it, what the
-    instruction is a form of does, in the end that any makes all results undefined. `source_lanes`, of an instruction
-    that reads a register of another lane: given the sources, returns which lane each lane reads, int64 `[rows|1, 32]`.
+    instruction is a form of does, in the end that any makes all results undefined. `unspecified` are the inputs for
+    which the results are undefined although the sources are not. `source_lanes`, of an instruction that reads a
+    register of another lane: given the sources, returns which lane each lane reads, int64 `[rows|1, 32]`.
     """
 
     results: tuple[str, ...]
@@ -61,4 +75,5 @@ class Operation:
     batch: Batch | None = None
     places: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     undefined: Spread | None = None
+    unspecified: Unspecified | None = None
     source_lanes: Callable[..., Array] | None = None

@@ -25,6 +25,10 @@ RULES: Final = (
         summary="memory is read before anything wrote it",
     ),
     Rule(
+        name="undefined-value",
+        summary="a result that PTX leaves undefined, such as that of an integer division by zero, is used",
+    ),
+    Rule(
         name="unwritten-output",
         summary="elements of an output that no thread has written",
     ),

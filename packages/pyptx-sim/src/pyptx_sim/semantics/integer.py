@@ -10,8 +10,8 @@ import numpy as np
 from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.integers import divide, double_width, multiply_high, remainder
 from pyptx_sim.numerics.packed import elementwise, split
-from pyptx_sim.operation import Array, Operation
-from pyptx_sim.semantics.operations import operation
+from pyptx_sim.operation import Array, Operation, Unspecified
+from pyptx_sim.semantics.operations import constant, operation
 from pyptx_sim.types import dtype_of, packed_element
 
 if TYPE_CHECKING:
@@ -96,6 +96,18 @@ def _multiply_add(form: Bound) -> Operation:
     return operation(form, lambda a, b, c: add(product(a, b), c))
 
 
+_BY_ZERO = Unspecified(
+    lambda _a, b: b == 0,
+    "an integer division by zero",
+    "test the divisor first: PTX leaves the result undefined, and it differs between GPUs",
+)
+
+
+def _division(core: Binary) -> Callable[[Bound], Operation]:
+    """Return what binds div or rem, whose results are unspecified where the divisor is zero."""
+    return lambda form: operation(form, core, unspecified=None if constant(form, "b") else _BY_ZERO)
+
+
 def _multiply24(a: Array, b: Array, *, mode: str) -> Array:
     """Return the product of the low 24 bits of 32-bit factors: bits 0 to 31, or 16 to 47 for `.hi`."""
     wide = double_width(a.dtype)
@@ -138,7 +150,7 @@ ROWS = (
     Semantics("sub", _difference, manual="sub"),
     Semantics("mul", _multiply, manual="mul"),
     Semantics("mad", _multiply_add, manual="mad"),
-    Semantics("div", compute=divide, manual="div"),
+    Semantics("div", _division(divide), manual="div"),
     Semantics("abs", compute=np.abs, manual="abs"),
     Semantics("neg", _negative, manual="neg"),
     Semantics("min", _extreme(np.minimum), manual="min"),
@@ -146,7 +158,7 @@ ROWS = (
     Semantics("mul24", compute=_multiply24),
     Semantics("mad24", compute=_multiply_add24),
     Semantics("sad", compute=_absolute_difference_sum),
-    Semantics("rem", compute=remainder),
+    Semantics("rem", _division(remainder)),
     Semantics("dp4a", compute=_dot_product_of_bytes),
     Semantics("dp2a", compute=_dot_product_of_halves),
 )

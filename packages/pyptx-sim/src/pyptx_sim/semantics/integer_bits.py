@@ -8,6 +8,7 @@ import numpy as np
 
 from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.integers import count_ones, top_bit
+from pyptx_sim.operation import Unspecified
 from pyptx_sim.semantics.operations import constant, operation
 from pyptx_sim.types import dtype_of
 
@@ -126,12 +127,23 @@ def _carryless_multiply_add(a: Array, b: Array, c: Array, *, mode: str) -> Array
     return total
 
 
+_BASE = Unspecified(
+    lambda _mask, base, _offset: base > 31,
+    "fns with a base above 31",
+    "the base is the position of a bit, 0 to 31",
+)
+
+
+def _find_nth_set(form: Bound) -> Operation:
+    return operation(form, _nth_set, unspecified=_BASE)
+
+
 ROWS = (
     Semantics("bfe", _extract),
     Semantics("popc", compute=count_ones),
     Semantics("clz", compute=_leading_zeros),
     Semantics("bfind", compute=_find),
-    Semantics("fns", compute=_nth_set),
+    Semantics("fns", _find_nth_set),
     Semantics("brev", compute=_reverse),
     Semantics("bfi", compute=_insert),
     Semantics("szext", compute=_extend),

@@ -12,14 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from pyptx_ir.isa.binding import Bound
-    from pyptx_sim.operation import Compute
+    from pyptx_sim.operation import Compute, Unspecified
 
 
-def operation(form: Bound, compute: Compute, *, warp: bool = False, unread: Collection[str] = ()) -> Operation:
+def operation(
+    form: Bound,
+    compute: Compute,
+    *,
+    warp: bool = False,
+    unread: Collection[str] = (),
+    unspecified: Unspecified | None = None,
+) -> Operation:
     """Return the operation of `compute`, which gets an array for each register that the form reads.
 
-    `warp` is as in `Operation`. Operands whose names are in `unread` are left out: constants that are known by now.
-    Raise MissingSemantics where the row does not tell a type.
+    `warp` and `unspecified` are as in `Operation`. Operands whose names are in `unread` are left out: constants that
+    are known by now. Raise MissingSemantics where the row does not tell a type.
     """
     places = list(enumerate(form.places.items()))
     written = [(index, name) for index, (name, place) in places if place.written]
@@ -30,6 +37,7 @@ def operation(form: Bound, compute: Compute, *, warp: bool = False, unread: Coll
         compute,
         warp=warp,
         places=(tuple([index for index, _ in written]), tuple([index for index, _ in read])),
+        unspecified=unspecified,
     )
 
 

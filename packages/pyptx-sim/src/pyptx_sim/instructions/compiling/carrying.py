@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.extension import Origin
 from pyptx_sim.instructions.compiling.registers import extension
 from pyptx_sim.machine.undefined import shadow_dtype
 from pyptx_sim.types import dtype_of, is_signed
@@ -20,12 +21,11 @@ if TYPE_CHECKING:
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action
-    from pyptx_sim.machine.undefined import Origin
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Array, Mask, Spread
+    from pyptx_sim.operation import Array, Mask, Spread, Unspecified
     from pyptx_sim.program.scopes import RegisterBinding
 
-__all__ = ["Carried", "carrying", "guarding", "unchanged", "undefined_in"]
+__all__ = ["Carried", "carrying", "guarding", "unchanged", "undefined_in", "unspecified"]
 
 _NONE = np.zeros((1, 1), np.bool_)
 
@@ -120,6 +120,27 @@ def undefined_in(
         if source is not None and each is not None:
             return bits, source.origin(wave)
     return None
+
+
+def unspecified(
+    step: Action,
+    cause: Unspecified,
+    sources: Sequence[Carried | None],
+    readers: Sequence[Reader],
+    results: Sequence[Carried],
+) -> Action:
+    """Return a step whose results are undefined for some defined inputs, too."""
+
+    def run(wave: Wave, lanes: Lanes) -> None:
+        where = cause.where(*[read(wave, lanes) for read in readers]) & lanes.full_mask
+        found = undefined_in(wave, lanes, sources) if where.any() else None
+        if found is not None:  # the origin of an undefined source says more
+            where &= ~np.logical_or.reduce([each != 0 for each in found[0] if each is not None])
+        step(wave, lanes)
+        for each in results if where.any() else ():
+            each.spoil(wave, lanes, where, Origin("undefined-value", cause.what, each.pc, cause.hint))
+
+    return run
 
 
 def guarding(guarded: Action, guard: Carried, results: Iterable[Carried]) -> Action:

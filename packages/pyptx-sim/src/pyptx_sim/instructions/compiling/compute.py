@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from pyptx_sim.instructions.compiling.absent_lanes import reading_lanes
-from pyptx_sim.instructions.compiling.carrying import Carried, carrying
+from pyptx_sim.instructions.compiling.carrying import Carried, carrying, unspecified
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, write_slot
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.program.program import CARRY_SLOT
@@ -58,7 +58,11 @@ def compile_operation(operands: Operands, operation: Operation) -> Action:
         return step
     read, written = shadows(operands, operation)
     step = carrying(step, read, readers, written, spread_of(operands.form(), operation))
-    return step if operation.source_lanes is None else reading_lanes(operands, operation, step, readers, written[0])
+    if operation.source_lanes is not None:
+        return reading_lanes(operands, operation, step, readers, written[0])
+    if operation.unspecified is None:
+        return step
+    return unspecified(step, operation.unspecified, read, readers, [each for each in written if each is not None])
 
 
 def shadows(operands: Operands, operation: Operation) -> tuple[list[Carried | None], list[Carried | None]]:
