@@ -69,6 +69,27 @@ TRACING = (
         "an allocation whose name is no symbol", 'smem.alloc(u32, 4, name="a b")  # <-', "SharedMemoryError", "a b"
     ),
     in_kernel("a swizzle by its number", "smem.alloc(u32, 4, swizzle=128)  # <-", "SharedMemoryError", "128B"),
+    in_kernel(
+        "a float stored as a half",
+        "x = reg.scalar(f32, init=1.0)\ny = reg.scalar(u64, init=0)\nptx.st(f16, ptx.addr(y), x)  # <-",
+        "RegisterTypeError",
+        "ptx.st(f16, …)",
+        "f32",
+        "ptx.cvt",
+    ),
+    in_kernel(
+        "a half loaded to a brain float",
+        "x = reg.scalar(bf16)\ny = reg.scalar(u64, init=0)\nptx.ld(f16, x, ptx.addr(y))  # <-",
+        "RegisterTypeError",
+        "ptx.ld(f16, …)",
+        "bf16",
+    ),
+    in_kernel(
+        "one float of a vector",
+        "h, x = reg.scalar(f16), reg.scalar(f32)\ny = reg.scalar(u64, init=0)\nptx.st(f16, ptx.addr(y), [h, x])  # <-",
+        "RegisterTypeError",
+        "%f0",
+    ),
     in_kernel("a shift of a float", "x = reg.scalar(f32, init=1.0)\nx << 1  # <-", "RegisterTypeError", "f32"),
     in_kernel("an index past a register array", "a = reg.array(f32, 4)\na[4]  # <-", "RegisterIndexError", "4"),
     in_kernel(

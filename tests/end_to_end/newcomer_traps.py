@@ -12,7 +12,7 @@ from textwrap import dedent, indent
 HEADER = """\
 import numpy as np
 from pyptx import Layout, Tile, kernel, ptx, reg, smem
-from pyptx.types import b32, bf16, f32, pred, s32, u32, u64
+from pyptx.types import b32, bf16, f16, f32, pred, s32, u32, u64
 """
 VECTOR = '@kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid={grid}, block=128, arch="sm_80")\n'
 COPY = """\
@@ -204,4 +204,45 @@ FOUND = (
     program("a run without its barrier", RACE + "report = reverse.simulate(np.ones(128, np.float32))", "shared-race"),
 )
 
-TRAPS = (*REBINDING, *SHARED, *LANES, *DECLARED, *FOUND)
+
+def on_vector(title: str, dtype: str, body: str, given: str, told: str, *words: str) -> Trap:
+    """A simulated kernel of 128 threads on a vector; `x` and `y` are its pointers, `i` is the thread."""
+    declared = f"@kernel(in_specs=(Tile(128, {dtype}),), out_specs=(Tile(128, {dtype}),), grid=1, block=128)\n"
+    start = "def k(X, Y):\n    x, y = ptx.global_ptrs(X, Y)\n    i = reg.from_(ptx.special.tid.x(), u32)\n"
+    lines = indent(dedent(body).strip(), "    ")
+    return Trap(title, f"{declared}{start}{lines}\n    ptx.ret()\nreport = k.simulate({given})\n", told, words)
+
+
+VALUES = (
+    on_vector(
+        "a division by zero",
+        "u32",
+        """
+        v = ptx.ld(u32, reg.scalar(u32), ptx.addr(x + i * 4))
+        ptx.st(u32, ptx.addr(y + i * 4), 100 // v)  # <-
+        """,
+        *("np.arange(128, dtype=np.uint32)", "undefined-value", "integer division by zero", "test the divisor"),
+    ),
+    on_vector(
+        "a remainder of a division by zero that is an index",
+        "u32",
+        """
+        v = ptx.ld(u32, reg.scalar(u32), ptx.addr(x + i * 4))
+        w = i % v
+        ptx.st(u32, ptx.addr(y + (w.min(127)) * 4), v)  # <-
+        """,
+        *("np.zeros(128, np.uint32)", "undefined-value", "integer division by zero"),
+    ),
+    on_vector(
+        "halves read as floats",
+        "f16",
+        """
+        with ptx.if_(i < 64):
+            v = ptx.ld(f32, reg.scalar(f32), ptx.addr(x + i * 4))  # <-
+            ptx.st(b32, ptx.addr(y + i * 4), v)
+        """,
+        *("np.ones(128, np.float16)", "element-type", "an array of f16 elements"),
+    ),
+)
+
+TRAPS = (*REBINDING, *SHARED, *LANES, *DECLARED, *FOUND, *VALUES)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.nodes import Module
 from pyptx_sim.arguments import does_nothing, pack_arguments
+from pyptx_sim.checks.element_types import ELEMENT_TYPE, ElementTypes
 from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten, unwritten_without_blocks
 from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
@@ -144,6 +145,10 @@ class _Prepared:
         for each in watching if self.weak_seed else ():
             if isinstance(each, RaceChecker):
                 machine.past = each.past(self.weak_seed)
+        if ELEMENT_TYPE in self.rules:
+            types = ElementTypes.of(View(machine), self.program, self.launch, packed.memories)
+            if types is not None:
+                machine.observers = machine.observers.beside(types)
         if UNWRITTEN not in self.rules or not packed.outputs:
             return None
         writes = OutputWrites(packed.outputs)

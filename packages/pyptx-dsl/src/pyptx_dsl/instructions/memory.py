@@ -32,6 +32,7 @@ __all__ = [
 Registers: TypeAlias = Reg | RegArray | Sequence[Reg]
 """One register, or several that are loaded or stored together."""
 
+_FORMATS = frozenset({"float", "packed"})
 _VECTORS = {2: "v2", 4: "v4", 8: "v8"}
 _LD = InstructionForms("ptx.ld", "ld")
 _LDU = InstructionForms("ptx.ldu", "ldu")
@@ -79,6 +80,7 @@ def ld(
     """
     checked = _in_memory(dtype, "ptx.ld")
     vector, operand = _vector(dst)
+    _check_formats(dtype, operand, "ptx.ld")
     words = _LD.words(
         checked,
         sem=sem,
@@ -107,6 +109,7 @@ def ldu(
     Manual: "ldu".
     """
     vector, operand = _vector(dst)
+    _check_formats(dtype, operand, "ptx.ldu")
     words = _LDU.words(_in_memory(dtype, "ptx.ldu"), space=space, vec=vector)
     active("ptx.ldu").emit(words, (operand, as_address(addr)), pred)
     return dst
@@ -140,6 +143,7 @@ def st(
     """
     checked = ptx_type(dtype, "ptx.st")
     vector, operand = _vector(src)
+    _check_formats(checked, operand, "ptx.st")
     words = _ST.words(
         _in_memory(dtype, "ptx.st"),
         sem=sem,
@@ -170,6 +174,21 @@ def _vector(value: object) -> tuple[str | None, object]:
     if len(items) not in _VECTORS:
         raise OperandError(f"a vector has 2, 4 or 8 elements, not {len(items)}")
     return _VECTORS[len(items)], items
+
+
+def _check_formats(dtype: PtxType, operand: object, what: str) -> None:
+    """Raise RegisterTypeError for a register of another number format: memory holds bits, and no access converts.
+
+    Registers of integers and of untyped bits may hold any format; tf32 is stored as f32.
+    """
+    for each in cast("list[object]", operand) if isinstance(operand, list) else [operand]:
+        if not isinstance(each, Reg) or each.dtype is dtype or {each.dtype.name, dtype.name} == {"f32", "tf32"}:
+            continue
+        if each.dtype.kind in _FORMATS and dtype.kind in _FORMATS:
+            raise RegisterTypeError(
+                f"{what}({dtype}, …) cannot access {each.raw_name}, a register of {each.dtype}",
+                hint="convert with ptx.cvt before the store, or load into a register of the type in memory",
+            )
 
 
 def _in_memory(dtype: object, what: str) -> PtxType:

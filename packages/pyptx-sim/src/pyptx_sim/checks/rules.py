@@ -29,6 +29,12 @@ RULES: Final = (
         summary="a result that PTX leaves undefined, such as that of an integer division by zero, is used",
     ),
     Rule(
+        name="element-type",
+        summary="a load or store of one float type in an array whose elements have another",
+        hint="access the type of the elements, and convert the value with cvt: an access moves bits only",
+        severity="note",
+    ),
+    Rule(
         name="unwritten-output",
         summary="elements of an output that no thread has written",
     ),

@@ -1,0 +1,119 @@
+"""`element-type`: an access of one float type to an array of another, such as `ld.f32` of f16 elements.
+
+An access moves bits and converts nothing. Vectors and accesses of untyped bits or of integers may move any elements;
+arrays of integers may hold any bits. Only scalar accesses of a float type are compared, at their first execution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+
+from pyptx_ir.element_types import BY_ARRAY, ELEMENT_TYPES
+from pyptx_sim.arrays import is_cpu_array, storage_of, type_of
+from pyptx_sim.memory import DeviceArray
+from pyptx_sim.observer import Observer
+from pyptx_sim.program.windows import GLOBAL_WINDOW
+from pyptx_sim.values import Uninitialised
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyptx_sim.launch import Launch
+    from pyptx_sim.machine.memory.spaces import FlatMemory
+    from pyptx_sim.observer import AccessKind, Offsets, RunView, Space
+    from pyptx_sim.program.program import Program
+
+__all__ = ["ELEMENT_TYPE", "ElementTypes"]
+
+ELEMENT_TYPE: Final = "element-type"
+_FLOATS: Final = frozenset(row.name for row in ELEMENT_TYPES if row.kind == "float" and row.name != "tf32")
+_OPCODES: Final = frozenset({"ld", "ldu", "st", "atom", "red"})
+_VECTORS: Final = frozenset({"v2", "v4", "v8"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Elements:
+    """The offsets of an array in global memory, and the float type of its elements."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class ElementTypes(Observer):
+    """Compares the first execution of each access of a float type with the elements of the launch's arrays."""
+
+    def __init__(self, view: RunView, arrays: Sequence[_Elements], types: Mapping[int, str]) -> None:
+        """Take the arrays, and the type of each access by its pc."""
+        self._view, self._arrays, self._types = view, arrays, dict(types)
+
+    @classmethod
+    def of(
+        cls, view: RunView, program: Program, launch: Launch, memories: Mapping[str, FlatMemory]
+    ) -> ElementTypes | None:
+        """Return the checker of a launch; None if no access and no array differ in their float types."""
+        arrays = _apart(list(_arrays(program, launch, memories["param"])))
+        if not arrays:
+            return None
+        types = {site.pc: kind for site in program.sites if (kind := _type_of(site.instruction.opcode)) is not None}
+        differ = any(each.kind != kind for each in arrays for kind in set(types.values()))
+        return cls(view, arrays, types) if differ else None
+
+    def access(
+        self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
+    ) -> None:
+        """Report elements of another type."""
+        del kind, size, warps, lanes
+        given = self._types.pop(pc, None)
+        if given is None or space != "global":
+            return
+        for each in self._arrays:
+            inside = (offsets >= each.start) & (offsets < each.end)
+            if each.kind != given and inside.any():
+                self._report(pc, int(offsets[inside.argmax()]), each.kind, int(np.count_nonzero(inside)))
+
+    def _report(self, pc: int, offset: int, kind: str, count: int) -> None:
+        text = ".".join(self._view.opcode(pc))
+        place = self._view.describe("global", offset)
+        self._view.report(ELEMENT_TYPE, f"{text} accesses {place}, an array of {kind} elements", pc, count=count)
+
+
+def _type_of(opcode: tuple[str, ...]) -> str | None:
+    """Return the float type of a scalar access to memory."""
+    found = opcode[0] in _OPCODES and opcode[-1] in _FLOATS and _VECTORS.isdisjoint(opcode)
+    return opcode[-1] if found else None
+
+
+def _arrays(program: Program, launch: Launch, bank: FlatMemory) -> Iterator[_Elements]:
+    """Yield the arrays of floats among the arguments for pointers."""
+    for place, argument in zip(program.parameters, launch.args, strict=True):
+        value = argument.array if isinstance(argument, Uninitialised | DeviceArray) else argument
+        if not is_cpu_array(value):
+            continue
+        known = BY_ARRAY.get(type_of(value))
+        kind = "" if known is None else known.name
+        size = _bytes_of(value)
+        if kind in _FLOATS and size:
+            (address,) = bank.arena.data[place.offset : place.offset + 8].view(np.uint64)
+            start = int(address) - GLOBAL_WINDOW
+            yield _Elements(start, start + size, kind)
+
+
+def _bytes_of(value: object) -> int:
+    """Return how many bytes an array occupies without gaps; 0 if it has any."""
+    if isinstance(value, np.ndarray):
+        array = cast("np.ndarray[tuple[int, ...], np.dtype[np.generic]]", value)
+        return array.nbytes if array.flags.c_contiguous or array.flags.f_contiguous else 0
+    return storage_of(value).nbytes
+
+
+def _apart(arrays: Sequence[_Elements]) -> list[_Elements]:
+    """Return the arrays that overlap none of another type: a buffer may hold several."""
+    return [
+        each
+        for each in arrays
+        if all(each.kind == other.kind or each.end <= other.start or other.end <= each.start for other in arrays)
+    ]
