@@ -109,7 +109,7 @@ def test_a_dependent_launch_starts_when_the_last_block_lets_it() -> None:
 
 @each_schedule
 def test_a_chain_of_dependent_launches(schedule: dict[str, Any]) -> None:
-    """The third sees what the first has written, for a launch is complete only when those in front are."""
+    """The third sees what the first has written, for the second has waited for it."""
     first = RELEASE + SLOW + WRITE
     second = RELEASE + WAIT + "ld.global.u32 %r5, [%rd3]; add.u32 %r5, %r5, 1000; st.global.u32 [%rd4], %r5;\n"
     third = (
@@ -126,6 +126,65 @@ def test_a_launch_that_does_not_wait_lets_the_next_one_race_with_the_one_in_fron
     early = "ld.global.u32 %r5, [%rd3];\n"
     assert rules(chained(RELEASE + WRITE, RELEASE + WAIT, early)[2]) == ["global-race"]
     assert rules(chained(RELEASE + WRITE, WAIT + RELEASE, early)[2]) == []
+
+
+READ = "ld.global.u32 %r5, [%rd3];\n"
+ONE_WAITS = "mov.u32 %r7, %tid.x; or.b32 %r7, %r7, %r2; setp.eq.u32 %p2, %r7, 0;\n@%p2 griddepcontrol.wait;\n"
+# Launches in stream order, each of which releases the next one at once. The first writes (w) the words that the last
+# reads; the others wait, all threads (W) or one of all (o), or do not.
+CHAINS = {
+    "every launch waits": ("w", "W", "W", []),
+    "one thread of the launch between waits": ("w", "o", "W", []),
+    "the launch between does not wait": ("w", "", "W", ["global-race"]),
+    "the launch between does nothing, and nobody waits": ("w", "", "", ["global-race"]),
+    "two launches between, of which the later one waits": ("w", "", "W", "W", ["global-race"]),
+    "two launches between, of which the earlier one waits": ("w", "W", "", "W", ["global-race"]),
+    "two launches between, which wait": ("w", "W", "o", "W", []),
+    "three launches between, of which the first does not wait": ("w", "", "W", "W", "W", ["global-race"]),
+}
+STEPS = {"w": SLOW + WRITE, "W": WAIT, "o": ONE_WAITS, "": ""}
+
+
+@each_schedule
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_wait_is_for_the_prerequisite_grid_and_what_that_has_waited_for(chain: str, schedule: dict[str, Any]) -> None:
+    *steps, expected = CHAINS[chain]
+    bodies = [RELEASE + STEPS[str(step)] for step in steps[:-1]]
+    _, y, result = chained(*bodies, STEPS[str(steps[-1])] + COPY, **schedule)
+    assert rules(result) == expected
+    if not expected:
+        assert (y == np.arange(512) + 100).all()
+
+
+def test_the_finding_says_that_the_wait_is_not_for_the_earlier_launch() -> None:
+    (finding,) = chained(RELEASE + WRITE, RELEASE, WAIT + COPY)[2].findings
+    assert "after griddepcontrol.wait, which does not wait for an earlier launch, which writes it" in finding.message
+    assert "in the launches between" in str(finding.hint)
+    assert finding.count == 512 * 4
+
+
+def test_the_prerequisite_may_be_complete_before_the_launch_before_it() -> None:
+    """What the third launch reads after its wait is what the first one has not written yet."""
+    _, y, _ = chained(RELEASE + SLOW + WRITE, RELEASE, WAIT + COPY, late=True, checks="none")
+    assert (y == np.arange(512)).all()
+
+
+def test_reads_and_strong_accesses_of_earlier_launches_are_no_race() -> None:
+    count = "red.relaxed.gpu.global.add.u32 [%rd2], 1;\n"
+    assert rules(chained(RELEASE + READ, RELEASE, WAIT + READ)[2]) == []
+    assert rules(chained(RELEASE + count, RELEASE, WAIT + count)[2]) == []
+    assert rules(chained(RELEASE + READ, RELEASE, WAIT + WRITE)[2]) == ["global-race"]
+
+
+def test_a_launch_that_is_not_dependent_runs_after_all_earlier_ones() -> None:
+    _, y, result = chained(RELEASE + SLOW + WRITE, RELEASE, COPY, plain=True, late=True)
+    assert rules(result) == []
+    assert (y == np.arange(512) + 100).all()
+
+
+def test_blocks_that_touch_no_memory_have_not_waited() -> None:
+    """They end at once, so that the third launch may start while the first one runs."""
+    assert rules(chained(RELEASE + SLOW + WRITE, "", COPY)[2]) == ["global-race"]
 
 
 # --- asynchronous work --------------------------------------------------------------------------

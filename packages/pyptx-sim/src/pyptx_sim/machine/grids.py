@@ -1,7 +1,8 @@
 """Grids that run one behind the other, or overlap: programmatic dependent launch. Manual: "griddepcontrol".
 
-A dependent grid starts when every block of the one in front has executed `griddepcontrol.launch_dependents` or has
-ended; what waits by `griddepcontrol.wait` goes on when that grid is complete, and those in front of it are.
+A dependent grid starts when every block of its prerequisite grid, the one before it in the stream, has executed
+`griddepcontrol.launch_dependents` or has ended; what waits by `griddepcontrol.wait` goes on when that grid has ended.
+Grids before that one may still run then, if no thread of it has waited for them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PACES: Final = 8
 class Grids:
     """What a grid has to do with the ones in front of it and behind it; what its threads wait for, if they wait."""
 
-    name = "the grids before"
+    name = "the prerequisite grid"
     hint: str | None = None
     alone = False
 
@@ -47,14 +48,15 @@ class Grids:
         self._machine.observers.launched_behind(before.observers)
 
     @property
-    def complete(self) -> bool:
-        """Whether every thread has ended, and the grids in front are complete."""
-        return self.ended and not self.pending
+    def pending(self) -> bool:
+        """Whether any grid before it still runs."""
+        before = self.before
+        return before is not None and (not before.grids.ended or before.grids.pending)
 
     @property
-    def pending(self) -> bool:
-        """Whether a grid in front is not complete."""
-        return self.before is not None and not self.before.grids.complete
+    def prerequisite_runs(self) -> bool:
+        """Whether the prerequisite grid has not ended."""
+        return self.before is not None and not self.before.grids.ended
 
     @property
     def may_start(self) -> bool:
@@ -86,17 +88,17 @@ class Grids:
     # --- waiting --------------------------------------------------------------------------------
 
     def wait(self, wave: Wave, ids: IntArray) -> bool:
-        """Let splits wait for the grids in front; False if these are complete."""
-        if self.pending:
+        """Let splits wait for the prerequisite grid; False if it has ended."""
+        if self.prerequisite_runs:
             wave.stall(ids, self)
             return True
         self._tell(wave, ids)
         return False
 
     def go_on(self) -> None:
-        """Let those go on that have waited, once the grids in front are complete."""
+        """Resume the splits that wait, once the prerequisite grid has ended."""
         wave = self._wave
-        if wave is None or self.before is None or self.pending:
+        if wave is None or self.before is None or self.prerequisite_runs:
             return
         stalled = wave.stalled(self)
         if len(stalled):
@@ -110,7 +112,7 @@ class Grids:
     def describe(self, warp: int) -> str:
         """Return what a warp waits for."""
         del warp
-        return "waits for the grids before (griddepcontrol.wait)"
+        return "waits for the prerequisite grid (griddepcontrol.wait)"
 
     # --- memory that others change --------------------------------------------------------------
 

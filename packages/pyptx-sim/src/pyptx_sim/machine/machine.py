@@ -181,7 +181,7 @@ class Machine:
         scheduler, watch = Scheduler(wave, self.code, random), Watch()
         while True:
             picked = scheduler.pick()
-            if picked is None and self.grids.pending:
+            if picked is None and self.grids.pending and len(wave.splits.alive()):
                 yield False
                 continue
             if picked is None:

@@ -1,8 +1,10 @@
-"""Races of launches that overlap: what a dependent grid does before it knows that the grids in front are complete.
+"""Races of launches that overlap: accesses of a grid while grids before it are not known to be complete.
 
-A thread knows that behind its own `griddepcontrol.wait`, and behind whatever orders such a wait before it. What it
-touches without knowing races with every access of the grid in front to the same bytes, whenever that comes, unless one
-of the two is no write, or both are strong. Whatever is said here holds for every schedule. Manual: "griddepcontrol".
+After its own `griddepcontrol.wait`, and after whatever orders such a wait before it, a thread knows that its
+prerequisite grid, the one before it in the stream, is complete. It knows so of earlier grids only as far as the wait of
+a thread in each grid between implies it: a grid in which no thread waits may be complete before its own prerequisite
+is. An access races with every access of a grid that is not known to be complete to the same bytes, unless neither is a
+write, or both are strong. All of this holds for every schedule. Manual: "griddepcontrol".
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 _STRONG: Final = frozenset({"atomic", "strong-read"})
 _WRITES: Final = frozenset({"write", "atomic"})
 _HINT: Final = "execute griddepcontrol.wait before the first access to what the launch in front touches"
+_HINT_BETWEEN: Final = (
+    "execute griddepcontrol.wait in the launches between, too: a launch whose threads do not wait may be complete "
+    "before its prerequisite is"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +85,18 @@ class Dependents:
         self.touched: _Footprint | None = None
         """What this launch touches, if another one may overlap with it."""
         self._early: _Footprint | None = None
-        self._blocks: set[int] = set()  # of this wave, which have not let dependents start
+        self._late: _Footprint | None = None
         self._released: set[int] = set()
         self.hides = True
-        """Whether every block has waited before it let dependents start: then those in front are complete by then."""
+        """Whether every block has waited before it let dependents start."""
+        self.waits = False
+        """Whether any thread has waited for the prerequisite grid."""
 
     def launched_behind(self, before: Dependents) -> None:
         """Note that another launch may still run while this one does."""
         size = self._view.arena_size("global")
         self.before, self._early = before, _Footprint(size)
+        self._late = None if before.before is None else _Footprint(size)
         before.touched = _Footprint(size)
         self._column = self._clocks.columns(1)
         self._clocks.retired.keep(self._column)
@@ -95,7 +104,8 @@ class Dependents:
     # --- events ---------------------------------------------------------------------------------
 
     def complete(self, warps: Offsets, masks: Masks) -> None:
-        """Let lanes know that the grids in front are complete."""
+        """Note that lanes have waited for the prerequisite grid."""
+        self.waits = True
         if self.before is not None:
             columns = np.full(len(warps), self._column, np.int64)
             self._clocks.learn_of(warps, masks, columns, np.ones(len(warps), np.int32))
@@ -113,10 +123,10 @@ class Dependents:
         if self.before is None:
             return
         size = self._view.warps_per_cta
-        for block in self._blocks - self._released:
+        blocks = set((np.flatnonzero(self._view.threads.any(axis=1)) // size).tolist())
+        for block in blocks - self._released:
             rows = self._clocks.rows_of_warps(block * size, size)
             self.hides &= bool(self._clocks.known[rows, self._column].any())
-        self._blocks.clear()
         self._released.clear()
 
     def access(
@@ -143,9 +153,10 @@ class Dependents:
         if self.touched is not None:
             self.touched.enter(offsets, size, pc, writes=writes, strong=strong)
         if self._early is not None:
-            self._blocks.update(np.unique(warps // self._view.warps_per_cta).tolist())
             early = ~self._knows(warps, lanes)
             self._early.enter(offsets[early], size, pc, writes=writes, strong=strong)
+            if self._late is not None:
+                self._late.enter(offsets[~early], size, pc, writes=writes, strong=strong)
 
     def _knows(self, warps: Offsets, lanes: Offsets) -> NDArray[np.bool_]:
         known: NDArray[np.bool_] = self._clocks.known[self._clocks.rows(warps, lanes), self._column] > 0
@@ -154,21 +165,53 @@ class Dependents:
     # --- judging --------------------------------------------------------------------------------
 
     def judge(self) -> None:
-        """Report what this launch has touched too early of what those in front touch."""
-        before = self.before
-        while before is not None and self._early is not None and before.touched is not None:
-            for meeting in self._early.meet(before.touched):
-                self._report(before, meeting)
-            before = None if before.hides else before.before
+        """Report what this launch has touched of what grids touch that are not known to be complete."""
+        at_start, after_wait = self._complete_at_start(), set(self.complete_with_prerequisite())
+        for before in self._in_front():
+            if before.touched is None or before in at_start:
+                continue
+            if self._early is not None:
+                for meeting in self._early.meet(before.touched):
+                    self._report(before, meeting)
+            if self._late is not None and before not in after_wait:
+                for meeting in self._late.meet(before.touched):
+                    self._report(before, meeting, waited=True)
 
-    def _report(self, before: Dependents, meeting: _Meeting) -> None:
+    def _in_front(self) -> Iterator[Dependents]:
+        """Yield the launches before this one that it may overlap with, the next one first."""
+        before = self.before
+        while before is not None:
+            yield before
+            before = before.before
+
+    def complete_with_prerequisite(self) -> Iterator[Dependents]:
+        """Yield the launches that are complete when the prerequisite is: those that it has waited for, in turn."""
+        for before in self._in_front():
+            yield before
+            if not before.waits:
+                return
+
+    def _complete_at_start(self) -> set[Dependents]:
+        """Return the launches that are complete before this one starts.
+
+        They were when the prerequisite started, or each block of that has waited for them before it let this one start.
+        """
+        found: set[Dependents] = set()
+        for before in self._in_front():
+            if before.hides:
+                found.update(before.complete_with_prerequisite())
+        return found
+
+    def _report(self, before: Dependents, meeting: _Meeting, *, waited: bool = False) -> None:
         what = self._view.describe("global", meeting.offset)
         own, other = ("writes" if writes else "reads" for writes in meeting.writes)
-        message = (
-            f"{own} {what} without knowing that the launch in front is complete, which {other} it "
-            f"(PTX {before.place(meeting.pcs[1])})"
-        )
-        self._view.report("global-race", message, meeting.pcs[0], hint=_HINT, count=meeting.count)
+        line = f"which {other} it (PTX {before.place(meeting.pcs[1])})"
+        if waited:
+            unknown = f"after griddepcontrol.wait, which does not wait for an earlier launch, {line}"
+        else:
+            unknown = f"without knowing that the launch in front is complete, {line}"
+        hint = _HINT_BETWEEN if waited else _HINT
+        self._view.report("global-race", f"{own} {what} {unknown}", meeting.pcs[0], hint=hint, count=meeting.count)
 
     def place(self, pc: int) -> Place | None:
         """Return the PTX line of an instruction of this launch."""
