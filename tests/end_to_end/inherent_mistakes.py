@@ -1,7 +1,7 @@
 """Mistakes that are legal programs: another program than was meant, of which no check can tell.
 
-A case is a program that leaves its report in `report`, and in `right` whether the output is what the user meant. `named`
-is what `docs/findings.md` says of it, in its table of mistakes that no check finds.
+A case is a program that leaves its report in `report`, and in `right` whether the output is what the user meant.
+`named` is what `docs/findings.md` calls it in its table of mistakes that no check finds.
 """
 
 from __future__ import annotations

@@ -245,4 +245,25 @@ VALUES = (
     ),
 )
 
-TRAPS = (*REBINDING, *SHARED, *LANES, *DECLARED, *FOUND, *VALUES)
+NEIGHBORS = tuple(
+    Trap(
+        f"an index past a {kind} allocation into the next one",
+        f"""\
+@kernel(out_specs=(Tile(128, f32),), grid=1, block=128, arch="sm_90a")
+def k(Y):
+    (y,) = ptx.global_ptrs(Y)
+    i = reg.from_(ptx.special.tid.x(), u32)
+    short, long = smem.alloc(f32, {size}), smem.alloc(f32, 128)
+    short[i + {size - 64}] = 7.0  # <-
+    long[i] = 1.0
+    ptx.st(f32, ptx.addr(y + i * 4), long[i])
+    ptx.ret()
+report = k.simulate()
+""",
+        "other-variable",
+        (f"formed from smem_0 ({4 * size} bytes)", "smem_1+0", "(64 times)"),
+    )
+    for kind, size in (("static", 64), ("dynamic", 20000))
+)
+
+TRAPS = (*REBINDING, *SHARED, *LANES, *DECLARED, *FOUND, *VALUES, *NEIGHBORS)

@@ -13,6 +13,12 @@ RULES: Final = (
         summary="an access outside every array, allocation or frame",
     ),
     Rule(
+        name="other-variable",
+        summary="an address formed from one variable is that of another one, or of the padding between",
+        hint="check the index against the extent of the variable: where variables are placed is left to ptxas",
+        severity="warning",
+    ),
+    Rule(
         name="misaligned",
         summary="an address that is no multiple of what the access asks for",
     ),

@@ -9,12 +9,14 @@ import numpy as np
 
 from pyptx_ir.syntax.operands import Address, Binary, Parenthesized, Register, Symbol
 from pyptx_sim.instructions.compiling.registers import Reader, read_register
+from pyptx_sim.instructions.memory.variables import staying, variable_left
 from pyptx_sim.literals import integer
 from pyptx_sim.machine.lanes import IntArray, Lanes, pick
 from pyptx_sim.machine.memory.access import by_space, fault
 from pyptx_sim.machine.memory.spaces import Memory
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.program.program import FRAME_SLOT
+from pyptx_sim.program.provenance import variables_of
 from pyptx_sim.program.scopes import DYNAMIC_OFFSET, ParameterBinding, Placement, UnsizedParameter
 from pyptx_sim.program.windows import GLOBAL_WINDOW, LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW, WINDOWS
 
@@ -29,6 +31,7 @@ Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArr
 
 SPACES = ("global", "shared", "local", "const", "param")
 _MASK64 = (1 << 64) - 1
+_HINTS = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # may name what is not there
 _RANKS = 0xFF  # what of a rank `mapa` puts into an address
 
 
@@ -104,7 +107,15 @@ def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
     delta = operands.integer(address.offset) if address.offset is not None else 0
     register = operands.register(address.base) or unsized(operands, address.base)
     if register is None:
-        return _symbol_target(operands, address.base, delta, space)
+        find = _symbol_target(operands, address.base, delta, space)
+        variable = variable_left(*placed(operands, address.base), delta) if operands.checked else None
+        return find if variable is None else staying(variable, operands.program, find)
+    find = _by_register(operands, register, delta, space)
+    variable = variables_of(operands.program).get(register.slot) if operands.checked else None
+    return find if variable is None or operands.opcode[0] in _HINTS else staying(variable, operands.program, find)
+
+
+def _by_register(operands: Operands, register: RegisterBinding, delta: int, space: str) -> Target:
     read = read_register(register, f"u{register.width * 8}", checked=operands.checked)
     if space == "param":
         return _generic(_of_parameters(_biased(read, delta, register.width)))
