@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyptx_sim.errors import Deadlock
 from pyptx_sim.machine.reports.blame import describe_wait, describe_warpgroup, guilt
 from pyptx_sim.machine.scheduling.warp_splits import State
+from pyptx_sim.program.deciding import loops_only_compute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _NAMED = 12  # kinds of waits named in one report
 _LIKE = 4  # warps named that wait alike
+_ENDLESS = "change a register of the loop's condition in the loop: nothing there changes it, so the loop never ends"
 _OTHERWISE = {State.GATE: "waits for other lanes of its warp"}
 
 
@@ -30,6 +32,9 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
     message = f"{len(alive)} warps {what}:\n  " + "\n  ".join(lines)
     pc = _place(wave, code, alive[0])
     hint = _hint(wave, alive[0], spinning=spinning)
+    if all(splits.state[split] == State.READY for split in alive):
+        around = frozenset(_place(wave, code, split) for split in alive)
+        hint = _ENDLESS if loops_only_compute(wave.machine.program, around) else hint
     if wave.machine.checked:
         wave.undefined.report_held()
         wave.machine.log.report("deadlock", message, pc, hint=hint, count=len(alive))

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.machine.scheduling.warp_splits import State
+from pyptx_sim.program.deciding import deciding_slots
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Array
+    from pyptx_sim.operation import Array, Mask
 
 # Steps without a barrier or an exit before the watch begins, or how often meanwhile everybody waited at mbarriers in
 # vain; and the shortest time between two snapshots.
@@ -22,7 +25,8 @@ _SPACING = 64
 class Watch:
     """Compares a wave with a snapshot of itself (Brent's cycle search: snapshots grow rarer).
 
-    A machine state that comes back with memory unchanged, after every ready split has run, comes back for ever.
+    A machine state that comes back with memory unchanged, after every ready split has run, comes back for ever. Of the
+    registers, only those count that decide what splits do on their way back to where they are.
     """
 
     __slots__ = (
@@ -31,6 +35,7 @@ class Watch:
         "_progress",
         "_progress_step",
         "_registers",
+        "_slots",
         "_spacing",
         "_splits",
         "_step",
@@ -41,6 +46,7 @@ class Watch:
     def __init__(self) -> None:
         """Begin without a snapshot."""
         self._registers: list[Array | None] | None = None
+        self._slots: Collection[int] = ()
         self._splits: tuple[Array, ...] = ()
         self._block = -1
         self._step = 0
@@ -75,6 +81,8 @@ class Watch:
 
     def _snapshot(self, wave: Wave, block: int) -> None:
         self._registers = list(wave.registers)
+        self._slots = _deciding(wave)
+        self._suspect = self._suspect if self._suspect in self._slots else 0
         self._splits = _positions(wave)
         self._block = block
         self._version = wave.version
@@ -84,19 +92,30 @@ class Watch:
 
     def _everybody_ran(self, wave: Wave) -> bool:
         splits = wave.splits
-        # Who waits at an mbarrier is told "not yet" after a while, and may then do something else.
-        able = np.isin(splits.state, (State.READY, State.MBARRIER))
-        return bool((splits.last_run[able] >= self._step).all())
+        return bool((splits.last_run[_able(wave)] >= self._step).all())
 
     def _same(self, wave: Wave) -> bool:
         before = self._registers or []
         if not _equal(before[self._suspect], wave.registers[self._suspect]):
             return False
-        for slot, value in enumerate(wave.registers):
-            if not _equal(before[slot], value):
+        for slot in self._slots:
+            if not _equal(before[slot], wave.registers[slot]):
                 self._suspect = slot
                 return False
         return all(np.array_equal(old, new) for old, new in zip(self._splits, _positions(wave), strict=True))
+
+
+def _able(wave: Wave) -> Mask:
+    """Return which splits may run: one that waits at an mbarrier is told "not yet" after a while, and may go on."""
+    return np.isin(wave.splits.state, (State.READY, State.MBARRIER))
+
+
+def _deciding(wave: Wave) -> Collection[int]:
+    """Return the registers by which splits that come round to where they are decide what they do."""
+    code, program = wave.machine.code, wave.machine.program
+    pcs = frozenset(code[index].first for index in np.unique(wave.splits.block[_able(wave)]).tolist())
+    slots = deciding_slots(program, pcs)
+    return range(len(wave.registers)) if slots is None else slots
 
 
 def _positions(wave: Wave) -> tuple[Array, ...]:
