@@ -11,7 +11,12 @@ from .planted_tensors import PLANTED as TENSORS
 from .rows import planted
 
 _LUCK = frozenset({"tensor-race"})  # two works issued at once; one behind the other, the second has not waited
-SHIPPED = frozenset(rule.name for name in ("sim", "hopper", "blackwell") for rule in extensions()[name].rules) - _LUCK
+_OF_ARRAYS = frozenset({"element-type"})  # a note about what the launch passes, which no operator changes
+SHIPPED = (
+    frozenset(rule.name for name in ("sim", "hopper", "blackwell") for rule in extensions()[name].rules)
+    - _LUCK
+    - _OF_ARRAYS
+)
 """The rules of what ships: other plugins may be installed, too."""
 
 PLANTED = (
@@ -194,6 +199,12 @@ PLANTED = (
         "edited_map",
         ("drop a proxy fence", "release", "missing-tensormap-fence", "copy edit"),
         ("drop a proxy fence", "acquire", "missing-tensormap-fence", "copy edit"),
+    ),
+    *planted(
+        "quotients",
+        ("flip a constant", "divisor", "undefined-value", "store divide"),
+        ("access one word off", "keep", "other-variable", "keep"),
+        ("drop a barrier", "meet", "shared-race", "read keep"),
     ),
     *planted(
         "registers",

@@ -213,6 +213,11 @@ def _edited_map() -> Case:
     return [_described(a, (8, 8)), other, out], [(out, other[8:])]
 
 
+def _quotients() -> Case:
+    out = np.zeros(64, np.uint32)
+    return [out], [(out, 2 * np.arange(64, dtype=np.uint32)[::-1])]
+
+
 def _registers() -> Case:
     out = np.zeros(256, np.uint32)
     return [out], [(out, np.arange(256, dtype=np.uint32))]
@@ -340,6 +345,7 @@ SUBJECTS = {
         Subject("tokens", _tokens, block=64),
         Subject("edited_map", _edited_map, block=64),
         Subject("registers", _registers, block=256),
+        Subject("quotients", _quotients, block=64),
         Subject("warpgroup_product", _warpgroup_product, block=128),
         Subject("warpgroup_pipeline", _warpgroup_pipeline, block=160),
         Subject("tensor_pipeline", _tensor_pipeline, block=192),

@@ -97,8 +97,10 @@ def test_arrays_are_compared_however_they_are_passed(how: str) -> None:
     assert note.rule == "element-type"
 
 
+@pytest.mark.torch
 def test_a_tensor_of_torch_tells_its_own_element_type() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     body = "ld.global.f32 %f1, [%rd0];"
     (note,) = run(module(body), grid=1, block=1, args=[torch.zeros(32, dtype=torch.bfloat16)]).findings
     assert "bf16" in note.message
