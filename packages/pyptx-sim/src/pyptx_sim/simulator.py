@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax import parse
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyptx_sim.launch import LaunchFields
     from pyptx_sim.machine.geometry import Configuration
     from pyptx_sim.machine.scheduling.code import Code
-    from pyptx_sim.observer import ObserverFactory
+    from pyptx_sim.observer import Observer, ObserverFactory
     from pyptx_sim.program.program import Program
 
 Checks: TypeAlias = "str | Iterable[str]"
@@ -149,6 +149,7 @@ class _Prepared:
             types = ElementTypes.of(View(machine), self.program, self.launch, packed.memories)
             if types is not None:
                 machine.observers = machine.observers.beside(types)
+                types.finish = partial(_forget, machine, types)
         if UNWRITTEN not in self.rules or not packed.outputs:
             return None
         writes = OutputWrites(packed.outputs)
@@ -185,6 +186,10 @@ class _Runs:
         recording = None if self.trace is None else Recording(self.trace, self.trace_blocks, machines[0])
         _run(machines, None if self.dry else packed[0], self.seed, recording, writes[-1])
         return machines
+
+
+def _forget(machine: Machine, observer: Observer) -> None:
+    machine.observers = machine.observers.without(observer)
 
 
 def _prepared(

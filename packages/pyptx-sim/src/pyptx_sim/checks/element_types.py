@@ -7,6 +7,7 @@ arrays of integers may hold any bits. Only scalar accesses of a float type are c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from pyptx_sim.program.windows import GLOBAL_WINDOW
 from pyptx_sim.values import Uninitialised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyptx_sim.launch import Launch
     from pyptx_sim.machine.memory.spaces import FlatMemory
@@ -31,6 +32,7 @@ __all__ = ["ELEMENT_TYPE", "ElementTypes"]
 ELEMENT_TYPE: Final = "element-type"
 _FLOATS: Final = frozenset(row.name for row in ELEMENT_TYPES if row.kind == "float" and row.name != "tf32")
 _OPCODES: Final = frozenset({"ld", "ldu", "st", "atom", "red"})
+_PATIENCE: Final = 256  # accesses in a row that have been looked at before, after which the rest is taken for right
 _VECTORS: Final = frozenset({"v2", "v4", "v8"})
 
 
@@ -44,11 +46,16 @@ class _Elements:
 
 
 class ElementTypes(Observer):
-    """Compares the first execution of each access of a float type with the elements of the launch's arrays."""
+    """Compares the first execution of each access of a float type with the elements of the launch's arrays.
+
+    `finish` is called when nothing is left to compare; further accesses need not be told of.
+    """
 
     def __init__(self, view: RunView, arrays: Sequence[_Elements], types: Mapping[int, str]) -> None:
         """Take the arrays, and the type of each access by its pc."""
         self._view, self._arrays, self._types = view, arrays, dict(types)
+        self._known = 0
+        self.finish: Callable[[], None] | None = None
 
     @classmethod
     def of(
@@ -58,7 +65,7 @@ class ElementTypes(Observer):
         arrays = _apart(list(_arrays(program, launch, memories["param"])))
         if not arrays:
             return None
-        types = {site.pc: kind for site in program.sites if (kind := _type_of(site.instruction.opcode)) is not None}
+        types = _types_of(program)
         differ = any(each.kind != kind for each in arrays for kind in set(types.values()))
         return cls(view, arrays, types) if differ else None
 
@@ -68,6 +75,9 @@ class ElementTypes(Observer):
         """Report elements of another type."""
         del kind, size, warps, lanes
         given = self._types.pop(pc, None)
+        self._known = self._known + 1 if given is None else 0
+        if self.finish is not None and (not self._types or self._known > _PATIENCE):
+            self.finish()
         if given is None or space != "global":
             return
         for each in self._arrays:
@@ -79,6 +89,12 @@ class ElementTypes(Observer):
         text = ".".join(self._view.opcode(pc))
         place = self._view.describe("global", offset)
         self._view.report(ELEMENT_TYPE, f"{text} accesses {place}, an array of {kind} elements", pc, count=count)
+
+
+@lru_cache(maxsize=32)
+def _types_of(program: Program) -> Mapping[int, str]:
+    """Return the float types of scalar accesses to memory, by their pcs."""
+    return {site.pc: kind for site in program.sites if (kind := _type_of(site.instruction.opcode)) is not None}
 
 
 def _type_of(opcode: tuple[str, ...]) -> str | None:

@@ -39,6 +39,10 @@ class Observers(Observer):
         """Return these and one more."""
         return Observers([*self.observers, observer])
 
+    def without(self, observer: Observer) -> Observers:
+        """Return these but for one."""
+        return Observers([each for each in self.observers if each is not observer])
+
     def launched_behind(self, before: Observer) -> None:
         """Tell each observer which one of its kind watches the launch in front."""
         for own, other in zip(self.observers, before.observers if isinstance(before, Observers) else (), strict=False):
