@@ -9,11 +9,11 @@ import numpy as np
 
 from pyptx_ir.syntax.operands import Address, Binary, Parenthesized, Register, Symbol
 from pyptx_sim.instructions.compiling.registers import Reader, read_register
-from pyptx_sim.instructions.memory.variables import staying, variable_left
 from pyptx_sim.literals import integer
 from pyptx_sim.machine.lanes import IntArray, Lanes, pick
 from pyptx_sim.machine.memory.access import by_space, fault
 from pyptx_sim.machine.memory.spaces import Memory
+from pyptx_sim.machine.memory.variables import Within, staying, variable_left
 from pyptx_sim.machine.wave import Wave
 from pyptx_sim.program.program import FRAME_SLOT
 from pyptx_sim.program.provenance import variables_of
@@ -59,11 +59,34 @@ def unsized(operands: Operands, operand: Operand) -> RegisterBinding | None:
 
 
 def target(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return how a step finds the memory, the lanes and the relative addresses of an address operand."""
+    """Return how a step finds the memory, the lanes and the relative addresses of an address operand.
+
+    A checked one reports addresses that leave the variable which they are formed from.
+    """
+    find, within = bare_target(operands, operand, space), within_of(operands, operand)
+    return find if within is None else staying(within, find)
+
+
+def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
+    """Return the same for a step whose `Access` checks `within_of`, which is cheaper."""
     if space == "shared::cluster":
         return _anywhere(operands, operand, "shared")
     find = _anywhere(operands, operand, space)
     return _of_own_block(find) if space == "shared" and _names_own_block(operands) else find
+
+
+def within_of(operands: Operands, operand: Operand) -> Within | None:
+    """Return the variable that an address is formed from, if it is known and the address may be outside of it."""
+    if not operands.checked or operands.opcode[0] in _HINTS:
+        return None
+    address = operands.address(operand)
+    register = operands.register(address.base) or unsized(operands, address.base)
+    if register is not None:
+        variable = variables_of(operands.program).get(register.slot)
+    else:
+        delta = int(operands.constant(address.offset)) if address.offset is not None else 0
+        variable = variable_left(*placed(operands, address.base), delta)
+    return None if variable is None else Within.of(variable)
 
 
 def _names_own_block(operands: Operands) -> bool:
@@ -107,15 +130,7 @@ def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
     delta = operands.integer(address.offset) if address.offset is not None else 0
     register = operands.register(address.base) or unsized(operands, address.base)
     if register is None:
-        find = _symbol_target(operands, address.base, delta, space)
-        variable = variable_left(*placed(operands, address.base), delta) if operands.checked else None
-        return find if variable is None else staying(variable, operands.program, find)
-    find = _by_register(operands, register, delta, space)
-    variable = variables_of(operands.program).get(register.slot) if operands.checked else None
-    return find if variable is None or operands.opcode[0] in _HINTS else staying(variable, operands.program, find)
-
-
-def _by_register(operands: Operands, register: RegisterBinding, delta: int, space: str) -> Target:
+        return _symbol_target(operands, address.base, delta, space)
     read = read_register(register, f"u{register.width * 8}", checked=operands.checked)
     if space == "param":
         return _generic(_of_parameters(_biased(read, delta, register.width)))

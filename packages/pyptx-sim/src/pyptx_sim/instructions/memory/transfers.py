@@ -8,7 +8,7 @@ import numpy as np
 
 from pyptx_sim.instructions.compiling.carrying import Carried, carrying, unchanged
 from pyptx_sim.instructions.compiling.registers import read_register, write_register
-from pyptx_sim.instructions.memory.addresses import parameter_register, target
+from pyptx_sim.instructions.memory.addresses import bare_target, parameter_register, within_of
 from pyptx_sim.instructions.memory.undefined import leave_loaded, leave_stored, loaded
 from pyptx_sim.machine.memory.access import Access
 from pyptx_sim.observer import Order
@@ -48,7 +48,7 @@ def compile_load(operands: Operands) -> Action:
         return _moved(operands, (read, writers[0]), Carried(kept.register, ptx_type, operands.pc), carried[0])
     dtype = dtype_of(ptx_type)
     count = len(elements)
-    find = target(operands, source, operands.space)
+    find = bare_target(operands, source, operands.space)
     order = order_of(operands, reads=True, writes=False)
     access = Access(
         "read",
@@ -57,6 +57,7 @@ def compile_load(operands: Operands) -> Action:
         used=operands.site.used_bytes,
         order=order,
         noncoherent=bool(operands.word("nc")),
+        within=within_of(operands, source),
     )
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -112,9 +113,10 @@ def compile_store(operands: Operands) -> Action:
         write = write_register(kept.register, ptx_type, checked=operands.checked)
         into = Carried(kept.register, ptx_type, operands.pc)
         return _moved(operands, (readers[0], write), carried[0], into)
-    find = target(operands, destination, operands.space)
+    find = bare_target(operands, destination, operands.space)
     order = order_of(operands, reads=False, writes=True)
-    access = Access("write", dtype_of(ptx_type).itemsize * len(types), strong=order is not None, order=order)
+    size, within = dtype_of(ptx_type).itemsize * len(types), within_of(operands, destination)
+    access = Access("write", size, strong=order is not None, order=order, within=within)
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for memory, part, addresses in find(wave, lanes):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.memory.variables import Within
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import AccessKind, Order
     from pyptx_sim.operation import Array, Mask
@@ -77,7 +78,8 @@ class Access:
     """What an instruction does at each address: `size` bytes, aligned to their size; `strong`: may meet others.
 
     Of the bytes that it reads, those in the mask `used` matter. `alignment` is that of the address where it isn't the
-    size. `order` is that of a strong access; `noncoherent`: it reads what nothing may write.
+    size. `order` is that of a strong access; `noncoherent`: it reads what nothing may write. `within` is the variable
+    that the addresses are formed from, in a checked run, if that is known.
     """
 
     kind: AccessKind
@@ -87,6 +89,7 @@ class Access:
     alignment: int = 0
     order: Order | None = None
     noncoherent: bool = False
+    within: Within | None = None
 
     def places(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> Places | None:
         """Return where the lanes access; None if no access is sound.
@@ -100,6 +103,8 @@ class Access:
         positions, columns = lanes.active
         picked = pick(addresses, positions, columns)
         if not self._sound(memory, picked):
+            if self.within is not None:
+                self.within.report(wave, lanes, memory, addresses)
             sound = self._report(wave, lanes, memory, picked)
             if not sound.all():
                 positions, columns, picked = positions[sound], columns[sound], picked[sound]
@@ -108,7 +113,10 @@ class Access:
         return Places(memory.flat_at(picked, lanes.warps(positions), columns), positions, columns)
 
     def _sound(self, memory: Memory, addresses: IntArray) -> bool:
-        if not memory.holds(int(addresses.min()), int(addresses.max()) + self.size):
+        low, high = int(addresses.min()), int(addresses.max())
+        if not memory.holds(low, high + self.size):
+            return False
+        if self.within is not None and self.within.left(memory, addresses, low, high):
             return False
         low_bits = (self.alignment or self.size) - 1
         return not low_bits or not int(np.bitwise_or.reduce(addresses, axis=None)) & low_bits

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from pyptx_sim.machine.memory.arena import Arena
+from pyptx_sim.machine.memory.buffers import Buffer
 from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT, SHARED_BASE, SHARED_WINDOW
 
 if TYPE_CHECKING:
@@ -122,7 +123,17 @@ class SharedMemory:
         self._placements: tuple[Placement, ...] = program.shared.placements
         self._dynamic = program.shared.dynamic
         self._cluster_size = cluster_size
+        self._extents: dict[int, Buffer | None] = {}
         self._first = (cta - cta % cluster_size)[:, None]
+
+    def allocated(self, offset: int) -> Buffer | None:
+        """Return the user's allocation at an offset of dynamic shared memory; None if nothing is known of any there."""
+        if offset not in self._extents:
+            found = (each for each in self._allocations if each.offset <= offset < each.offset + each.size)
+            each = next(found, None)
+            start = self._dynamic + (0 if each is None else each.offset)
+            self._extents[offset] = None if each is None else Buffer(start, start + each.size, each.name)
+        return self._extents[offset]
 
     def open_reserved(self) -> None:
         """Let CTAs use what is reserved for system software: zeros, as far as nothing has written it.

@@ -1,0 +1,99 @@
+"""Addresses that are formed from one variable of a module, and are those of another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyptx_sim.machine.lanes import pick
+from pyptx_sim.machine.memory.buffers import Buffer
+from pyptx_sim.machine.memory.spaces import SharedMemory
+from pyptx_sim.program.provenance import BOUNDED, Variable
+from pyptx_sim.program.windows import RANK_SHIFT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.memory.spaces import Memory
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
+    from pyptx_sim.program.scopes import Placement
+
+    Target = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArray]]]
+
+_OWN = (1 << RANK_SHIFT) - 1  # of a shared address, what is below the rank of its block in the cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The variable that the addresses of an access are formed from, and its bytes if it has a size."""
+
+    variable: Variable
+    extent: Buffer | None
+
+    @classmethod
+    def of(cls, variable: Variable) -> Within:
+        """Return the bounds of a variable."""
+        place = variable.placement
+        return cls(variable, Buffer(place.offset, place.offset + place.size, place.name) if place.size else None)
+
+    def left(self, memory: Memory, addresses: IntArray, low: int, high: int) -> bool:
+        """Return whether any address, the least `low` and the greatest `high`, is outside of the variable."""
+        extent = self._extent(memory)
+        if extent is None or (extent.start <= low and high < extent.end):
+            return False
+        own = _own(memory, addresses)
+        return int(own.min()) < extent.start or int(own.max()) >= extent.end
+
+    def report(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> None:
+        """Report addresses of `lanes` outside of the variable; those outside of all memory are `out-of-bounds`."""
+        extent = self._extent(memory)
+        if extent is None:
+            return
+        own = _own(memory, addresses)
+        left: Mask = (own < extent.start) | (own >= extent.end)
+        some = lanes.narrowed(left & ~memory.outside(addresses, 1))
+        if some is None:
+            return
+        positions, columns = some.active
+        address = int(pick(addresses, positions, columns)[0])
+        thread = wave.geometry.thread_name(int(some.warps(positions[:1])[0]), int(columns[0]))
+        where, size = memory.describe(address), extent.end - extent.start
+        message = f"{thread} accesses {where} by an address formed from {extent.name} ({size} bytes)"
+        wave.machine.log.report("other-variable", message, wave.pc, count=some.count)
+
+    def _extent(self, memory: Memory) -> Buffer | None:
+        """Return the bytes of the variable; of dynamic shared memory, those of the allocation that it was given first.
+
+        None if nothing says which allocations there are, or if the addresses are those of another memory.
+        """
+        if memory.space != self.variable.placement.space:
+            return None
+        if self.extent is not None:
+            return self.extent
+        return memory.allocated(self.variable.offset) if isinstance(memory, SharedMemory) else None
+
+
+def staying(within: Within, find: Target) -> Target:
+    """Return a target that reports addresses which are outside of the variable that they are formed from."""
+
+    def stay(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+        for memory, some, addresses in find(wave, lanes):
+            if within.left(memory, addresses, int(addresses.min()), int(addresses.max())):
+                within.report(wave, some, memory, addresses)
+            yield memory, some, addresses
+
+    return stay
+
+
+def variable_left(placement: Placement | None, offset: int, delta: int) -> Variable | None:
+    """Return the variable that a constant address is formed from, if the address is not in it."""
+    if placement is None or placement.space not in BOUNDED or not placement.size:
+        return None
+    return None if 0 <= offset + delta - placement.offset < placement.size else Variable(placement)
+
+
+def _own(memory: Memory, addresses: IntArray) -> IntArray:
+    """Return addresses without the ranks of blocks in the cluster."""
+    return addresses & _OWN if memory.space == "shared" else addresses
