@@ -12,6 +12,7 @@ from textwrap import dedent
 HEADER = """\
 import numpy as np
 from pyptx import Tile, kernel, ptx, reg, smem
+from pyptx.smem import SharedTile
 from pyptx.types import b32, f32, s32, tf32, u32
 random = np.random.default_rng(1)
 """
@@ -80,6 +81,30 @@ report = product.simulate(a.view(np.uint32), b.view(np.uint32))
 right = np.allclose(report.outputs[0], a @ b.T, atol=0.1)
 """
 
+PLAIN = """\
+SHAPE = SharedTile(f32, (8, 32), swizzle="128B")
+@kernel(in_specs=(SHAPE.tma_tile(8, 32),), out_specs=(Tile(8, 32, f32),), grid=1, block=256, arch="sm_90a")
+def copied(X, Y):
+    (py,) = ptx.global_ptrs(Y)
+    box, full = smem.tile(SHAPE), smem.mbarrier(1)
+    t = reg.from_(ptx.special.tid.x(), u32)
+    with ptx.if_(t == 0):
+        ptx.mbarrier.init(full[0], 1)
+        ptx.fence.proxy_async_shared_cta()
+        ptx.mbarrier.arrive_expect_tx(full[0], 1024)
+        ptx.cp.async_.bulk.tensor_2d(dst=box, src=X, coord=(0, 0), mbar=full[0])
+    ptx.bar.sync(0)
+    ptx.mbarrier.wait(full[0], 0)
+    start, v = reg.scalar(u32), reg.scalar(f32)
+    ptx.mov(u32, start, box)
+    ptx.ld(f32, v, ptx.addr(start + t * 4), space="shared")
+    ptx.st(f32, ptx.addr(py + t * 4), v)
+    ptx.ret()
+x = np.arange(256, dtype=np.float32).reshape(8, 32)
+report = copied.simulate(x)
+right = np.array_equal(report.outputs[0], x)
+"""
+
 INHERENT = (
     vector(
         "`old = v; v += 1`",
@@ -90,4 +115,5 @@ INHERENT = (
     vector("`v // 3` of a negative register", "r = v // 3", "np.arange(-16, 16, dtype=np.int32)", "x // 3", "s32"),
     Inherent("coordinates of a tensor copy in the order of the array's indices", SWAPPED),
     Inherent("fragments of `mma` loaded in another layout", FRAGMENTS),
+    Inherent("registers with plain addresses of a swizzled tile", PLAIN),
 )

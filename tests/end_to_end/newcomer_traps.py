@@ -97,6 +97,20 @@ SHARED = (
     ),
 )
 
+SWIZZLED = tuple(
+    traced(
+        f"an offset from {title} of a swizzled tile",
+        "s, v = smem.alloc(f32, (32, 32), swizzle='128B'), reg.scalar(f32)\n"
+        f"ptx.ld(f32, v, {address}, space='shared')  # <-",
+        *("OperandError", "other elements: its swizzle is 128B", "index the element", "ptx.mov(u32, register"),
+    )
+    for title, address in (
+        ("the beginning", "ptx.addr(s, 128)"),
+        ("a row", "ptx.addr(s[3], 16)"),
+        ("an element", "ptx.addr(s.address(5, 4), 16)"),
+    )
+)
+
 LANES = (
     traced(
         "CUDA's shuffle up", "v = reg.scalar(u32)\nptx.shfl.sync.up(v, 1, 0)  # <-", "OperandError", "__shfl_up_sync"
@@ -266,4 +280,4 @@ report = k.simulate()
     for kind, size in (("static", 64), ("dynamic", 20000))
 )
 
-TRAPS = (*REBINDING, *SHARED, *LANES, *DECLARED, *FOUND, *VALUES, *NEIGHBORS)
+TRAPS = (*REBINDING, *SHARED, *SWIZZLED, *LANES, *DECLARED, *FOUND, *VALUES, *NEIGHBORS)

@@ -11,7 +11,7 @@ from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.operands import AddressOperand, as_integer, lower
 from pyptx_dsl.registers.register import Reg
-from pyptx_dsl.shared_memory.allocations import refuse_element
+from pyptx_dsl.shared_memory.allocations import refuse_element, refuse_plain_offset
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, u64
 from pyptx_ir.syntax import operands as tree
@@ -28,7 +28,8 @@ def addr(base: object, offset: object | None = None) -> AddressOperand:
     `base` is a register, a number, a symbol (a string, a tensor, a shared allocation, a slice of one, a barrier) or
     another address. `offset` counts bytes: a number of either sign (`[%rd1+-8]`), or a symbol. An offset of 0 is left
     out, but for the functions of a `module`, where it is written as it is. Raise OperandError for a register as the
-    offset: PTX adds constants only. Manual: "Operands: Addresses as Operands".
+    offset: PTX adds constants only; and for an offset from a swizzled allocation that names other elements than it does
+    without the swizzle. Manual: "Operands: Addresses as Operands".
     """
     if isinstance(offset, Handle):
         raise OperandError(
@@ -37,6 +38,8 @@ def addr(base: object, offset: object | None = None) -> AddressOperand:
         )
     if isinstance(base, Handle):
         refuse_element(base)
+    if isinstance(offset, int):
+        refuse_plain_offset(base, offset)
     return AddressOperand(base, offset)
 
 

@@ -27,16 +27,22 @@ _ELEMENTS = "allocations.elements"
 
 
 class SharedAddress:
-    """An address in shared memory: a symbol and a constant offset, or the register that had to be computed."""
+    """An address in shared memory: a symbol and a constant offset, or the register that had to be computed.
 
-    __slots__ = ("byte_offset", "name", "register", "trace")
+    `layout` is the swizzle of the allocation, of an address whose offset from its beginning is constant.
+    """
 
-    def __init__(self, name: str, byte_offset: int, trace: Trace, register: Reg | None = None) -> None:
+    __slots__ = ("byte_offset", "layout", "name", "register", "trace")
+
+    def __init__(
+        self, name: str, byte_offset: int, trace: Trace, register: Reg | None = None, layout: Swizzle | None = None
+    ) -> None:
         """Point `byte_offset` bytes behind the allocation `name`, or at `register`."""
         self.name = name
         self.byte_offset = byte_offset
         self.trace = trace
         self.register = register
+        self.layout = layout
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
         """Return `symbol`, `symbol+offset`, or the register."""
@@ -139,7 +145,7 @@ class SharedAlloc:
                 constant += self._checked(dimension, index) * stride
         if not terms:
             place = constant if self._swizzle is None else self._swizzle.apply(constant)
-            return SharedAddress(self.name, place, self._own())
+            return SharedAddress(self.name, place, self._own(), layout=self._swizzle)
         return self._computed(constant, terms)
 
     def _computed(self, constant: int, terms: list[tuple[Handle, int]]) -> SharedAddress:
@@ -251,12 +257,7 @@ class SharedSlice(SharedAddress):
         self.indices = indices
         # The swizzle repeats at every stage only if stages are whole periods; then the stage's own start is unswizzled.
         place = alloc._at(indices)  # noqa: SLF001  the two classes are one thing
-        self.name, self.byte_offset, self.trace, self.register = (
-            place.name,
-            place.byte_offset,
-            place.trace,
-            place.register,
-        )
+        super().__init__(place.name, place.byte_offset, place.trace, place.register, place.layout)
 
     @property
     def stage(self) -> object:
@@ -292,6 +293,23 @@ class SharedSlice(SharedAddress):
     def __setitem__(self, index: object, value: object) -> None:
         """Store an element of the remaining dimensions."""
         self.alloc.store(value, *self.indices, *_indices(index))
+
+
+def refuse_plain_offset(base: object, offset: int) -> None:
+    """Raise OperandError for a byte offset from a swizzled address that names another element than one without."""
+    if isinstance(base, SharedAlloc):
+        place, swizzle = 0, find_swizzle(base.swizzle)
+    elif isinstance(base, SharedAddress):
+        place, swizzle = base.byte_offset, base.layout
+    else:
+        return
+    # A swizzle is its own inverse.
+    if swizzle is not None and swizzle.apply(swizzle.apply(place) + offset) != place + offset:
+        raise OperandError(
+            f"{offset} bytes past an address of {base.name} are other elements: its swizzle is {swizzle.name}",
+            hint=f"index the element, {base.name}[row, column]; for bytes whatever their order, move the address to a "
+            "register first: ptx.mov(u32, register, address)",
+        )
 
 
 def refuse_element(value: Handle) -> None:
