@@ -384,11 +384,24 @@ CALLING = (
         @kernel(in_specs=(Tile(1, f32),), grid=1, block=(32, 1, 1))
         def forever(X):
             count = reg.scalar(u64, init=0)
-            with ptx.loop("again"):  # <-
-                count += 1
+            with ptx.while_(lambda: count != 7):  # <-
+                count += 2
         forever.simulate(np.zeros(1, np.float32), step_limit=10_000)
         """,
         "StepLimitExceeded",
+    ),
+    program(
+        "a loop whose condition nothing changes",
+        """
+        @kernel(in_specs=(Tile(1, f32),), grid=1, block=(32, 1, 1))
+        def forever(X):
+            count, total = reg.scalar(u64, init=0), reg.scalar(f32, init=0.0)
+            with ptx.while_(lambda: count < 10):
+                total += 1.0  # <-
+        forever(np.zeros(1, np.float32))
+        """,
+        "Deadlock",
+        "the loop never ends",
     ),
     program(
         "a wait for what never comes",

@@ -259,6 +259,17 @@ VALUES = (
     ),
 )
 
+ENDLESS = on_vector(
+    "a counter that is not increased",
+    "f32",
+    """
+    count, v = reg.scalar(u32, init=0), reg.scalar(f32, init=0.0)
+    with ptx.while_(lambda: count < 10):
+        v += 1.0  # <-
+    ptx.st(f32, ptx.addr(y + i * 4), v)
+    """,
+    *("np.zeros(128, np.float32)", "deadlock", "the loop never ends", "loop's condition"),
+)
 NEIGHBORS = tuple(
     Trap(
         f"an index past a {kind} allocation into the next one",
@@ -280,4 +291,4 @@ report = k.simulate()
     for kind, size in (("static", 64), ("dynamic", 20000))
 )
 
-TRAPS = (*REBINDING, *SHARED, *SWIZZLED, *LANES, *DECLARED, *FOUND, *VALUES, *NEIGHBORS)
+TRAPS = (*REBINDING, *SHARED, *SWIZZLED, *LANES, *DECLARED, *FOUND, *VALUES, *NEIGHBORS, ENDLESS)
