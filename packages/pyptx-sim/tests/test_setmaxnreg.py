@@ -158,6 +158,18 @@ def test_what_is_not_defined_is_found(body: str, says: str) -> None:
     assert all(finding.hint for finding in findings)
 
 
+NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # without, threads begin with what the largest increase asks for
+
+
+@pytest.mark.parametrize("count", [24, 160, 168, 176, 256])
+@pytest.mark.parametrize(("form", "name", "bound"), [(DEC, "dec", "at most"), (INC, "inc", "at least")])
+def test_the_hint_names_the_counts_that_are_defined(form: str, name: str, bound: str, count: int) -> None:
+    """A warp has 168: a count that the hint asks for has no such finding, and any other has one."""
+    hints = [each.hint for each in found(NEVER + form.format(count)) if each.rule == "setmaxnreg"]
+    defined = count <= 168 if form == DEC else count >= 168
+    assert hints == ([] if defined else [f"pass setmaxnreg.{name} a count of {bound} 168, the registers that the warp has"])
+
+
 def test_a_warning_says_that_it_is_one_in_words_and_in_a_timeline(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     (finding,) = found(DEC.format(200), trace=trace)

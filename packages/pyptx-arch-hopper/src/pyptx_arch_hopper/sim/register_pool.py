@@ -38,7 +38,7 @@ class RegisterPool:
         """Let warps keep `count` registers a thread, and hand the others to whoever waits."""
         for warp in self._begin(turn, count):
             if self._owned[warp] < count:
-                self._undefined(turn, warp, f"gives up registers down to {count}", "at least")
+                self._undefined(turn, warp, f"gives up registers down to {count}", "setmaxnreg.dec", "at most")
                 continue
             self._free[self._wave.geometry.cta[warp]] += (self._owned[warp] - count) * WARP
             self._owned[warp] = count
@@ -52,7 +52,7 @@ class RegisterPool:
             if asks:
                 self._wanted[warp] = count
             else:
-                self._undefined(turn, warp, f"asks for {count} registers", "at most")
+                self._undefined(turn, warp, f"asks for {count} registers", "setmaxnreg.inc", "at least")
         turn.stall(self, sound)
         self._serve()
 
@@ -63,10 +63,10 @@ class RegisterPool:
             self._counts[warp].append((count, turn.pc))
         return warps
 
-    def _undefined(self, turn: Turn, warp: int, does: str, most: str) -> None:
+    def _undefined(self, turn: Turn, warp: int, does: str, opcode: str, bound: str) -> None:
         name, owned = self._wave.geometry.warp_name(warp), int(self._owned[warp])
         message = f"{name} {does} a thread and has {owned}: what that does is not defined"
-        hint = f"the count must be {most} what the warp has: .inc and .dec are not the same"
+        hint = f"pass {opcode} a count of {bound} {owned}, the registers that the warp has"
         self._wave.report("setmaxnreg", message, turn.pc, hint=hint)
 
     def _serve(self) -> None:
