@@ -167,7 +167,9 @@ def test_the_hint_names_the_counts_that_are_defined(form: str, name: str, bound:
     """A warp has 168: a count that the hint asks for has no such finding, and any other has one."""
     hints = [each.hint for each in found(NEVER + form.format(count)) if each.rule == "setmaxnreg"]
     defined = count <= 168 if form == DEC else count >= 168
-    assert hints == ([] if defined else [f"pass setmaxnreg.{name} a count of {bound} 168, the registers that the warp has"])
+    assert hints == (
+        [] if defined else [f"pass setmaxnreg.{name} a count of {bound} 168, the registers that the warp has"]
+    )
 
 
 def test_a_warning_says_that_it_is_one_in_words_and_in_a_timeline(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ RULES: Final = (
     ),
     Rule(
         name="register-before-wait",
-        summary="a register that a product uses is touched before the wait for the product's group",
-        severity="warning",
+        summary="a register of an outstanding product is accessed before the wait for the product's group",
     ),
     Rule(
         name="setmaxnreg",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.turns.turn import Turn
@@ -22,8 +22,8 @@ Converges: TypeAlias = Literal["", "lanes", "warp", "warpgroup"]
 class Judge(Protocol):
     """What a wave keeps of the registers that asynchronous work claims, and judges accesses to them by."""
 
-    def touch(self, slots: Iterable[int], turn: Turn) -> None:
-        """Judge that an instruction reads or writes these registers, by their slots."""
+    def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: Turn) -> None:
+        """Check an instruction that reads some of these registers and writes some, by their slots."""
         ...
 
 
@@ -36,13 +36,13 @@ class Claims(Generic[J_co]):
 
     `registers(operands)` are their names by their slots; `judge(wave, registers)` makes what is told of every access to
     those that all instructions of the program claim for this judge, in a checked run. A wave has one of each.
-    `finish(turn, slots)` is called in every run, while any work is under way, before lanes touch such registers: where
-    the assembler puts a wait in front of what does so, the work has completed then.
+    `finish(turn, read, written)` is called in every run, while any work is outstanding, before lanes read or write such
+    registers: where the assembler puts a wait before that, the work has completed then.
     """
 
     registers: Callable[[Operands], Mapping[int, str]]
     judge: Callable[[Wave, Mapping[int, str]], J_co]
-    finish: Callable[[Turn, Collection[int]], None] | None = None
+    finish: Callable[[Turn, Collection[int], Collection[int]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

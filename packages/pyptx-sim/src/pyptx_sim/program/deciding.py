@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pyptx_sim.extension import step_of
 from pyptx_sim.program.flow import successors
 from pyptx_sim.program.program import CARRY_SLOT, FRAME_SLOT, STACK_SLOT
-from pyptx_sim.program.unassigned import use
+from pyptx_sim.program.unassigned import used_registers
 
 if TYPE_CHECKING:
     from pyptx_sim.program.program import Program, Site
@@ -37,7 +37,7 @@ def deciding_slots(program: Program, pcs: frozenset[int]) -> frozenset[int] | No
     deciding: set[int] = set()
     flows: list[tuple[set[int], set[int]]] = []
     for site in sites:
-        read, written = ({each.slot for each in part} for part in use(program, site))
+        read, written = ({each.slot for each in part} for part in used_registers(program, site))
         if _only_computes(site):
             flows.append((written, read))
         else:

@@ -67,7 +67,7 @@ def _use_of_block(program: Program, index: int, names: dict[int, RegisterBinding
     block = program.blocks[index]
     reads = writes = 0
     for site in program.sites[block.first : block.last]:
-        read, written = use(program, site)
+        read, written = used_registers(program, site)
         for each in read:
             names[each.slot] = each
             if not writes >> each.slot & 1:
@@ -78,7 +78,7 @@ def _use_of_block(program: Program, index: int, names: dict[int, RegisterBinding
     return reads, writes
 
 
-def use(program: Program, site: Site) -> tuple[list[RegisterBinding], list[RegisterBinding]]:
+def used_registers(program: Program, site: Site) -> tuple[list[RegisterBinding], list[RegisterBinding]]:
     """Return the registers that an instruction reads, its guard's too, and those that it writes as a whole."""
     form, scope = program.forms[site.pc], site.scope
     read: list[RegisterBinding] = []

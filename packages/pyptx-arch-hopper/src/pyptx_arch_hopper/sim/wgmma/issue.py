@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
-    from pyptx_sim.extension import Action, IntArray, Mask, Operands, Reader, Turn, Warpgroups
+    from pyptx_sim.extension import Action, Array, IntArray, Mask, Operands, Reader, Turn, Warpgroups
 
 _ROWS = 64
 
@@ -59,7 +59,8 @@ def compile_product(operands: Operands, product: WarpgroupProduct) -> Action:
             blocks=blocks,
             a=a,
             b=b,
-            registers=tuple(warpgroups.threads(turn.read(each)) for each in a_registers),
+            fragments=_fragments(turn, warpgroups, a_registers),
+            places=np.arange(len(warpgroups)),
             metadata=tuple(warpgroups.threads(turn.read(each)) for each in metadata),
             adds=adds,
         )
@@ -74,6 +75,22 @@ def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
     """Return readers of the registers of an operand; none where the instruction lacks it."""
     operand = operands.given(name)
     return () if operand is None else tuple(operands.read(each, "b32") for each in operands.elements(operand))
+
+
+def _fragments(turn: Turn, warpgroups: Warpgroups, registers: tuple[Reader, ...]) -> Callable[[], list[Array]]:
+    """Return a reader of an a in registers: of their values now, or at completion in a schedule that delays it.
+
+    A product may read them until its group is waited for. In order, the values are those at issue: ptxas renames
+    registers that straight-line code overwrites (docs/hopper.md).
+    """
+
+    def fragments() -> list[Array]:
+        return [warpgroups.threads(turn.read(each)) for each in registers]
+
+    if not turn.wave.engine.in_order:
+        return fragments
+    held = fragments()
+    return lambda: held
 
 
 def _judging(operands: Operands, plan: Plan) -> Callable[[Turn, Warpgroups, Products], None]:
@@ -141,12 +158,16 @@ def _claimed(operands: Operands) -> Mapping[int, str]:
     return operands.registers_in(*(name for name in ("d", "a") if name in operands.names))
 
 
-def _finish(turn: Turn, slots: Collection[int]) -> None:
-    """Let products complete whose sums are touched: ptxas puts a wait there (C7517), or lets each product wait."""
+def _finish(turn: Turn, read: Collection[int], written: Collection[int]) -> None:
+    """Complete products whose accumulators are read: ptxas puts a wait there (C7517).
+
+    It puts none before instructions that only write them: a schedule that delays completion overwrites the new value.
+    """
+    slots = {*read, *written} if turn.wave.engine.in_order else set(read)
     warpgroups = turn.wave.geometry.warpgroups.of[turn.warps]
 
     def theirs(item: object) -> Mask | None:
-        if not isinstance(item, Products) or not len(item) or set(slots).isdisjoint(item.plan.slots):
+        if not isinstance(item, Products) or not len(item) or slots.isdisjoint(item.plan.slots):
             return None
         return np.isin(item.warpgroups, warpgroups)
 

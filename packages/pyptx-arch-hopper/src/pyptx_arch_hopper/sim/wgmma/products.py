@@ -48,9 +48,10 @@ class Plan:
 class Products(AsyncItem):
     """The products that one instruction has issued, one entry for each of some `warpgroups`.
 
-    `a` and `b` are descriptors of the matrices, in the shared memory that begins at `blocks`; `registers` hold an a
-    that is not there, `[n, 128]` each, and `metadata` is that of a sparse one. `adds`: d is added to. A product is its
-    warpgroup's: of `warps` the first one stands for all four.
+    `a` and `b` are descriptors of the matrices, in the shared memory that begins at `blocks`. `fragments` returns the
+    registers of an a that is not there, `[issued, 128]` each, of which these products have the rows `places`.
+    `metadata` is that of a sparse a. `adds`: d is added to. A product is its warpgroup's: of `warps` the first one
+    stands for all four.
     """
 
     plan: Plan
@@ -58,7 +59,8 @@ class Products(AsyncItem):
     blocks: IntArray
     a: NDArray[np.uint64] | None
     b: NDArray[np.uint64]
-    registers: tuple[Array, ...]
+    fragments: Callable[[], Sequence[Array]]
+    places: IntArray
     metadata: tuple[Array, ...]
     adds: Mask
 
@@ -115,7 +117,7 @@ class Products(AsyncItem):
             bits = self._load(located(self.a, self.blocks), plan.a)
         else:
             assert plan.collect is not None  # noqa: S101 - a is in shared memory, or in registers
-            bits = plan.collect(self.registers)[:, 0]
+            bits = plan.collect([each[self.places] for each in self.fragments()])[:, 0]
         numbers = plan.widen[1](bits)
         return -numbers if plan.product.negates[0] else numbers
 

@@ -1,12 +1,12 @@
-"""Who may touch the registers of warpgroup products, and when. Manual: "wgmma.fence", "wgmma.wait_group".
+"""Order of accesses to the registers of wgmma.mma_async. Manual: "wgmma.fence", "wgmma.wait_group".
 
-Between an ordinary access to a register and a product that uses it stands a fence of the warp; between the product and
-the next ordinary access stands a wait. Products of one shape may add to the same registers one after the other.
+A wgmma.fence of the warp orders an ordinary access to a register before a product that uses it. A wgmma.wait_group
+orders the product before the next ordinary access. Products of one shape may add to the same accumulator in order.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,18 +15,46 @@ from pyptx_arch_hopper.sim.wgmma.described import WGMMA
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyptx_sim.extension import IntArray, Turn, Wave
+    from pyptx_sim.extension import IntArray, Mask, Severity, Turn, Wave
 
 
 FENCE_RULE = "missing-wgmma-fence"
 WAIT_RULE = "register-before-wait"
 _FENCE_HINT = "put wgmma.fence behind the last access to its registers, in front of the product"
-_WAIT_HINT = (
-    "commit the product's group and wait for it (wgmma.wait_group) before touching its registers: without, ptxas puts "
-    "a wait for all products there (advice C7517), or serialises them (C7510, C7514)"
-)
+_WAIT = "commit the group of the product and wait for it (wgmma.wait_group) before the access"
 _ADDS = 1
 _READS = 2
+
+
+class _Hazard(NamedTuple):
+    """An access to a register of an outstanding product: how bad it is, what to report and what to do."""
+
+    severity: Severity
+    message: str
+    hint: str
+
+
+# ptxas 12.9, 13.0 and 13.5: docs/hopper.md, "Registers of outstanding products".
+_OVERWRITTEN = _Hazard(
+    "error",
+    "overwrites {} while an outstanding product uses it",
+    f"{_WAIT}, or write to another register: ptxas puts no wait in a loop",
+)
+_USED_OTHERWISE = _Hazard(
+    "error",
+    "issues a product with {}, which an outstanding product uses in another way",
+    f"{_WAIT}: ptxas puts no wait between products with wgmma.fence between them",
+)
+_READ = _Hazard(
+    "warning",
+    "reads the accumulator {} of an outstanding product",
+    f"{_WAIT}: otherwise ptxas waits for all products there (C7517), or serializes them (C7510, C7514)",
+)
+_READ_OPERAND = _Hazard(
+    "note",
+    "reads {}, operand A of an outstanding product",
+    f"{_WAIT}: the manual leaves the result undefined, though nothing overwrites operand A",
+)
 
 
 class RegisterOrder:
@@ -65,22 +93,37 @@ class RegisterOrder:
         self._now += 1
         self._fenced[turn.warps] = self._now
 
-    def touch(self, slots: Iterable[int], turn: Turn) -> None:
-        """Judge ordinary accesses to registers, by their slots, and note them."""
-        rows, warps = self._of(slots), turn.warps
+    def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: Turn) -> None:
+        """Check ordinary accesses to registers, by their slots, and record them."""
+        rows, warps = self._of((*read, *written)), turn.warps
         at = _places(rows, warps)
         busy = self._group[at] > self._done(warps)
         if busy.any():
-            self._report(turn, WAIT_RULE, "touches {}, which a product uses, before it has waited for it", _WAIT_HINT,
-                         (rows, warps), busy, self._issued_at)  # fmt: skip
+            self._touch_busy(turn, (rows, warps), busy, (set(self._of(read).tolist()), set(self._of(written).tolist())))
         self._touched[at] = self._now
         self._touched_at[at] = turn.pc
+
+    def _touch_busy(
+        self, turn: Turn, at: tuple[IntArray, IntArray], busy: Mask, touched: tuple[set[int], set[int]]
+    ) -> None:
+        """Report accesses to registers of outstanding products, by what they do to which operand."""
+        rows, (read, written) = at[0].tolist(), touched
+        reads = np.array([[row in read] for row in rows])
+        writes = np.array([[row in written] for row in rows])
+        adds = self._use[_places(*at)] == _ADDS
+        for hazard, which in (
+            (_OVERWRITTEN, writes & ~(adds & reads)),  # ptxas waits before an accumulator is read
+            (_READ, reads & adds),
+            (_READ_OPERAND, reads & ~writes & ~adds),
+        ):
+            if (busy & which).any():
+                self._report_hazard(turn, hazard, at, busy & which)
 
     def _of(self, slots: Iterable[int]) -> IntArray:
         key = tuple(slots)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = np.array([self._rows[slot] for slot in key], np.int64)
+            known = self._known[key] = np.array([self._rows[slot] for slot in dict.fromkeys(key)], np.int64)
         return known
 
     def issue(
@@ -102,9 +145,20 @@ class RegisterOrder:
     def _judge_fence(self, turn: Turn, rows: IntArray, warps: IntArray) -> None:
         at = _places(rows, warps)
         late = (self._touched[at] >= self._fenced[warps]) | (self._fenced[warps] == 0)
-        if late.any():
-            what = "issues a product with {}, and no wgmma.fence orders earlier accesses before it"
-            self._report(turn, FENCE_RULE, what, _FENCE_HINT, (rows, warps), late, self._touched_at)
+        if not late.any():
+            return
+        register, warp = self._first((rows, warps), late)
+        name, touched = self._names[register], int(self._touched_at[register, warp])
+        self._wave.report(
+            FENCE_RULE,
+            f"{self._wave.geometry.warp_name(warp)} issues a product with {name}, "
+            "and no wgmma.fence orders earlier accesses before it",
+            turn.pc,
+            other_pc=touched or None,
+            hint=_FENCE_HINT,
+            count=int(np.count_nonzero(late)),
+            cause=turn.pc,
+        )
 
     def _judge_use(self, turn: Turn, rows: IntArray, warps: IntArray, use: int, shape: int) -> None:
         at = _places(rows, warps)
@@ -116,36 +170,30 @@ class RegisterOrder:
             fine &= self._shape[at] == shape
         busy &= ~fine
         if busy.any():
-            self._report(turn, WAIT_RULE, "issues a product with {}, which another one still uses in another way",
-                         _WAIT_HINT, (rows, warps), busy, self._issued_at)  # fmt: skip
+            self._report_hazard(turn, _USED_OTHERWISE, (rows, warps), busy)
 
     def _done(self, warps: IntArray) -> IntArray:
         done: IntArray = self._wave.groups_of(WGMMA).done[warps, 0]
         return done
 
-    def _report(
-        self,
-        turn: Turn,
-        rule: str,
-        message: str,
-        hint: str,
-        at: tuple[IntArray, IntArray],
-        bad: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-        others: IntArray,
-    ) -> None:
-        row, column = (int(part[0]) for part in np.nonzero(bad))
-        register, warp = int(at[0][row]), int(at[1][column])
-        wave = self._wave
-        wave.report(
-            rule,
-            f"{wave.geometry.warp_name(warp)} {message.format(self._names[register])}",
+    def _report_hazard(self, turn: Turn, hazard: _Hazard, at: tuple[IntArray, IntArray], bad: Mask) -> None:
+        register, warp = self._first(at, bad)
+        issued = int(self._issued_at[register, warp])
+        self._wave.report(
+            WAIT_RULE,
+            f"{self._wave.geometry.warp_name(warp)} {hazard.message.format(self._names[register])}",
             turn.pc,
-            other_pc=int(others[register, warp]) or None,
-            hint=hint,
+            other_pc=issued or None,
+            hint=hazard.hint,
             count=int(np.count_nonzero(bad)),
-            # The product that nothing has waited for, or has fenced, is the cause.
-            cause=int(others[register, warp]) if rule == WAIT_RULE else turn.pc,
+            cause=(issued, hazard.severity),  # the product that nothing has waited for
+            severity=hazard.severity,
         )
+
+    def _first(self, at: tuple[IntArray, IntArray], bad: Mask) -> tuple[int, int]:
+        """Return the row of the first register that is marked in `bad`, and its warp."""
+        row, column = (int(part[0]) for part in np.nonzero(bad))
+        return int(at[0][row]), int(at[1][column])
 
 
 def _places(rows: IntArray, warps: IntArray) -> tuple[slice | IntArray, IntArray]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_sim.extension import step_of
 from pyptx_sim.instructions.turns.turn import Turn
+from pyptx_sim.program.unassigned import used_registers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from pyptx_sim.extension import Claims, Judge
     from pyptx_sim.instructions.compiling.operands import Operands
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from pyptx_sim.program.program import Program
 
     JudgeOf = Callable[[Wave], Judge]
-    Finish = Callable[[Turn, Collection[int]], None]
+    Finish = Callable[[Turn, Collection[int], Collection[int]], None]
+    Slots = tuple[int, ...]
 
 J = TypeVar("J", bound="Judge")
 
@@ -68,28 +70,33 @@ def judge_of(operands: Operands, claims: Claims[J]) -> Callable[[Wave], J]:
 
 def touching(operands: Operands, action: Action) -> Action:
     """Return what an instruction does behind the work that uses its registers; a checked run judges that first."""
-    touched = operands.registers()
-    for claimed in _judges_of(operands).values():
-        slots = [slot for slot in touched if slot in claimed.registers]
-        if slots and claimed.finish is not None:
-            action = _behind(action, claimed.finish, frozenset(slots))
-        if slots and operands.checked:
-            action = _judged(action, claimed.make, slots)
+    judges = _judges_of(operands)
+    if not judges:
+        return action
+    uses = [
+        tuple(dict.fromkeys(each.slot for each in used)) for used in used_registers(operands.program, operands.site)
+    ]
+    for claimed in judges.values():
+        read, written = (tuple(slot for slot in slots if slot in claimed.registers) for slots in uses)
+        if (read or written) and claimed.finish is not None:
+            action = _after(action, claimed.finish, read, written)
+        if (read or written) and operands.checked:
+            action = _judged(action, claimed.make, read, written)
     return action
 
 
-def _behind(action: Action, finish: Finish, slots: Collection[int]) -> Action:
+def _after(action: Action, finish: Finish, read: Slots, written: Slots) -> Action:
     def run(wave: Wave, lanes: Lanes) -> None:
         if wave.engine.busy:
-            finish(Turn(wave, lanes), slots)
+            finish(Turn(wave, lanes), read, written)
         action(wave, lanes)
 
     return run
 
 
-def _judged(action: Action, make: JudgeOf, slots: Iterable[int]) -> Action:
+def _judged(action: Action, make: JudgeOf, read: Slots, written: Slots) -> Action:
     def run(wave: Wave, lanes: Lanes) -> None:
-        wave.part(make).touch(slots, Turn(wave, lanes))
+        wave.part(make).touch(read, written, Turn(wave, lanes))
         action(wave, lanes)
 
     return run

@@ -185,12 +185,6 @@ class Operands(BoundInstruction):
             found = self.scope.find(_SELECTOR.sub("", operand.name))
         return found if isinstance(found, RegisterBinding) else None
 
-    def registers(self) -> tuple[int, ...]:
-        """Return the slots of the registers that are operands, or in vectors and pairs of them."""
-        parts = (part for operand in self.operands for part in self.elements(operand))
-        found = (self.register(part) for part in parts)
-        return tuple(dict.fromkeys(each.slot for each in found if each is not None))
-
     def elements(self, operand: Operand) -> tuple[Operand, ...]:
         """Return the elements of a vector, of a pair or of a vector register; any other operand is its own."""
         if isinstance(operand, Vector):

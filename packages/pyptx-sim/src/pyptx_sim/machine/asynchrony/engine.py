@@ -86,6 +86,11 @@ class Engine:
         """Serve `wave`."""
         self._wave = wave
 
+    @property
+    def in_order(self) -> bool:
+        """Whether work completes in the order of issue, as soon as the scheduler looks."""
+        return self._timing == "ordered"
+
     def when_completed(self, hear: Callable[[], None]) -> None:
         """Call `hear` each time that some work has completed, before anything else runs."""
         self._hear.append(hear)
