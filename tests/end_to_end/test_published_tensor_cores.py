@@ -90,7 +90,7 @@ UNAWAITED = f"{UNSEEN} read-before-wait tensor-freed unfinished-tensor-work unin
 TWICE = f"{UNAWAITED} mbarrier-phase mbarrier-reinit"
 SPREAD = f"{UNAWAITED} tensor-lanes"
 BEYOND = "mbarrier-as-data out-of-bounds uninitialised-memory"
-REUSED, APART = "early-reuse tensor-freed", "tensor-freed tensor-lanes"
+REUSED, APART, UNPAIRED = "early-reuse tensor-freed", "tensor-freed tensor-lanes", "tensor-freed unstarted-block"
 UNFILLED = f"{UNSEEN} uninitialised-memory"
 PERSISTENT = "early-reuse mbarrier-reinit out-of-bounds tensor-lanes unfinished-copy"
 
@@ -98,7 +98,7 @@ EXAMPLES = (
     Example(FINE, "build_gemm", (128, 256, 128), {}, "tensor-freed", "tensor-freed", product),
     Example(FINE, "build_gemm", (256, 512, 384), {}, REUSED, REUSED, product, overtaken=True),
     Example(FINE, "build_gemm_persistent", (256, 512, 128), {"num_ctas": 2}, PERSISTENT, PERSISTENT),
-    Example(FINE, "build_gemm_2sm", (256, 256, 448), {}, "tensor-freed", "tensor-freed", product),
+    Example(FINE, "build_gemm_2sm", (256, 256, 448), {}, UNPAIRED, UNPAIRED, product),
     Example(EXPERIMENTAL, "build_gemm_pallas_experimental", (384, 512, 320), {"num_ctas": 2}, want=product),
     Example(EXPERIMENTAL, "build_gemm_no_tma_debug", (128, 256, 64), {}, STUCK, TWICE),
     Example("grouped_gemm", "build_grouped_gemm", (2, 128, 64, 128), {}, "tensor-freed", "tensor-freed", grouped),

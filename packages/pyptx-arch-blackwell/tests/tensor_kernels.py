@@ -127,6 +127,7 @@ mov.u32 %thread, %tid.x; mov.u32 %block, %ctaid.x; shr.u32 %warp, %thread, 5;
 ld.param.u64 %results, [results];
 setp.eq.u32 %alone, %warp, 0;
 setp.eq.u32 %leads, %thread, 0;
+{meet * (blocks == 2)}
 @%alone tcgen05.alloc.{group}.sync.aligned.shared::cta.b32 [slot], {columns};
 @%alone tcgen05.relinquish_alloc_permit.{group}.sync.aligned;
 @%leads mbarrier.init.shared.b64 [bar], 1;

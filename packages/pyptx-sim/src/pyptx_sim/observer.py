@@ -312,6 +312,9 @@ class Observer:
     def barrier_used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """See lanes use an mbarrier, or issue work that will."""
 
+    def block_used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
+        """Hear that each of some warps executes an instruction that also works in another block of its cluster."""
+
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """See `fence.mbarrier_init` executed."""
 

@@ -205,6 +205,8 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) pair_of_blocks(const char *
   u32 rank = blockIdx.x % 2;
   stage(left, a + rank * sizeof left, 128, BYTES);
   stage(right, b + rank * sizeof right, N / 2, BYTES);
+  ptx::barrier_cluster_arrive(); // a pair allocates together: the other block must have started
+  ptx::barrier_cluster_wait();
   begin(room, ptx::cta_group_2, N);
   ptx::barrier_cluster_arrive();
   ptx::barrier_cluster_wait();

@@ -98,16 +98,20 @@ class Allocation:
             if self._freed[block].pop(unit, None) is not None:
                 turn.acquire(SPACE, (block, unit))
 
-    def give_back(self, turn: Turn, block: int, start: int, count: int) -> None:
-        """Give columns back, and let those go on who wait for some."""
+    def give_back(self, turn: Turn, block: int, start: int, count: int, *, paired: bool) -> None:
+        """Free columns, and resume the warps that wait for some.
+
+        A pair frees together, so that no access of either block may be outstanding. Manual: "tcgen05.dealloc".
+        """
         known = self._taken[block].get(start)
         if known is None or known[0] != count:
             what = "nobody has" if known is None else f"were allocated as {known[0]} from there on"
             turn.report("tensor-allocation", f"gives back {count} columns from {start} on, which {what}")
             return
         del self._taken[block][start]
-        cells = _cells(block, start, count)
-        turn.freed(FREED, SPACE, cells.offsets, cells.size)
+        for each in (block, block ^ 1) if paired else (block,):
+            cells = _cells(each, start, count)
+            turn.freed(FREED, SPACE, cells.offsets, cells.size)
         for unit in range(start, start + count, _FEWEST):
             turn.release(SPACE, (block, unit))
             self._freed[block][unit] = turn.pc
@@ -239,13 +243,14 @@ def compile_dealloc(operands: Operands, following: int) -> Terminator:
     def dealloc(turn: Turn) -> Stall | None:
         block, count = int(turn.ctas[0]), _count(turn, count_of)
         start = _lead(turn, address)
-        if turn.part(Pairing).holds(turn, blocks) and blocks == 2:
+        paired = turn.part(Pairing).holds(turn, blocks) and blocks == 2
+        if paired:
             pairs = turn.part(Pairs)
             if pairs.granted("free", block) is None:
                 if not pairs.come(turn, "free", block, count):
                     return pairs
                 pairs.agree("free", block, start)
-        turn.part(Allocation).give_back(turn, block, start, count)
+        turn.part(Allocation).give_back(turn, block, start, count, paired=paired)
         return None
 
     return operands.end(dealloc, following)

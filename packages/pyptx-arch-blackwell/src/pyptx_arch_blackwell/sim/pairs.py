@@ -25,14 +25,20 @@ class Pairing:
         self._said: tuple[int, int] | None = None  # how many, and by which instruction
 
     def holds(self, turn: Turn, blocks: int) -> bool:
-        """Report an instruction that names another number than one before; tell whether there are so many blocks."""
+        """Report an instruction that names another number than one before; return whether there are so many blocks.
+
+        The other block of a pair has to run. Manual: "Issue Granularity".
+        """
         known, pc = self._said = self._said or (blocks, turn.pc)
         if known != blocks:
             message = f"an instruction for {_WORDS[blocks]} (.cta_group::{blocks}), and one for {_WORDS[known]} before"
             hint = "name the same .cta_group in all tcgen05 instructions of a kernel"
             self._wave.report(PAIR, message, turn.pc, other_pc=pc, hint=hint, cause=blocks)
+        if blocks == 1:
+            return True
         ranks = self._wave.rank[turn.warps].tolist()
-        if blocks == 1 or all(turn.peers(0, 1 << (rank ^ 1)) for rank in ranks):
+        if all(turn.peers(0, 1 << (rank ^ 1)) for rank in ranks):
+            turn.use_blocks(self._wave.geometry.cta[turn.warps] ^ 1)
             return True
         message = "an instruction for a pair of blocks, and the cluster lacks the other one"
         turn.misuse(PAIR, message, "launch it in clusters of an even number of blocks")

@@ -163,7 +163,7 @@ RULES: Final = (
     ),
     Rule(
         name="unstarted-block",
-        summary="shared memory of another block is used, and nothing says that this block has started",
+        summary="another block of the cluster is used, and nothing says that this block has started",
         hint="begin with a barrier of the cluster (barrier.cluster.arrive, barrier.cluster.wait), behind which all "
         "blocks have started",
         observer=RaceChecker,

@@ -15,7 +15,7 @@ import numpy as np
 from pyptx_sim.checks.asynchrony.async_races import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -138,17 +138,27 @@ class Starts:
                 self._judge(does, touch.offsets, work.warps[touch.owners], work.pc)
             self._judge_barriers(work, touch)
 
+    def used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
+        """Check an instruction that warps execute for other blocks, too."""
+        if not self._settled:
+            what = ".".join(self._view.opcode(pc)[:2])
+            self._judge_blocks(lambda _: f"executes {what} for", blocks, warps, pc)
+
     def _judge_barriers(self, work: Work, touch: Touch) -> None:
         if touch.barriers is not None:
             self._judge("issues work that arrives at the mbarrier", touch.barriers, work.warps, work.pc)
 
     def _judge(self, does: str, offsets: NDArray[Any], warps: Offsets, pc: int) -> None:
-        blocks = offsets // self._stride
+        def what(first: int) -> str:
+            return f"{does} {self._view.describe('shared', int(offsets[first]))} of"
+
+        self._judge_blocks(what, offsets // self._stride, warps, pc)
+
+    def _judge_blocks(self, does: Callable[[int], str], blocks: NDArray[Any], warps: Offsets, pc: int) -> None:
+        """Report a warp that does not know that a block has started; `does(i)` is what number i does to it."""
         bad = np.flatnonzero(~self._known[warps, blocks % self._view.cluster_size])
-        if not len(bad):
-            return
-        first = int(bad[0])
-        where, block = self._view.describe("shared", int(offsets[first])), int(blocks[first])
-        who = name_of(self._view, int(warps[first]))
-        message = f"{who} {does} {where} of block slot {block}, which need not have started by then"
-        self._report(_RULE, message, pc, pc, cause="start")
+        if len(bad):
+            first = int(bad[0])
+            who, block = name_of(self._view, int(warps[first])), int(blocks[first])
+            message = f"{who} {does(first)} block slot {block}, which need not have started by then"
+            self._report(_RULE, message, pc, pc, cause="start")

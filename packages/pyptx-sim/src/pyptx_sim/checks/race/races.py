@@ -214,6 +214,10 @@ class RaceChecker(Observer):
         """Judge the use of an mbarrier."""
         self._cross_ordering.used([(place, warps, masks)], pc)
 
+    def block_used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
+        """Check that the warps know that the blocks have started."""
+        self._starts.used(blocks, warps, pc)
+
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """Let relaxed arrivals tell of initialised mbarriers."""
         self._cross_ordering.init_fence(warps, masks)
