@@ -97,7 +97,7 @@ mbarrier.try_wait.parity.shared::cta.b64 %p5, [done], 0;
 tcgen05.fence::after_thread_sync;
 shl.b32 %r22, %r3, 21;
 add.u32 %r22, %r22, %r20;
-tcgen05.ld.sync.aligned.32x32b.x16.b32 {%r24, %r25, %r26, %r27, %r28, %r29, %r30, %r31, %r32, %r33, %r34, %r35, %r36, %r37, %r38, %r39}, [%r22];
+tcgen05.ld.sync.aligned.32x32b.x16.b32 {SUMS}, [%r22];
 tcgen05.wait::ld.sync.aligned;
 mad.lo.u32 %r6, %r2, 128, %r1;
 mad.wide.u32 %rd4, %r6, 64, %rd3;
@@ -118,8 +118,13 @@ ARRIVE, WAIT = "barrier.cluster.arrive.aligned;\n", "barrier.cluster.wait.aligne
 RELAXED = "barrier.cluster.arrive.relaxed.aligned;\n"
 MEET = ARRIVE + WAIT
 # One thread of the block arrives at the other block's mbarrier, as CUTLASS's kernels do before they deallocate.
-TELL = "mov.u32 %r8, over;\nmapa.shared::cluster.u32 %r8, %r8, %r4;\n@%p1 mbarrier.arrive.shared::cluster.b64 _, [%r8];\n"
+TELL = (
+    "mov.u32 %r8, over;\nmapa.shared::cluster.u32 %r8, %r8, %r4;\n@%p1 mbarrier.arrive.shared::cluster.b64 _, [%r8];\n"
+)
 HEAR = "HEAR:\nmbarrier.try_wait.parity.shared::cta.b64 %p6, [over], 0;\n@!%p6 bra HEAR;\n"
+SUMS = ", ".join(f"%r{number}" for number in range(24, 40))
+SECOND_FIRST = f"setp.eq.u32 %p7, %r2, 0;\n@%p7 bra FIRST;\n{FREE}{MEET}bra OVER;\nFIRST:\n{MEET}{FREE}OVER:\n"
+ONE_ALONE = f"setp.ne.u32 %p7, %r2, 0;\n{MEET}@%p7 bra OVER;\n{FREE}OVER:\n"
 BEGUN, ENDED = MEET + ALLOCATE + RELINQUISH, MEET + FREE
 
 
@@ -138,23 +143,21 @@ CASES = (
     Case("a relaxed arrival before the allocation", begin=RELAXED + WAIT + ALLOCATE + RELINQUISH),
     Case("mbarriers of both blocks before the deallocation", end=TELL + HEAR + FREE + MEET),
     Case("nothing before the allocation", begin=ALLOCATE + RELINQUISH + MEET, rule="unstarted-block"),
-    Case("a barrier of the block before the allocation", begin="bar.sync 0;\n" + ALLOCATE + MEET, rule="unstarted-block"),
+    Case("a barrier of the block before the allocation", "bar.sync 0;\n" + ALLOCATE + MEET, rule="unstarted-block"),
     Case("an arrival and no wait before the allocation", begin=ARRIVE + ALLOCATE + WAIT, rule="unstarted-block"),
     Case("nothing before the permit is given up", begin=RELINQUISH + MEET + ALLOCATE, rule="unstarted-block"),
     Case("nothing before the deallocation", end=FREE, rule="tensor-freed"),
     Case("a cluster barrier after the deallocation", end=FREE + MEET, rule="tensor-freed"),
     Case("an arrival and no wait before the deallocation", end=ARRIVE + FREE + WAIT, rule="tensor-freed"),
     Case("an arrival at the other block's mbarrier and no wait", end=TELL + FREE + HEAR + MEET, rule="tensor-freed"),
-    Case("the second block deallocates before it arrives", rule="deadlock",
-         end="setp.eq.u32 %p7, %r2, 0;\n@%p7 bra FIRST;\n" + FREE + MEET + "bra OVER;\nFIRST:\n" + MEET + FREE + "OVER:\n"),
-    Case("only one block deallocates", end="setp.ne.u32 %p7, %r2, 0;\n" + MEET + "@%p7 bra OVER;\n" + FREE + "OVER:\n",
-         rule="deadlock"),
+    Case("the second block deallocates before it arrives", end=SECOND_FIRST, rule="deadlock"),
+    Case("only one block deallocates", end=ONE_ALONE, rule="deadlock"),
 )  # fmt: skip
 
 
 @cache
 def kernel(begin: str, end: str) -> Module:
-    return parse(KERNEL.replace("BEGIN", begin).replace("END", end))
+    return parse(KERNEL.replace("BEGIN", begin).replace("END", end).replace("SUMS", SUMS))
 
 
 def multiply(case: Case, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
@@ -173,7 +176,9 @@ def multiply(case: Case, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
 def test_a_pair_allocates_and_frees_together(case: Case, schedule: dict[str, Any]) -> None:
     right, findings = multiply(case, **schedule)
     if case.rule:
-        assert case.rule in {each.rule for each in findings if each.severity == "error"}, [str(each) for each in findings]
+        assert case.rule in {each.rule for each in findings if each.severity == "error"}, [
+            str(each) for each in findings
+        ]
     else:
         assert right
         assert findings == ()

@@ -211,7 +211,7 @@ class Pairs:
 def compile_alloc(operands: Operands, following: int) -> Terminator:
     """Take columns, and write their address to shared memory; wait while there are not so many."""
     blocks, count_of = blocks_of(operands), operands.source(_columns_name(operands), "u32")
-    place = operands.place("dst", "shared" if "shared::cta" in operands.opcode else "")
+    place = operands.shared_place("dst")
 
     def alloc(turn: Turn) -> Stall | None:
         allocation, block, count = turn.part(Allocation), int(turn.ctas[0]), _count(turn, count_of)

@@ -72,7 +72,7 @@ class Tries(AsyncItem):
 def compile_try(operands: Operands) -> Action:
     """Ask for a cluster for each thread. Manual: "clusterlaunchcontrol.try_cancel"."""
     everywhere = bool(operands.word(_ALL))
-    response, barrier = operands.place("addr"), operands.place("mbar")
+    response, barrier = operands.shared_place("addr"), operands.shared_place("mbar")
 
     def ask(turn: Turn) -> None:
         if turn.checked:

@@ -26,7 +26,7 @@ def compile_async_store(operands: Operands) -> Action:
     update = operands.update(operation, ptx_type) if operation else None
     size = dtype_of(ptx_type).itemsize * len(readers)
     kind: AccessKind = "atomic" if operation else "write"
-    place, barrier = operands.place("a"), operands.place("mbar")
+    place, barrier = operands.shared_place("a"), operands.shared_place("mbar")
 
     def store(turn: Turn) -> None:
         barriers = np.full((len(turn.rows), WARP), -1, np.int64)

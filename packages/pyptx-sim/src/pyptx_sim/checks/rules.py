@@ -19,6 +19,12 @@ RULES: Final = (
         severity="warning",
     ),
     Rule(
+        name="generic-address",
+        summary="an address of shared memory is used as a generic address",
+        hint="name the space in the opcode (.shared::cta, .shared::cluster), or convert the address (cvta.shared)",
+        severity="note",
+    ),
+    Rule(
         name="misaligned",
         summary="an address that is no multiple of what the access asks for",
     ),

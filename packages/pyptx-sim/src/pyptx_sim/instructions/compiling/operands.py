@@ -27,7 +27,7 @@ from pyptx_sim.instructions.compiling.bound import BoundInstruction
 from pyptx_sim.instructions.compiling.carrying import Carried
 from pyptx_sim.instructions.compiling.claims import judge_of
 from pyptx_sim.instructions.compiling.registers import Reader, Writer, read_register, write_register
-from pyptx_sim.instructions.memory.addresses import target
+from pyptx_sim.instructions.memory.addresses import shared_target, target
 from pyptx_sim.instructions.memory.atomics import update_of
 from pyptx_sim.instructions.turns.actions import acting, ending, ending_once
 from pyptx_sim.literals import literal_bits
@@ -99,7 +99,11 @@ class Operands(BoundInstruction):
 
     def barrier(self, name: str) -> Target:
         """Return what `Turn.arrive_behind` finds the mbarrier at an address operand by."""
-        return self.place(name)
+        return self.shared_place(name)
+
+    def shared_place(self, name: str) -> Target:
+        """Return the same for an operand that must be in shared memory, though the opcode may name no space."""
+        return shared_target(self, self.named(name))
 
     def update(self, operation: str, element: str, space: str = "shared") -> Update:
         """Return how an atomic operation combines elements of a type, for `Arena.update`; fail if there is none.

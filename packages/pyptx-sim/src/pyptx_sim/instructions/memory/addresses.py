@@ -58,6 +58,19 @@ def unsized(operands: Operands, operand: Operand) -> RegisterBinding | None:
     return found.register if isinstance(found, UnsizedParameter) else None
 
 
+def shared_target(operands: Operands, operand: Operand) -> Target:
+    """Return the target of an operand that must be in shared memory, though the opcode may name no space.
+
+    Without a space the address is generic. ptxas 13.0 and 13.5 take its lower half, so that an address of shared memory
+    that was not converted works as well: it is a note (`generic-address`).
+    """
+    register = operands.register(operands.address(operand).base)
+    if operands.space != "generic" or register is None:
+        return target(operands, operand, operands.space)
+    addresses = _address_in(operands, operand, register)
+    return lambda wave, lanes: by_space(wave, lanes, addresses(wave, lanes), shared=True)
+
+
 def target(operands: Operands, operand: Operand, space: str) -> Target:
     """Return how a step finds the memory, the lanes and the relative addresses of an address operand.
 
@@ -126,19 +139,30 @@ def _report_foreign(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
 
 def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
     """Return the same, whichever block of the cluster a shared address lies in."""
-    address = operands.address(operand)
-    delta = operands.integer(address.offset) if address.offset is not None else 0
-    register = operands.register(address.base) or unsized(operands, address.base)
+    base = operands.address(operand).base
+    register = operands.register(base) or unsized(operands, base)
     if register is None:
-        return _symbol_target(operands, address.base, delta, space)
-    read = read_register(register, f"u{register.width * 8}", checked=operands.checked)
-    if space == "param":
-        return _generic(_of_parameters(_biased(read, delta, register.width)))
-    if space == "generic":
-        return _generic(_biased(read, delta, register.width))
+        return _symbol_target(operands, base, _offset(operands, operand), space)
     if space == "global":
-        delta -= GLOBAL_WINDOW
-    return _in_space(space, _biased(read, delta, register.width))
+        return _in_space(space, _address_in(operands, operand, register, -GLOBAL_WINDOW))
+    addresses = _address_in(operands, operand, register)
+    if space == "param":
+        return _generic(_of_parameters(addresses))
+    return _generic(addresses) if space == "generic" else _in_space(space, addresses)
+
+
+def _offset(operands: Operands, operand: Operand) -> int:
+    """Return the constant that an address adds."""
+    offset = operands.address(operand).offset
+    return operands.integer(offset) if offset is not None else 0
+
+
+def _address_in(
+    operands: Operands, operand: Operand, register: RegisterBinding, further: int = 0
+) -> Callable[[Wave, Lanes], IntArray]:
+    """Return a reader of the address that a register holds, with what the operand adds, and `further`."""
+    read = read_register(register, f"u{register.width * 8}", checked=operands.checked)
+    return _biased(read, _offset(operands, operand) + further, register.width)
 
 
 def _biased(read: Reader, delta: int, width: int) -> Callable[[Wave, Lanes], IntArray]:

@@ -14,7 +14,7 @@ from pyptx_ir.isa.kinds.fragments import element_of
 from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.instructions.compiling.carrying import undefined_in
-from pyptx_sim.instructions.memory.addresses import target
+from pyptx_sim.instructions.memory.addresses import shared_target
 from pyptx_sim.instructions.memory.undefined import leave_loaded, loaded
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.memory.access import Access
@@ -65,7 +65,7 @@ def compile_ldmatrix(operands: Operands) -> Action:
     held = move.fragment.registers
     if len(writers) != count * held:
         operands.fail(f"{len(writers)} registers for {count} matrices of {held}")
-    find = target(operands, operands.named("a"), operands.space)
+    find = shared_target(operands, operands.named("a"))
     access = Access("read", _ROW)
     naming = _naming(move, count)
     pack = packing(move.fragment, (count, 1))
@@ -131,7 +131,7 @@ def compile_stmatrix(operands: Operands) -> Action:
     carried = [operands.carried(element, "b32") for element in operands.elements(operands.named("r"))]
     if len(readers) != count * move.fragment.registers:
         operands.fail(f"{len(readers)} registers for {count} matrices")
-    find = target(operands, operands.named("a"), operands.space)
+    find = shared_target(operands, operands.named("a"))
     access = Access("write", _ROW)
     naming = _naming(move, count)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyptx_ir.syntax.operands import Sink
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.instructions.memory.addresses import target
+from pyptx_sim.instructions.memory.addresses import shared_target
 from pyptx_sim.instructions.synchronization.threads import Threads, by_offset, in_shared, users_by_offset
 from pyptx_sim.machine.barriers.mbarrier_object import BYTES, pending_of, phase_of
 from pyptx_sim.machine.barriers.mbarriers import GIVES_UP, Arriving, Wait
@@ -33,7 +33,7 @@ _PHASE_TYPES = ("phase_type::primary", "phase_type::conditional")
 
 def barrier_target(operands: Operands) -> Target:
     """Return where the mbarrier of an instruction lies."""
-    return target(operands, operands.named("addr"), operands.space)
+    return shared_target(operands, operands.named("addr"))
 
 
 def _refuse_newer(operands: Operands) -> None:

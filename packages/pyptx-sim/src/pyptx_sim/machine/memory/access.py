@@ -13,7 +13,7 @@ from pyptx_sim.machine.memory.stores import Stores
 from pyptx_sim.machine.reports.blame import why_early
 from pyptx_sim.machine.undefined import NOT_WRITTEN, Origin
 from pyptx_sim.program.program import ALL_BYTES
-from pyptx_sim.program.windows import GLOBAL_WINDOW, WINDOWS
+from pyptx_sim.program.windows import GLOBAL_WINDOW, SHARED_BASE, WINDOWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -246,8 +246,13 @@ def fault(wave: Wave, rule: str, message: str, hint: str, count: int) -> None:
     raise MemoryFault(f"{rule}: {message}", where=machine.where(wave.pc), hint=hint)
 
 
-def by_space(wave: Wave, lanes: Lanes, addresses: IntArray) -> Iterator[tuple[Memory, Lanes, IntArray]]:
-    """Yield the memory, the lanes and the relative addresses of each state space among generic addresses."""
+def by_space(
+    wave: Wave, lanes: Lanes, addresses: IntArray, *, shared: bool = False
+) -> Iterator[tuple[Memory, Lanes, IntArray]]:
+    """Yield the memory, the lanes and the relative addresses of each state space among generic addresses.
+
+    `shared`: the instruction takes the lower half of the address, as one of shared memory.
+    """
     known = addresses if lanes.mask is None or addresses.size == 1 else pick(addresses, *lanes.active)
     low, high = int(known.min()), int(known.max())
     if low >= GLOBAL_WINDOW:
@@ -262,9 +267,25 @@ def by_space(wave: Wave, lanes: Lanes, addresses: IntArray) -> Iterator[tuple[Me
         part = lanes.narrowed(upper == half)
         if part is not None:
             yield wave.memories[space], part, addresses - WINDOWS[space]
-    nowhere = lanes.narrowed(~np.isin(upper, (GLOBAL_WINDOW >> 32, *_BY_UPPER_HALF)))
+    known_windows = np.isin(upper, (GLOBAL_WINDOW >> 32, *_BY_UPPER_HALF))
+    if shared:
+        unconverted = (upper == 0) & (addresses >= SHARED_BASE)
+        part = lanes.narrowed(unconverted)
+        if part is not None:
+            _report_unconverted(wave, part, addresses)
+            yield wave.memories["shared"], part, addresses
+        known_windows |= unconverted
+    nowhere = lanes.narrowed(~known_windows)
     if nowhere is not None:
         _report_nowhere(wave, nowhere, addresses)
+
+
+def _report_unconverted(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
+    positions, columns = lanes.active
+    thread = wave.geometry.thread_name(int(lanes.warps(positions[:1])[0]), int(columns[0]))
+    address = int(pick(addresses, positions, columns)[0])
+    message = f"{thread} uses the shared address {address:#x} as a generic address"
+    wave.report("generic-address", message, wave.pc, count=lanes.count)
 
 
 def _report_nowhere(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
