@@ -15,6 +15,7 @@ from .gpu import golden, products
 from .gpu.instructions import RECORDED, Recorded
 from .gpu.kernels import ENTRIES, Entry
 from .gpu.probes import BLOCK, padded, probe, width
+from .gpu.questions import CHAINS, QUESTIONS, UNWRITTEN, Question
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,6 +84,33 @@ def test_a_product_beyond_its_bound_is_seen() -> None:
     d.view(np.float32)[1, 5] *= 1 + 2.0**-10
     with pytest.raises(AssertionError):
         product.check(d)
+
+
+@pytest.mark.ptxas
+def test_every_question_to_the_hardware_assembles() -> None:
+    for text, target in {(each.text, each.target) for each in QUESTIONS.values()}:
+        assert "probe" in assemble(text, target).resources
+    for chain in CHAINS.values():
+        assert set(chain.entries) == assemble(chain.text, TARGET).resources.keys()
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=lambda question: question.name)
+def test_the_simulator_answers_what_is_defined_and_reports_what_is_not(question: Question) -> None:
+    """Of a grid whose blocks all do the same, two; a faulty kernel is wrong in a late schedule."""
+    blocks = min(question.grid, 2)
+    expected, defined = (
+        each[: each.shape[0] * blocks // question.grid] for each in (question.expected, question.defined)
+    )
+    for schedule in ({}, {"late": True}):
+        out = np.full_like(expected, UNWRITTEN)
+        args = [*question.inputs, out]
+        result = pyptx_sim.run(question.text, entry="probe", grid=blocks, block=question.block, args=args, **schedule)
+        assert (out == expected)[defined].all()
+        if question.once:
+            assert [each.rule for each in result.findings if each.severity == "error"] == [question.faulty] * (
+                question.faulty != ""
+            )
+            assert not (question.faulty and schedule and (out == expected).all())
 
 
 def test_what_is_recorded_can_be_read_again_and_added_to(tmp_path: Path) -> None:

@@ -28,10 +28,28 @@ CAPABILITY_MINOR = 76
 
 NOT_READY = 600  # CUDA_ERROR_NOT_READY
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+SERIALIZATION = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 THREAD_LOCAL = 1  # CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 
 Pointer = ctypes.c_uint64
 Handle = ctypes.c_void_p
+
+
+class Attribute(ctypes.Structure):
+    """`CUlaunchAttribute`: an identifier, padded to 8 bytes, and a value of 64."""
+
+    _fields_ = (("id", ctypes.c_uint), ("pad", ctypes.c_uint), ("value", ctypes.c_uint * 16))
+
+
+class Config(ctypes.Structure):
+    """`CUlaunchConfig`: the dimensions of grid and block and the bytes of shared memory, a stream, attributes."""
+
+    _fields_ = (
+        ("sizes", ctypes.c_uint * 7),
+        ("stream", Handle),
+        ("attributes", ctypes.POINTER(Attribute)),
+        ("count", ctypes.c_uint),
+    )
 
 
 class DriverError(RuntimeError):
@@ -159,6 +177,22 @@ class Device:
         self.call("cuCtxSynchronize")
         written = zip(pointers[len(inputs) :], outputs, strict=True)
         results = [self.download(pointer.value, like) for pointer, like in written]
+        for pointer in pointers:
+            self.free(pointer.value)
+        return results
+
+    def run_chain(self, ptx: str, entries: Sequence[str], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Launch entries of one block each, every one a programmatic dependent of that before; return the arrays."""
+        functions = [self.function(ptx, entry) for entry in entries]
+        pointers = [Pointer(self.upload(array)) for array in arrays]
+        cells = [ctypes.cast(ctypes.pointer(pointer), ctypes.c_void_p) for pointer in pointers]
+        parameters = (ctypes.c_void_p * len(cells))(*cells)
+        attribute = Attribute(SERIALIZATION, value=(1,))
+        for number, function in enumerate(functions):
+            config = Config((1, 1, 1, 1, 1, 1, 0), None, ctypes.pointer(attribute), int(number > 0))
+            self.call("cuLaunchKernelEx", ctypes.byref(config), function, parameters, None)
+        self.call("cuCtxSynchronize")
+        results = [self.download(pointer.value, like) for pointer, like in zip(pointers, arrays, strict=True)]
         for pointer in pointers:
             self.free(pointer.value)
         return results
