@@ -58,7 +58,7 @@ def _parts(program: Program, block: Block, index: int, lanes_apart: bool) -> Ite
             gate=None if number else block.gate,
             converges=block.converges and any(_of_warpgroup(program, pc) for pc, _ in steps),
             resumes=number > 0,
-            may_diverge=lanes_apart and start > last_gate,
+            may_diverge=lanes_apart and start > last_gate and (block.gate is None or number > 0),
         )
 
 

@@ -97,7 +97,7 @@ def within_of(operands: Operands, operand: Operand) -> Within | None:
     if register is not None:
         variable = variables_of(operands.program).get(register.slot)
     else:
-        delta = int(operands.constant(address.offset)) if address.offset is not None else 0
+        delta = _offset(operands, operand)
         variable = variable_left(*placed(operands, address.base), delta)
     return None if variable is None else Within.of(variable)
 
