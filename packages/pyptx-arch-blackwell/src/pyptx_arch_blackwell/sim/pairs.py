@@ -38,7 +38,8 @@ class Pairing:
             return True
         ranks = self._wave.rank[turn.warps].tolist()
         if all(turn.peers(0, 1 << (rank ^ 1)) for rank in ranks):
-            turn.use_blocks(self._wave.geometry.cta[turn.warps] ^ 1)
+            if turn.observed:
+                turn.use_blocks(self._wave.geometry.cta[turn.warps] ^ 1)
             return True
         message = "an instruction for a pair of blocks, and the cluster lacks the other one"
         turn.misuse(PAIR, message, "launch it in clusters of an even number of blocks")

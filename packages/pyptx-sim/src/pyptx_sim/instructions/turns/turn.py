@@ -155,12 +155,11 @@ class Turn(Accesses):
             self.wave.machine.observers.acquire(place, phase, *lanes, self.pc, scope="cluster", acquires=True)
 
     def use_blocks(self, blocks: Integers) -> None:
-        """Record that each warp executes the instruction for another block, too, by its place in the wave.
+        """Record, if `observed`, that each warp executes the instruction for another block, too, by its place.
 
         The warps have to know that these blocks have started (`unstarted-block`).
         """
-        if self.observed:
-            self.wave.machine.observers.block_used(blocks, self.warps, self.pc)
+        self.wave.machine.observers.block_used(blocks, self.warps, self.pc)
 
     def stall(self, on: Stall, which: Masks | None = None) -> None:
         """Let the lanes of `warps`, or of some of these, wait until somebody resumes them (`Wave.stalled`).
