@@ -16,7 +16,7 @@ from pyptx_ir.fragments import fragment_of
 from pyptx_ir.isa.kinds.fragments import element_of
 from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.extension import Operation
-from pyptx_sim.numerics.dot_products import dot, paired
+from pyptx_sim.numerics.dot_products import fast_scaled, paired
 from pyptx_sim.numerics.elements import packing, unpacking
 from pyptx_sim.numerics.factors import WIDEN
 from pyptx_sim.numerics.nan import canonical
@@ -109,14 +109,10 @@ class _Product:
         return tuple(sources[start:end] for start, end in zip([0, *ends], ends, strict=False))
 
     def fast(self, _mask: Mask, *sources: Array) -> tuple[Array, ...]:
-        """Multiply chunk by chunk in float32, and add up in float64."""
-        a, b, c, of_a, of_b = self._read(sources)
-        length, total = a.shape[-1] // self.count, c.astype(np.float64)
-        for chunk in range(self.count):
-            part = slice(chunk * length, (chunk + 1) * length)
-            factors = of_a[..., :, None, chunk] * of_b[..., None, :, chunk]
-            total += dot(a[..., part], b[..., part]) * factors
-        return self._written(canonical(total.astype(np.float32)))
+        """Sum in float64."""
+        a, b, c, metadata, of_a, of_b = self._read(sources)
+        places = None if self._select is None else self._select.places(metadata[0])[:, None]
+        return self._written(fast_scaled(a, b, (of_a, of_b), c, places))
 
     def exact(self, _target: str) -> Callable[..., tuple[Array, ...]]:
         """Return what adds up as tensor cores do."""
@@ -124,7 +120,9 @@ class _Product:
         model = model_of_scaled(a_type)
 
         def compute(_mask: Mask, *sources: Array) -> tuple[Array, ...]:
-            a, b, c, of_a, of_b = self._read(sources)
+            a, b, c, metadata, of_a, of_b = self._read(sources)
+            if self._select is not None:
+                b = self._select(metadata[0], b)
             length = a.shape[-1] // self.count
             factors = (
                 np.repeat(of_a, length, axis=-1)[..., :, None, :],
@@ -135,13 +133,11 @@ class _Product:
 
         return compute
 
-    def _read(self, sources: Sequence[Array]) -> tuple[Array, Array, Array, Array, Array]:
+    def _read(self, sources: Sequence[Array]) -> tuple[Array, Array, Array, Sequence[Array], Array, Array]:
         a, b, c, metadata, of_a, of_b = self.parted(sources)
         left = _numbers(self.a, self.types[1])(a)
         right = _numbers(self.b, self.types[2], transposed=True)(b)
-        if self._select is not None:
-            right = self._select(metadata[0], right)
-        return left, right, self._of_c.take(c), self.rows.values(*of_a), self.columns.values(*of_b)
+        return left, right, self._of_c.take(c), metadata, self.rows.values(*of_a), self.columns.values(*of_b)
 
     def _written(self, sums: Array) -> tuple[Array, ...]:
         """Return registers of sums, which are remembered for the product that adds to them."""

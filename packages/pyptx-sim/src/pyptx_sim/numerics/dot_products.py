@@ -11,12 +11,18 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.numerics.fma_chains import chained, sparsely_chained
 from pyptx_sim.numerics.fused import fma_f64
+from pyptx_sim.numerics.nan import canonical
+from pyptx_sim.numerics.sparse_factors import Selection
 from pyptx_sim.numerics.tensor_cores import Model, exact_sum, model_of, rounded
 from pyptx_sim.operation import Array
 
 Sum: TypeAlias = Callable[[Array, Array, Array], Array]
 """From a, b and the addend c to the elements of d."""
+
+SparseSum: TypeAlias = Callable[[Array, Array, Array, Array], Array]
+"""From the metadata's register, a, b and the addend c to the elements of d."""
 
 _I64 = np.int64
 _LIMITS: Final = (-(1 << 31), (1 << 31) - 1)
@@ -35,11 +41,46 @@ def paired(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def fast_float(types: tuple[str, str, str, str]) -> Sum:
-    """Return the sum in float32: products exact, each of the `k` additions rounded to nearest.
+    """Return the sum of `fast` numerics: a chain of float32 FMAs in the order of k, to which c is added.
 
-    For |error| ≤ (k + 1) · 2^-23 · (Σ|a·b| + |c|), and half a unit of f16 where that is the result's type.
+    |error| ≤ (k + 1) · 2^-23 · (Σ|a·b| + |c|), and half a unit of f16 if that is the type of the result.
     """
-    return lambda a, b, c: rounded(dot(a, b) + c, types[0])
+    return lambda a, b, c: rounded(fast(a, b, c), types[0])
+
+
+def fast(a: Array, b: Array, c: Array) -> Array:
+    """Return the chain of FMAs over k in the type of a and b, plus c in that type; the array is the caller's.
+
+    Of float64, |error| ≤ (k + 1) · 2^-52 · (Σ|a·b| + |c|).
+    """
+    sums = chained(a, b)
+    return np.add(sums, c, out=sums)
+
+
+def fast_sparse(types: tuple[str, str, str, str], select: Selection) -> SparseSum:
+    """Return the sum of `fast` numerics with a sparse a: the chain over the stored elements, in their order."""
+
+    def total(metadata: Array, a: Array, b: Array, c: Array) -> Array:
+        sums = sparsely_chained(a, select.places(metadata)[:, None], b)
+        return rounded(np.add(sums, c, out=sums), types[0])
+
+    return total
+
+
+def selected(total: Sum, select: Selection) -> SparseSum:
+    """Return the sum with a sparse a, computed by `total` of the elements of b that it is multiplied with."""
+    return lambda metadata, a, b, c: total(a, select(metadata, b), c)
+
+
+def fast_scaled(a: Array, b: Array, scales: tuple[Array, Array], c: Array, places: Array | None = None) -> Array:
+    """Return the sum of `fast` numerics of scaled blocks: the chain of float64 FMAs plus c, rounded to float32.
+
+    `scales`, float64, are those of equal parts of K. Scaled elements are exact. `places` are the k of a sparse a.
+    """
+    left, right = (np.repeat(of, values.shape[-1] // of.shape[-1], axis=-1) * values
+                   for values, of in zip((a, b), scales, strict=True))
+    sums = chained(left, right) if places is None else sparsely_chained(left, places, right)
+    return canonical(np.add(sums, c, out=sums).astype(np.float32))
 
 
 def exact_float(types: tuple[str, str, str, str], target: str, *, warpgroup: bool = False) -> Sum:
@@ -50,11 +91,6 @@ def exact_float(types: tuple[str, str, str, str], target: str, *, warpgroup: boo
 def summing(types: tuple[str, str, str, str], model: Model) -> Sum:
     """Return the sum of a model of tensor cores; `types` are those of d, a, b and c."""
     return lambda a, b, c: rounded(exact_sum(*paired(a, b), c, types, model), types[0])
-
-
-def fast_double(a: Array, b: Array, c: Array) -> Array:
-    """Return the sum in float64, in whatever order is fastest: |error| ≤ (k + 1) · 2^-52 · (Σ|a·b| + |c|)."""
-    return dot(a, b) + c
 
 
 def exact_double(mode: str) -> Sum:

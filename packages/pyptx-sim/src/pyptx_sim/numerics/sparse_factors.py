@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,29 +12,43 @@ from pyptx_ir.fragments.sparse import SPARSITY
 from pyptx_ir.isa.kinds.fragments import BITS
 from pyptx_sim.operation import Array
 
-Select: TypeAlias = Callable[[Array, Array], Array]
-"""From the metadata's register and b, `[…, columns, k]`, to what each row of a meets, `[…, rows, columns, k / 2]`."""
-
 _WORD = 32
 _HIGH = 2  # the second field of 0b1110 and 0b0100, which tell places among two, holds the place in its high bit
 
 
-def selecting(shape: str, element: str, selector: int) -> Select:
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which elements of each column of b a sparse a of one shape is multiplied with, by the metadata's register.
+
+    `shifts` and `lanes` locate the metadata of each row; `base` is the first k of the chunk of each stored element.
+    """
+
+    shifts: Array
+    lanes: Array
+    base: Array
+    fields: int
+    together: int
+
+    def __call__(self, metadata: Array, b: Array) -> Array:
+        """Return those elements of b, `[…, columns, k]`: `[…, rows, columns, k / 2]`."""
+        where = self.places(metadata)[:, None, :, None, :]
+        return np.asarray(np.take_along_axis(b[..., None, :, :], where, axis=-1))
+
+    def places(self, metadata: Array) -> Array:
+        """Return the k of each stored element: `[warps, rows, k / 2]`."""
+        fields = (metadata.take(self.lanes, axis=1) >> self.shifts) & np.uint32(3)
+        places = (fields[..., 1 :: self.fields] >> 1) if self.fields == _HIGH else fields
+        found: Array = self.base + np.repeat(places.astype(np.int64), self.together, axis=-1) * self.together
+        return found
+
+
+def selecting(shape: str, element: str, selector: int) -> Selection:
     """Return how the elements of b are picked for a sparse a of `element`."""
     kind = SPARSITY[BITS[element]]
     shifts, lanes = _fields(shape, element, selector)
     stored = lanes.shape[1] // kind.fields * kind.together
     starts = [each // kind.kept * kind.chunk + each % kind.together for each in range(stored)]
-    base: Array = np.array(starts, np.int64)
-
-    def select(metadata: Array, b: Array) -> Array:
-        fields = (metadata.take(lanes, axis=1) >> shifts) & np.uint32(3)
-        places = (fields[..., 1 :: kind.fields] >> 1) if kind.fields == _HIGH else fields
-        columns: Array = base + np.repeat(places.astype(np.int64), kind.together, axis=-1) * kind.together
-        chosen: Array = np.take_along_axis(b[..., None, :, :], columns[:, None, :, None, :], axis=-1)
-        return chosen
-
-    return select
+    return Selection(shifts, lanes, np.array(starts, np.int64), kind.fields, kind.together)
 
 
 def meaningless(shape: str, element: str, selector: int) -> Callable[[Array], Array]:

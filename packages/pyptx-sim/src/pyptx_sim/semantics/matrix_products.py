@@ -16,12 +16,15 @@ from pyptx_ir.fragments import Fragment, fragment_of
 from pyptx_ir.isa.kinds.fragments import element_of
 from pyptx_ir.plugins.semantics import Semantics
 from pyptx_sim.numerics.dot_products import (
+    SparseSum,
     Sum,
     exact_double,
-    fast_double,
+    fast,
     fast_float,
+    fast_sparse,
     integer,
     population,
+    selected,
 )
 from pyptx_sim.numerics.elements import packing, unpacking
 from pyptx_sim.numerics.factors import WIDEN
@@ -100,7 +103,7 @@ def _shares(form: Bound, instruction: str, layouts: Mapping[str, str] = MappingP
 
 def _product(form: Bound, shares: Shares) -> Operation:
     """Return the dense product."""
-    fast, exact = _sums(form, shares.types)
+    sums, exact = _sums(form, shares.types)
     read, write = shares.reading(), shares.writing()
 
     def using(total: Sum) -> Compute:
@@ -109,8 +112,8 @@ def _product(form: Bound, shares: Shares) -> Operation:
 
         return compute
 
-    batch = batching(shares, fast, lambda registers: write(fast(*read(registers))))
-    product = operation(form, using(fast), warp=True)
+    batch = batching(shares, sums, lambda registers: write(sums(*read(registers))))
+    product = operation(form, using(sums), warp=True)
     return replace(product, exact=_of_target(using, exact), batch=batch, undefined=_undefined(shares))
 
 
@@ -150,7 +153,7 @@ def _of_target(using: Callable[[Sum], Compute], exact: Callable[[str], Sum] | No
 def _sums(form: Bound, types: Types) -> tuple[Sum, Callable[[str], Sum] | None]:
     """Return how a product of these types is summed: fast, and exactly where that makes a difference."""
     if types[1] == "f64":
-        return fast_double, lambda _target: exact_double(form.word("rnd") or "rn")
+        return fast, lambda _target: exact_double(form.word("rnd") or "rn")
     if types[1] == "b1":
         return partial(population, operation="xor" if "xor" in form.words else "and"), None
     if types[0] == "s32":
@@ -177,18 +180,18 @@ def _sparse(form: Bound) -> Operation:
     if selector is None:
         raise NoSemantics(form.instruction, "its selector is no constant")
     select = selecting(form.word("shape"), shares.types[1], selector)
-    fast, exact = _sums(form, shares.types)
+    sums, exact = _sums(form, shares.types)
     read, write = shares.reading(), shares.writing()
 
-    def using(total: Sum) -> Compute:
+    def using(total: SparseSum) -> Compute:
         def compute(_mask: Mask, *registers: Array) -> tuple[Array, ...]:
-            a, b, c = read(registers[:-1])
-            return write(total(a, select(registers[-1], b), c))
+            return write(total(registers[-1], *read(registers[:-1])))
 
         return compute
 
-    product = operation(form, using(fast), warp=True, unread=("f",))
-    return replace(product, exact=_of_target(using, exact))
+    fast_sums = selected(sums, select) if exact is None else fast_sparse(shares.types, select)
+    product = operation(form, using(fast_sums), warp=True, unread=("f",))
+    return replace(product, exact=_of_target(lambda total: using(selected(total, select)), exact))
 
 
 ROWS = (

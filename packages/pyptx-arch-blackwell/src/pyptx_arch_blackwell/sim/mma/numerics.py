@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_arch_blackwell.products import container_bits
-from pyptx_sim.numerics.dot_products import dot, fast_float, integer, paired
-from pyptx_sim.numerics.nan import canonical
+from pyptx_sim.numerics.dot_products import fast_float, fast_scaled, integer, paired
 from pyptx_sim.numerics.tensor_cores import exact_sum, model_of, model_of_scaled, rounded
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Array
     from pyptx_sim.numerics.tensor_cores import Model
 
-__all__ = ["Sum", "joined", "sum_of"]
+__all__ = ["Sum", "sum_of"]
 
 Sum: TypeAlias = "Callable[..., Array]"
 """From factors, their scales and the addend to the elements of d."""
@@ -49,11 +48,6 @@ def sum_of(plan: Plan) -> Sum:
     return partial(_exact_scaled, types=types, model=_whole(model_of_scaled(types[1]), plan))
 
 
-def joined(plan: Plan) -> bool:
-    """Tell whether products that add to the same sums may be summed as one with a longer K: within the same bound."""
-    return plan.opcode.exact is None and plan.descriptor.d == "f32"
-
-
 def _whole(model: Model, plan: Plan) -> Model:
     """Return a model of all of K at once, the zeros of a sparse a included: half of the elements count."""
     twice = plan.opcode.sparse and model.group > 1
@@ -61,9 +55,7 @@ def _whole(model: Model, plan: Plan) -> Model:
 
 
 def _fast_scaled(a: Array, b: Array, of_a: Array, of_b: Array, c: Array) -> Array:
-    """Return the sums of float64 factors, rounded once."""
-    factors = (_each(of, values.shape[-1]) * values for values, of in ((a, of_a), (b, of_b)))
-    return canonical((dot(*factors) + c).astype(np.float32))
+    return fast_scaled(a, b, (of_a, of_b), c)
 
 
 def _exact(a: Array, b: Array, c: Array, *, types: _Types, model: Model) -> Array:

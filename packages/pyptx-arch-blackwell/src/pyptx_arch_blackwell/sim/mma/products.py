@@ -10,7 +10,7 @@ import numpy as np
 from pyptx_arch_blackwell.sim.copies import shifted
 from pyptx_arch_blackwell.sim.matrices import located
 from pyptx_arch_blackwell.sim.mma import sparse
-from pyptx_arch_blackwell.sim.mma.numerics import joined, sum_of
+from pyptx_arch_blackwell.sim.mma.numerics import sum_of
 from pyptx_arch_blackwell.sim.mma.scales import scales_of
 from pyptx_arch_blackwell.sim.pipeline import Piped
 from pyptx_sim.extension.shared_matrices import CHUNK, offsets
@@ -72,8 +72,6 @@ class Products(Piped):
         """Multiply, and go on adding to the sums."""
         plan, total = self.plan, sum_of(self.plan)
         parts = [each.factors() for each in (self, *further) if isinstance(each, Products)]
-        if joined(plan) and len(parts) > 1:
-            parts = [tuple(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))]
         sums = total(*parts[0], self._addend())
         for part in parts[1:]:
             sums = total(*part, WIDEN[plan.descriptor.d](_bits(sums)))

@@ -10,7 +10,7 @@ from pyptx_arch_hopper.sim.layouts import swizzle
 from pyptx_arch_hopper.sim.wgmma.accumulators import distribution
 from pyptx_arch_hopper.sim.wgmma.described import WGMMA
 from pyptx_arch_hopper.sim.wgmma.descriptors import located, reading
-from pyptx_arch_hopper.sim.wgmma.numerics import selection, sum_of, width_of
+from pyptx_arch_hopper.sim.wgmma.numerics import sparse_sum_of, sum_of, width_of
 from pyptx_arch_hopper.sim.wgmma.products import Plan, Products
 from pyptx_arch_hopper.sim.wgmma.register_order import RegisterOrder
 from pyptx_arch_hopper.sim.wgmma.undefined_sums import UndefinedSums
@@ -117,8 +117,8 @@ def _plan(operands: Operands, product: WarpgroupProduct) -> Plan:
         b=Extent(product.columns, product.depth, width_of(b), product.majors[1]),
         collect=None if product.a is None else unpacking(product.a),
         widen=(WIDEN[d], WIDEN[a], WIDEN[b]),
-        select=selection(product),
         total=sum_of(product, operands.exact_target),
+        sparse_total=sparse_sum_of(product, operands.exact_target),
     )
 
 

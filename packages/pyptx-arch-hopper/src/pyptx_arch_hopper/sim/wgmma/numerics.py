@@ -6,8 +6,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.kinds.fragments import BITS
-from pyptx_sim.numerics.dot_products import Sum, exact_float, fast_float, integer, population
-from pyptx_sim.numerics.sparse_factors import Select, selecting
+from pyptx_sim.numerics.dot_products import (
+    SparseSum,
+    Sum,
+    exact_float,
+    fast_float,
+    fast_sparse,
+    integer,
+    population,
+    selected,
+)
+from pyptx_sim.numerics.sparse_factors import selecting
 
 if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.wgmma.described import WarpgroupProduct
@@ -20,6 +29,20 @@ def width_of(element: str) -> int:
     return BITS[element]
 
 
+def sparse_sum_of(product: WarpgroupProduct, target: str | None) -> SparseSum | None:
+    """Return how a product with a sparse a is summed, warp by warp; None if a is dense.
+
+    The rows of a pick elements of b as those of mma.sp: see the figures of "Sparse WGMMA … metadata layout".
+    """
+    if product.selector is None:
+        return None
+    d, a, b = product.types
+    select = selecting(f"m16n8k{product.depth}", a, product.selector)
+    if target is not None or a in _INTEGERS:
+        return selected(sum_of(product, target), select)
+    return fast_sparse((d, a, b, d), select)
+
+
 def sum_of(product: WarpgroupProduct, target: str | None) -> Sum:
     """Return how a product is summed: fast, or as the tensor cores of `target` do it, bit for bit."""
     d, a, b = product.types
@@ -29,13 +52,3 @@ def sum_of(product: WarpgroupProduct, target: str | None) -> Sum:
         return partial(integer, saturates=product.saturates)
     types = (d, a, b, d)
     return fast_float(types) if target is None else exact_float(types, target, warpgroup=True)
-
-
-def selection(product: WarpgroupProduct) -> Select | None:
-    """Return how the rows of a sparse a pick elements of b, warp by warp: as those of mma.sp; None if a is dense.
-
-    Manual: the figures of "Sparse WGMMA … metadata layout" are those of mma.sp.
-    """
-    if product.selector is None:
-        return None
-    return selecting(f"m16n8k{product.depth}", product.types[1], product.selector)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Array, Groups, IntArray, Mask
     from pyptx_sim.extension.deferred import Distribution
     from pyptx_sim.extension.shared_matrices import Extent, Located
+    from pyptx_sim.numerics.dot_products import SparseSum, Sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Plan:
     """What one instruction multiplies, and how.
 
     `slots` are the registers of d, and `distribution` how it lies in them. `collect` makes a matrix of the registers of
-    a; `widen` makes numbers of the elements of d, a and b; `select` picks what a sparse a meets; `total` sums.
+    a; `widen` makes numbers of the elements of d, a and b. `total` sums, `sparse_total` with a sparse a.
     """
 
     product: WarpgroupProduct
@@ -40,8 +41,8 @@ class Plan:
     b: Extent
     collect: Callable[[Sequence[Array]], Array] | None
     widen: tuple[Callable[[Array], Array], Callable[[Array], Array], Callable[[Array], Array]]
-    select: Callable[[Array, Array], Array] | None
-    total: Callable[[Array, Array, Array], Array]
+    total: Sum
+    sparse_total: SparseSum | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,8 +94,8 @@ class Products(AsyncItem):
         """Return the sums, those of products that share a matrix b computed as one."""
         b, owners = self._b()
         a = self._a()
-        if self.plan.select is not None:
-            return self._sparse(a, self.plan.select, b[owners], addend)
+        if self.plan.sparse_total is not None:
+            return self._sparse(a, self.plan.sparse_total, b[owners], addend)
         count, columns = len(b), self.plan.product.columns
         together = len(self) // count
         if together * count != len(self) or (owners != np.repeat(np.arange(count), together)).any():
@@ -102,13 +103,13 @@ class Products(AsyncItem):
         addend = np.broadcast_to(addend, (len(self), a.shape[1], columns))
         return self.plan.total(a.reshape(count, -1, a.shape[2]), b, addend.reshape(count, -1, columns))
 
-    def _sparse(self, a: Array, select: Callable[[Array, Array], Array], b: Array, addend: Array) -> Array:
+    def _sparse(self, a: Array, total: SparseSum, b: Array, addend: Array) -> Array:
         """Return the sums with a sparse a, warp by warp: each row meets elements of b of its own."""
         n, rows, stored = a.shape
         warps, columns = n * WARPGROUP, self.plan.product.columns
-        met = select(self.metadata[0].reshape(warps, WARP), np.repeat(b, WARPGROUP, axis=0)[:, None])
+        metadata, b = self.metadata[0].reshape(warps, WARP), np.repeat(b, WARPGROUP, axis=0)[:, None]
         addend = np.broadcast_to(addend, (n, rows, columns)).reshape(warps, 1, -1, columns)
-        return self.plan.total(a.reshape(warps, 1, -1, stored), met, addend)
+        return total(metadata, a.reshape(warps, 1, -1, stored), b, addend)
 
     def _a(self) -> Array:
         """Return the numbers of a, `[n, 64, k]`."""

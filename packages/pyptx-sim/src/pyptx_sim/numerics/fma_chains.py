@@ -1,0 +1,130 @@
+"""Dot products as chains of fused multiply-adds, the sums of `fast` numerics: the same bits on every CPU.
+
+The sum of K products is `fma(a[k], b[k], sum)` for k = 0, 1, …, from +0 on, each step rounded to nearest; a zero is +0.
+BLAS may add in another order, which depends on the CPU, on the size and on the place in the matrix. OpenBLAS 0.3.31
+has chains for AVX-512. Its kernels for AVX2 split the edges of a float32 matrix into two chains, of even and of odd k;
+zeros at every odd k leave one. Both are tested when the first product of a type is computed; FMAs one by one are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from pyptx_sim.numerics.fused import fma_f32, fma_f64
+from pyptx_sim.operation import Array
+
+Chain: TypeAlias = Callable[[Array, Array], Array]
+
+_FMA: Final[dict[str, Callable[[Array, Array, Array], Array]]] = {"float32": fma_f32, "float64": fma_f64}
+_WIDER: Final = {"float32": (np.uint32, np.uint64), "float64": (np.float64, np.complex128)}
+
+
+def chained(a: Array, b: Array) -> Array:
+    """Return the chains over the last axis, `[…, rows, columns]`, of a `[…, rows, k]` and b `[…, columns, k]`.
+
+    Both are float32, or both are float64; products of float32 have to be exact in float64. The array is the caller's.
+    """
+    return fastest(a.dtype.name)(a, b)
+
+
+def sparsely_chained(a: Array, places: Array, b: Array) -> Array:
+    """Return the chains over the stored elements of a sparse a, in their order; `places` are their k.
+
+    Zeros at the other k leave a chain as it is, if b is finite and the places increase.
+    """
+    if not (np.diff(places) > 0).all() or not np.isfinite(b).all():
+        return one_by_one(a, np.take_along_axis(b[..., None, :, :], places[..., None, :], axis=-1))
+    dense = np.zeros((*a.shape[:-1], b.shape[-1]), a.dtype)
+    np.put_along_axis(dense, places, a, axis=-1)
+    return chained(dense, b)
+
+
+def one_by_one(a: Array, b: Array) -> Array:
+    """Return the chains, each FMA of all of them at a time; b may be `[…, rows, columns, k]`."""
+    *_, last = prefixes(a, b)
+    return last
+
+
+def prefixes(a: Array, b: Array) -> Iterator[Array]:
+    """Yield the chains of the first product, of the first two, and so on."""
+    fma, right = _FMA[a.dtype.name], b if b.ndim > a.ndim else b[..., None, :, :]
+    zero = a.dtype.type(0)
+    total: Array = np.asarray(zero)
+    for k in range(a.shape[-1]):
+        total = fma(a[..., k, None], right[..., k], total)
+        yield total + zero
+
+
+def multiplied(a: Array, b: Array) -> Array:
+    """Return the dot products as BLAS sums them."""
+    return np.asarray(np.matmul(a, b.swapaxes(-1, -2)))
+
+
+def spread(a: Array, b: Array) -> Array:
+    """Return the dot products as BLAS sums them with zeros at every odd k."""
+    return multiplied(_spread(a), _spread(b))
+
+
+def _spread(values: Array) -> Array:
+    narrow, wide = _WIDER[values.dtype.name]
+    return np.ascontiguousarray(values).view(narrow).astype(wide).view(values.dtype)
+
+
+@cache
+def fastest(dtype: str) -> Chain:
+    """Return the fastest function on this machine that gives the bits of `one_by_one`."""
+    known = _known(dtype)
+    for chain in (multiplied, spread):
+        if all(np.array_equal(_bits(chain(a, b)), _bits(wanted)) for a, b, wanted in known):
+            return chain
+    return one_by_one
+
+
+def _bits(values: Array) -> Array:
+    return np.ascontiguousarray(values).view(f"<u{values.itemsize}")
+
+
+# --- what BLAS is tested with ---------------------------------------------------------------------
+
+_DISTINCT: Final = 13, 11
+"""How many rows and columns differ in a test: primes, so that each place of a kernel's tile meets several."""
+_LENGTHS: Final = (4, 8, 16, 32, 64)
+_SIZES: Final = ((8, 8), (16, 8), (64, 24), (72, 104), (128, 256), (264, 136))
+
+
+def _known(dtype: str) -> list[tuple[Array, Array, Array]]:
+    """Return pairs of matrices and their chains: sizes, lengths and strides as products have them, and edge values."""
+    rows, columns = (_drawn(count, dtype, count << 8) for count in _DISTINCT)
+    chains = list(prefixes(rows, columns))
+    tests = [_edges(dtype)]
+    for m, n in _SIZES:
+        of_a, of_b = np.arange(m) % len(rows), np.arange(n) % len(columns)
+        a, b = rows[of_a], columns[of_b]
+        tests += [(a[:, :length], b[:, :length], chains[length - 1][of_a][:, of_b]) for length in _LENGTHS]
+    a, b, wanted = tests[-1]
+    return [*tests, (np.asfortranarray(a), b, wanted), (a, np.asfortranarray(b), wanted)]
+
+
+def _drawn(count: int, dtype: str, start: int) -> Array:
+    """Return numbers of many magnitudes, float32 with 12 bits: hardly a sum of theirs is the same in another order."""
+    number = np.arange(start, start + count * _LENGTHS[-1], dtype=np.uint64).reshape(count, -1)
+    mixed = number * np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+    mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)  # and a factor of splitmix64
+    signed = (mixed ^ mixed >> np.uint64(32)).view(np.int64)
+    values = np.ldexp(signed.astype(dtype), (mixed >> np.uint64(5)).astype(np.int32) % 12 - 63)
+    return values if dtype == "float64" else (values.view(np.uint32) & np.uint32(0xFFFFF000)).view(np.float32)
+
+
+def _edges(dtype: str) -> tuple[Array, Array, Array]:
+    """Return products that overflow or underflow alone, though not in an FMA, and negative ones that vanish."""
+    info = np.finfo(dtype)
+    large, least = np.ldexp(1.0, info.maxexp // 2), float(info.smallest_subnormal)
+    a = np.array([[-large, large], [least, 0.5], [-least, 0]], dtype)
+    b = np.array([[large / 2, large], [1, least], [least, 0]], dtype)
+    wanted = one_by_one(a, b)
+    each = np.repeat(np.arange(len(a)), 8)
+    return a[each], b[each], wanted[each][:, each]
