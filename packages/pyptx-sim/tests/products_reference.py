@@ -166,6 +166,16 @@ def single(number):
     return nearest(number, 23, -126)
 
 
+def fused_sum(pairs, c, d_type):
+    """The sum of `fast` numerics: a chain of FMAs in the order of k, then c; all of f64, or of f32 and at last to f16."""
+    mantissa, least = (52, -1022) if d_type == "f64" else (23, -126)
+    total = Fraction(0)
+    for a, b in pairs:
+        total = nearest(total + Fraction(a) * Fraction(b), mantissa, least)
+    total = nearest(total + Fraction(c), mantissa, least)
+    return float(nearest(total, 10, -14) if d_type == "f16" else total)
+
+
 def scalar_sum(pairs, c, half):
     """The sum of m8n8k4 from sm_80 on, by arithmetic of f32: a chain, then c; or c and pairs of products, to f16."""
     products = [Fraction(a) * Fraction(b) for a, b in pairs]

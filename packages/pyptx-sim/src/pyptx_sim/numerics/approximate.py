@@ -1,8 +1,4 @@
-"""The approximate functions, computed to within the manual's bounds (9.7.3); NaN results are not canonical yet.
-
-Transcendental functions are taken in float64 and rounded: NumPy promises no more than a few ulp in float32. Sine and
-cosine have bounds that are absolute and wide (2^-20.5), which every float32 implementation meets.
-"""
+"""Approximate IEEE operations, within the manual's bounds (9.7.3); NaN results are not canonical yet."""
 
 from __future__ import annotations
 
@@ -20,21 +16,6 @@ if TYPE_CHECKING:
 _QUOTIENT_LIMIT = np.float32(2.0**126)
 _HIGH_WORD = np.uint64(0xFFFFFFFF00000000)
 _F64_NORMAL = 2.0**-1022
-
-
-def exp2(a: Array) -> Array:
-    """Return 2 to the power `a`, correctly rounded but for rarest ties (bound: 2 ulp)."""
-    return np.exp2(a.astype(F64)).astype(F32)
-
-
-def log2(a: Array) -> Array:
-    """Return the base-2 logarithm (bound: 2^-22, absolute between 0.5 and 2, else relative)."""
-    return np.log2(a.astype(F64)).astype(F32)
-
-
-def tanh(a: Array) -> Array:
-    """Return the hyperbolic tangent (bound: 2^-11 relative)."""
-    return np.tanh(a.astype(F64)).astype(F32)
 
 
 def rsqrt(a: Array) -> Array:

@@ -77,8 +77,10 @@ def fast_scaled(a: Array, b: Array, scales: tuple[Array, Array], c: Array, place
 
     `scales`, float64, are those of equal parts of K. Scaled elements are exact. `places` are the k of a sparse a.
     """
-    left, right = (np.repeat(of, values.shape[-1] // of.shape[-1], axis=-1) * values
-                   for values, of in zip((a, b), scales, strict=True))
+    left, right = (
+        np.repeat(of, values.shape[-1] // of.shape[-1], axis=-1) * values
+        for values, of in zip((a, b), scales, strict=True)
+    )
     sums = chained(left, right) if places is None else sparsely_chained(left, places, right)
     return canonical(np.add(sums, c, out=sums).astype(np.float32))
 

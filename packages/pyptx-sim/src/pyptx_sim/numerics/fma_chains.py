@@ -77,10 +77,11 @@ def _spread(values: Array) -> Array:
 @cache
 def fastest(dtype: str) -> Chain:
     """Return the fastest function on this machine that gives the bits of `one_by_one`."""
-    known = _known(dtype)
-    for chain in (multiplied, spread):
-        if all(np.array_equal(_bits(chain(a, b)), _bits(wanted)) for a, b, wanted in known):
-            return chain
+    with np.errstate(all="ignore"):
+        known = _known(dtype)
+        for chain in (multiplied, spread):
+            if all(np.array_equal(_bits(chain(a, b)), _bits(wanted)) for a, b, wanted in known):
+                return chain
     return one_by_one
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from pyptx_sim.errors import LaunchError
+from pyptx_sim.numerics.transcendental import log2
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -164,5 +165,5 @@ def detail_of(gradients: tuple[tuple[Numbers, ...], ...], extents: tuple[int, ..
         np.sqrt(sum((part * extent) ** 2 for part, extent in zip(parts, extents, strict=True))) for parts in gradients
     ]
     longest = np.maximum(*lengths)
-    detail: Numbers = np.where(longest > 0, np.log2(np.where(longest > 0, longest, 1)), 0)
+    detail: Numbers = log2(np.where(longest > 0, longest, 1).astype(np.float32)).astype(np.float64)
     return detail

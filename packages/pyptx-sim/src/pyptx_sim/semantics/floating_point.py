@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.plugins.semantics import Semantics
-from pyptx_sim.numerics import approximate
+from pyptx_sim.numerics import approximate, transcendental
 from pyptx_sim.numerics.clamping import saturated
 from pyptx_sim.numerics.double import double
 from pyptx_sim.numerics.extremes import Extreme
@@ -134,11 +134,11 @@ ROWS = (
     Semantics("rcp", _or_approximate("rcp", reciprocal, approximate.reciprocal_high)),
     Semantics("sqrt", _or_approximate("sqrt", np.sqrt)),
     Semantics("rsqrt", _reciprocal_root),
-    Semantics("sin", _each(np.sin)),
-    Semantics("cos", _each(np.cos)),
-    Semantics("lg2", _each(approximate.log2)),
-    Semantics("ex2", _each(approximate.exp2), manual="ex2"),
-    Semantics("tanh", _each(approximate.tanh), manual="tanh"),
+    Semantics("sin", _each(transcendental.sin)),
+    Semantics("cos", _each(transcendental.cos)),
+    Semantics("lg2", _each(transcendental.log2)),
+    Semantics("ex2", _each(transcendental.exp2), manual="ex2"),
+    Semantics("tanh", _each(transcendental.tanh), manual="tanh"),
     Semantics("min", _extreme(largest=False), manual="min (floating point)"),
     Semantics("max", _extreme(largest=True), manual="max (floating point)"),
     Semantics("neg", _each(np.negative), manual="neg (floating point)"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_ir.plugins.semantics import Semantics
-from pyptx_sim.numerics import approximate
+from pyptx_sim.numerics import transcendental
 from pyptx_sim.numerics.clamping import rectified, saturated
 from pyptx_sim.numerics.extremes import Extreme
 from pyptx_sim.numerics.formats import HALVES, PACKED_HALVES, Half
@@ -117,6 +117,6 @@ ROWS = (
     _row("abs", _each(np.abs)),
     _row("min", _extreme(largest=False)),
     _row("max", _extreme(largest=True)),
-    _row("tanh", _each(approximate.tanh)),
-    _row("ex2", _each(approximate.exp2)),
+    _row("tanh", _each(transcendental.tanh)),
+    _row("ex2", _each(transcendental.exp2)),
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_arch_blackwell.products import container_bits
-from pyptx_sim.numerics.dot_products import fast_float, fast_scaled, integer, paired
+from pyptx_sim.numerics.dot_products import fast, fast_float, fast_scaled, integer, paired
 from pyptx_sim.numerics.tensor_cores import exact_sum, model_of, model_of_scaled, rounded
 
 if TYPE_CHECKING:
@@ -33,13 +33,16 @@ _PACKED = 4  # bits
 
 
 def sum_of(plan: Plan) -> Sum:
-    """Return how a product is summed: fast, or as the tensor cores of the target do it, bit for bit."""
+    """Return how a product is summed: fast, or as the tensor cores of the target do it, bit for bit.
+
+    NaN in sums of f32 need not be canonical: the caller sees to that.
+    """
     it, exact = plan.descriptor, plan.opcode.exact
     types = (it.d, it.a, it.b, it.d)
     if it.kind == "i8":
         return partial(integer, saturates=it.saturate)
     if exact is None:
-        return _fast_scaled if plan.opcode.scaled else fast_float(types)
+        return _fast_scaled if plan.opcode.scaled else fast if it.d == "f32" else fast_float(types)
     if not plan.opcode.scaled:
         return partial(_exact, types=types, model=_whole(model_of(exact, it.a), plan))
     packed = container_bits(it.kind) == _PACKED

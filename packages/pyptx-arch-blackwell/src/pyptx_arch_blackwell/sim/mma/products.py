@@ -15,6 +15,7 @@ from pyptx_arch_blackwell.sim.mma.scales import scales_of
 from pyptx_arch_blackwell.sim.pipeline import Piped
 from pyptx_sim.extension.shared_matrices import CHUNK, offsets
 from pyptx_sim.numerics.factors import WIDEN
+from pyptx_sim.numerics.nan import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,6 +76,8 @@ class Products(Piped):
         sums = total(*parts[0], self._addend())
         for part in parts[1:]:
             sums = total(*part, WIDEN[plan.descriptor.d](_bits(sums)))
+        if plan.descriptor.d == "f32":
+            sums = canonical(sums)
         words = _bits(sums).astype(np.uint32, copy=False)
         self.tensor.write(self.blocks, self.d, plan.d, words, self._hidden())
 

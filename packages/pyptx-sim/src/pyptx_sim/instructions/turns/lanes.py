@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptx_sim.instructions.turns.warpgroups import Warpgroups
-from pyptx_sim.machine.lanes import Lanes
+from pyptx_sim.machine.lanes import Lanes, broadcast
 from pyptx_sim.machine.memory.access import fault
 
 if TYPE_CHECKING:
@@ -119,8 +119,7 @@ class ActiveLanes:
 
     def read(self, source: Reader) -> NDArray[Any]:
         """Return what `Operands.source` reads, `[rows, 32]`; not to be changed."""
-        values: NDArray[Any] = np.broadcast_to(source(self.wave, self._lanes), (self._lanes.height, 32))
-        return values
+        return broadcast(source(self.wave, self._lanes), (self._lanes.height, 32))
 
     def write(self, destination: Writer, values: NDArray[Any]) -> None:
         """Write values, `[rows, 32]` or broadcast to that, where `Operands.destination` says."""

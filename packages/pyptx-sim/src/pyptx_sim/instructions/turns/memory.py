@@ -10,7 +10,7 @@ from pyptx_sim.extension.space import name_of
 from pyptx_sim.instructions.compiling.carrying import undefined_in
 from pyptx_sim.instructions.memory.undefined import leave_loaded
 from pyptx_sim.instructions.turns.lanes import ActiveLanes, Integers, Masks
-from pyptx_sim.machine.lanes import pick, spread
+from pyptx_sim.machine.lanes import broadcast, pick, spread
 from pyptx_sim.machine.memory.access import Access, Places
 from pyptx_sim.machine.undefined import NOT_WRITTEN, Origin
 from pyptx_sim.program.windows import GLOBAL_WINDOW
@@ -54,7 +54,7 @@ class Accesses(ActiveLanes):
         `place` is that of an address operand (`Operands.place`). Addresses in no memory at all are reported.
         """
         for memory, lanes, addresses in place(self.wave, self._lanes):
-            yield self._of(lanes), memory.space, np.broadcast_to(addresses, (lanes.height, 32))
+            yield self._of(lanes), memory.space, broadcast(addresses, (lanes.height, 32))
 
     def located(
         self,

@@ -1,0 +1,117 @@
+"""Transcendental functions of float32 numbers, correctly rounded: the same bits with every math library.
+
+NumPy takes float64 functions from the C library or from kernels of its own, by CPU: their last bits differ. A result
+that is not near the middle between two float32 numbers rounds to the same one all the same. The others, one in about
+ten million, are computed again in decimal arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Context, Decimal, localcontext
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from pyptx_sim.numerics.directed import patched
+from pyptx_sim.numerics.rounding import F32, F64
+from pyptx_sim.numerics.subnormals import has_subnormal
+from pyptx_sim.operation import Array
+
+_DIGITS: Final = 120
+"""Of decimal arithmetic: 39 for the integral part of the largest float32, the rest to see its sine."""
+_UNITS: Final = 32
+"""Units of the last place, in float64, that are near the middle: the functions of NumPy are off by 4 at most."""
+_RELATIVE: Final = _UNITS * 2.0**-52
+_TAIL: Final = 35  # shifts the 29 bits that float32 drops from a float64 to the top
+_BELOW: Final = np.uint64((1 << 63) - (_UNITS << _TAIL))
+_WIDTH: Final = np.uint64(2 * _UNITS << _TAIL)
+
+
+def correctly_rounded(function: np.ufunc, exact: Callable[[float], Decimal]) -> Callable[[Array], Array]:
+    """Return the float32 function that rounds `function` of float64, or `exact` if that does not settle it."""
+
+    def compute(a: Array) -> Array:
+        wide = np.asarray(function(a.astype(F64)))
+        result = wide.astype(F32)
+        tails = wide.view(np.uint64) << np.uint64(_TAIL)
+        tails -= _BELOW
+        if np.minimum.reduce(tails, axis=None) > _WIDTH and not has_subnormal(result):
+            return result
+        low, high = ((wide * (1 + error)).astype(F32) for error in (-_RELATIVE, _RELATIVE))
+        return patched(result, (low != high) & ~np.isnan(wide), lambda x: _to_odd(exact(x)), a)
+
+    return compute
+
+
+def _to_odd(value: Decimal) -> float:
+    """Return the float64 number rounded to odd, so that a second rounding does no harm."""
+    near = float(value)
+    error = value - Decimal(near)
+    if error == 0 or int(np.float64(near).view(np.int64)) & 1:
+        return near
+    return math.nextafter(near, math.inf if error > 0 else -math.inf)
+
+
+# --- decimal arithmetic ---------------------------------------------------------------------------
+
+
+def _precise(function: Callable[[Decimal], Decimal]) -> Callable[[float], Decimal]:
+    def compute(x: float) -> Decimal:
+        with localcontext(Context(prec=_DIGITS)):
+            return function(Decimal(x))
+
+    return compute
+
+
+def _exp2(x: Decimal) -> Decimal:
+    if x == x.to_integral_value():  # 2^-150 is the middle between 0 and the least float32
+        return Decimal(math.ldexp(1.0, int(x)))
+    return (x * Decimal(2).ln()).exp()
+
+
+def _log2(x: Decimal) -> Decimal:
+    return x.ln() / Decimal(2).ln()
+
+
+def _tanh(x: Decimal) -> Decimal:
+    power = (2 * x).exp()
+    return (power - 1) / (power + 1)
+
+
+def _sin(x: Decimal) -> Decimal:
+    """Return the sine by its series, of what is left of x beyond a multiple of 2 pi."""
+    x %= 2 * _pi()
+    term = total = x
+    for n in range(1, _DIGITS):
+        term *= -x * x / (2 * n * (2 * n + 1))
+        total += term
+    return total
+
+
+def _cos(x: Decimal) -> Decimal:
+    return _sin(x + _pi() / 2)
+
+
+@cache
+def _pi() -> Decimal:
+    """Return pi by Machin's formula."""
+    return 4 * (4 * _arctan(5) - _arctan(239))
+
+
+def _arctan(inverse: int) -> Decimal:
+    """Return the arctangent of `1 / inverse` by its series."""
+    power, total = Decimal(1) / inverse, Decimal(0)
+    for n in range(_DIGITS):
+        total += power / (2 * n + 1) * (-1) ** n
+        power /= inverse * inverse
+    return total
+
+
+exp2 = correctly_rounded(np.exp2, _precise(_exp2))
+log2 = correctly_rounded(np.log2, _precise(_log2))
+tanh = correctly_rounded(np.tanh, _precise(_tanh))
+sin = correctly_rounded(np.sin, _precise(_sin))
+cos = correctly_rounded(np.cos, _precise(_cos))

@@ -1,0 +1,116 @@
+"""The sums of `fast` numerics are chains of fused multiply-adds, whichever way they are computed and on which CPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy._core._multiarray_umath import __cpu_features__ as features
+
+from pyptx_sim.numerics import fma_chains
+from pyptx_sim.numerics.fma_chains import chained, fastest, one_by_one, sparsely_chained
+
+from . import products_reference as products
+
+CORES = {"Prescott": "SSE3", "Nehalem": "SSE42", "Sandybridge": "AVX", "Haswell": "AVX2", "SkylakeX": "AVX512F"}
+"""Kernels of OpenBLAS on x86, and what a CPU needs to execute them."""
+SIZES = [*product((8, 16, 24, 64, 72, 128, 200), (8, 16, 40, 64, 256), (4, 8, 16)), (128, 256, 64), (64, 64, 32)]
+
+PROGRAM = """
+import hashlib
+import numpy as np
+from pyptx_sim.numerics.fma_chains import chained
+random, seen = np.random.default_rng(4), hashlib.sha256()
+for m, n, k, stack, dtype in ((64, 24, 16, 3, "f4"), (200, 136, 16, 1, "f4"), (24, 264, 32, 2, "f4"), (16, 8, 16, 5, "f8")):
+    a, b = (random.standard_normal((stack, each, k)) * np.exp2(random.integers(-6, 6, k)) for each in (m, n))
+    seen.update(chained(a.astype(np.float16).astype(dtype) if dtype == "f4" else a, b.astype(dtype)).tobytes())
+print(seen.hexdigest())
+"""
+
+
+def bits(values):
+    return np.ascontiguousarray(values).view(f"<u{values.itemsize}")
+
+
+def drawn(random, *shape):
+    """Numbers of bf16 as float32, subnormal, infinite and very large ones among them, and NaN."""
+    values = (random.standard_normal(shape) * np.exp2(random.integers(-8, 8, shape))).astype(np.float32)
+    rare = random.random(shape)
+    for limit, value in ((0.001, np.inf), (0.002, -1e38), (0.003, 1e-39), (0.0034, np.nan)):
+        values = np.where((rare < limit) & (rare > limit - 0.001), np.float32(value), values)
+    return (values.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_chains_of_every_size_and_stride_are_those_of_fmas_one_by_one(dtype):
+    random = np.random.default_rng(1)
+    with np.errstate(all="ignore"):
+        for m, n, k in SIZES if dtype == "float32" else [size for size in SIZES if size[0] * size[1] < 4096]:
+            a, b = (drawn(random, 2, each, k).astype(dtype) for each in (m, n))
+            wanted = one_by_one(a, b)
+            for left, right in ((a, b), (a.swapaxes(1, 2).copy().swapaxes(1, 2), b.swapaxes(1, 2).copy().swapaxes(1, 2))):
+                found = chained(left, right)
+                same = (bits(found) == bits(wanted)) | (np.isnan(found) & np.isnan(wanted))
+                assert same.all(), (m, n, k, np.argwhere(~same)[:4])
+
+
+def test_fmas_one_by_one_are_those_of_exact_fractions():
+    random = np.random.default_rng(2)
+    a, b = (drawn(random, each, 16) for each in (6, 5))
+    a, b = (np.where(np.abs(each) < 1e30, each, 0) for each in (a, b))
+    found = one_by_one(a, b)
+    for row, column in product(range(6), range(5)):
+        pairs = list(zip(a[row].tolist(), b[column].tolist(), strict=True))
+        assert found[row, column] == products.fused_sum(pairs, 0, "f32")
+
+
+@pytest.mark.parametrize("order", [np.float64, None], ids=["wide", "backwards"])
+def test_a_library_that_adds_in_another_way_is_not_used(order, monkeypatch):
+    def other(a, b):
+        if order is None:
+            a, b = a[..., ::-1], b[..., ::-1]
+        wide = a.astype(order or a.dtype) @ b.swapaxes(-1, -2).astype(order or a.dtype)
+        return wide.astype(a.dtype)
+
+    monkeypatch.setattr(fma_chains, "multiplied", other)
+    fastest.cache_clear()
+    try:
+        assert fastest("float32") is one_by_one
+    finally:
+        fastest.cache_clear()
+
+
+def test_stored_elements_are_added_in_their_order_whatever_b_holds():
+    random = np.random.default_rng(3)
+    b, a = drawn(random, 2, 1, 24, 32), drawn(random, 2, 1, 16, 16)
+    grows = np.arange(16) * 2 + random.integers(0, 2, (2, 1, 16, 16))
+    with np.errstate(all="ignore"):
+        for places in (grows, grows[..., ::-1], grows // 4 * 4):
+            for right in (b, np.where(np.isfinite(b), b, 1)):
+                met = np.take_along_axis(right[..., None, :, :], places[..., None, :], axis=-1)
+                wanted, found = one_by_one(a, met), sparsely_chained(a, places, right)
+                np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.fixture(scope="module")
+def own():
+    return digest({})
+
+
+def digest(variables):
+    given = {name: value for name, value in os.environ.items() if not name.startswith(("OPENBLAS", "OMP", "MKL"))}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=given | variables, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("core", [core for core, needs in CORES.items() if features.get(needs)])
+def test_the_bits_are_the_same_with_the_kernels_of_every_cpu(core, own):
+    assert digest({"OPENBLAS_CORETYPE": core, "OPENBLAS_NUM_THREADS": "1"}) == own
+
+
+def test_the_bits_are_the_same_with_several_threads(own):
+    assert digest({"OPENBLAS_NUM_THREADS": "3"}) == own
