@@ -25,7 +25,8 @@ import hashlib
 import numpy as np
 from pyptx_sim.numerics.fma_chains import chained
 random, seen = np.random.default_rng(4), hashlib.sha256()
-for m, n, k, stack, dtype in ((64, 24, 16, 3, "f4"), (200, 136, 16, 1, "f4"), (24, 264, 32, 2, "f4"), (16, 8, 16, 5, "f8")):
+sizes = (64, 24, 16, 3, "f4"), (200, 136, 16, 1, "f4"), (24, 264, 32, 2, "f4"), (16, 8, 16, 5, "f8")
+for m, n, k, stack, dtype in sizes:
     a, b = (random.standard_normal((stack, each, k)) * np.exp2(random.integers(-6, 6, k)) for each in (m, n))
     seen.update(chained(a.astype(np.float16).astype(dtype) if dtype == "f4" else a, b.astype(dtype)).tobytes())
 print(seen.hexdigest())
@@ -52,7 +53,10 @@ def test_chains_of_every_size_and_stride_are_those_of_fmas_one_by_one(dtype):
         for m, n, k in SIZES if dtype == "float32" else [size for size in SIZES if size[0] * size[1] < 4096]:
             a, b = (drawn(random, 2, each, k).astype(dtype) for each in (m, n))
             wanted = one_by_one(a, b)
-            for left, right in ((a, b), (a.swapaxes(1, 2).copy().swapaxes(1, 2), b.swapaxes(1, 2).copy().swapaxes(1, 2))):
+            for left, right in (
+                (a, b),
+                (a.swapaxes(1, 2).copy().swapaxes(1, 2), b.swapaxes(1, 2).copy().swapaxes(1, 2)),
+            ):
                 found = chained(left, right)
                 same = (bits(found) == bits(wanted)) | (np.isnan(found) & np.isnan(wanted))
                 assert same.all(), (m, n, k, np.argwhere(~same)[:4])
@@ -103,7 +107,9 @@ def own():
 
 def digest(variables):
     given = {name: value for name, value in os.environ.items() if not name.startswith(("OPENBLAS", "OMP", "MKL"))}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=given | variables, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=given | variables, capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 

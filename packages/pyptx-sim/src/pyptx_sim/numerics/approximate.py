@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.numerics.nan import F64_HIGH_NAN
-from pyptx_sim.numerics.rounding import F32, F64
+from pyptx_sim.numerics.rounding import F64
 from pyptx_sim.numerics.single import reciprocal
 
 if TYPE_CHECKING:

@@ -7,16 +7,18 @@ elements of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from pyptx_sim.numerics.fma_chains import chained, sparsely_chained
 from pyptx_sim.numerics.fused import fma_f64
 from pyptx_sim.numerics.nan import canonical
-from pyptx_sim.numerics.sparse_factors import Selection
 from pyptx_sim.numerics.tensor_cores import Model, exact_sum, model_of, rounded
 from pyptx_sim.operation import Array
+
+if TYPE_CHECKING:
+    from pyptx_sim.numerics.sparse_factors import Selection
 
 Sum: TypeAlias = Callable[[Array, Array, Array], Array]
 """From a, b and the addend c to the elements of d."""

@@ -3,11 +3,13 @@
 The sum of K products is `fma(a[k], b[k], sum)` for k = 0, 1, …, from +0 on, each step rounded to nearest; a zero is +0.
 BLAS may add in another order, which depends on the CPU, on the size and on the place in the matrix. OpenBLAS 0.3.31
 has chains for AVX-512. Its kernels for AVX2 split the edges of a float32 matrix into two chains, of even and of odd k;
-zeros at every odd k leave one. Both are tested when the first product of a type is computed; FMAs one by one are left.
+zeros at every odd k leave one. Both are tested when the first product of a type is computed. A BLAS without FMA is used
+for exact products. What is left is computed FMA by FMA, of all sums at a time.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Final, TypeAlias
@@ -51,12 +53,35 @@ def one_by_one(a: Array, b: Array) -> Array:
 
 def prefixes(a: Array, b: Array) -> Iterator[Array]:
     """Yield the chains of the first product, of the first two, and so on."""
-    fma, right = _FMA[a.dtype.name], b if b.ndim > a.ndim else b[..., None, :, :]
+    fma = _multiply_add if _exact_products(a, b) else _FMA[a.dtype.name]
+    right = b if b.ndim > a.ndim else b[..., None, :, :]
     zero = a.dtype.type(0)
     total: Array = np.asarray(zero)
     for k in range(a.shape[-1]):
         total = fma(a[..., k, None], right[..., k], total)
         yield total + zero
+
+
+def _multiply_add(a: Array, b: Array, c: Array) -> Array:
+    product = np.asarray(a * b)
+    return np.add(product, c, out=product)
+
+
+def _exact_products(a: Array, b: Array) -> bool:
+    """Return whether each product is a number of the type of a and b, so that a product and a sum are an FMA."""
+    info = np.finfo(a.dtype)
+    word = np.dtype(f"<u{a.itemsize}")
+    low = word.type((1 << (info.nmant + 2) // 2) - 1)
+    if any(np.bitwise_or.reduce(np.ascontiguousarray(each).view(word), axis=None) & low for each in (a, b)):
+        return False
+    (least_a, most_a), (least_b, most_b) = _exponents(a), _exponents(b)
+    return least_a + least_b > info.minexp + 1 and most_a + most_b < info.maxexp
+
+
+def _exponents(values: Array) -> tuple[int, int]:
+    """Return exponents, as `frexp` has them, of no more than the least number and no less than the greatest one."""
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)])
+    return math.frexp(sizes.min(initial=1))[1], math.frexp(sizes.max(initial=1))[1]
 
 
 def multiplied(a: Array, b: Array) -> Array:
@@ -78,11 +103,20 @@ def _spread(values: Array) -> Array:
 def fastest(dtype: str) -> Chain:
     """Return the fastest function on this machine that gives the bits of `one_by_one`."""
     with np.errstate(all="ignore"):
-        known = _known(dtype)
+        edges, *others = _known(dtype)
         for chain in (multiplied, spread):
-            if all(np.array_equal(_bits(chain(a, b)), _bits(wanted)) for a, b, wanted in known):
-                return chain
+            if all(_agrees(chain, *each) for each in others):
+                return chain if _agrees(chain, *edges) else _guarded(chain)
     return one_by_one
+
+
+def _agrees(chain: Chain, a: Array, b: Array, wanted: Array) -> bool:
+    return np.array_equal(_bits(chain(a, b)), _bits(wanted))
+
+
+def _guarded(chain: Chain) -> Chain:
+    """Return the chains of a library that multiplies and adds with two roundings."""
+    return lambda a, b: (chain if _exact_products(a, b) else one_by_one)(a, b)
 
 
 def _bits(values: Array) -> Array:

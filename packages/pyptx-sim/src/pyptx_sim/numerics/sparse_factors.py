@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_ir.fragments import fragment_of, selected_lanes
 from pyptx_ir.fragments.sparse import SPARSITY
 from pyptx_ir.isa.kinds.fragments import BITS
-from pyptx_sim.operation import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_sim.operation import Array
 
 _WORD = 32
 _HIGH = 2  # the second field of 0b1110 and 0b0100, which tell places among two, holds the place in its high bit

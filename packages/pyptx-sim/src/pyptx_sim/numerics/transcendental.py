@@ -8,17 +8,20 @@ ten million, are computed again in decimal arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from pyptx_sim.numerics.directed import patched
 from pyptx_sim.numerics.rounding import F32, F64
 from pyptx_sim.numerics.subnormals import has_subnormal
-from pyptx_sim.operation import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_sim.operation import Array
 
 _DIGITS: Final = 120
 """Of decimal arithmetic: 39 for the integral part of the largest float32, the rest to see its sine."""
