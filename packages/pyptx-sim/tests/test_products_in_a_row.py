@@ -13,7 +13,7 @@ from pyptx_sim.types import dtype_of
 from . import products_reference as products
 from . import semantics_reference as ref
 from .ptx_text import BODY_LINE, execute
-from .test_semantics_products import DENSE, WARPS, agree, dense_fragments, expected_of, inputs, matrices, spell
+from .test_semantics_products import DENSE, WARPS, agree, defined, dense_fragments, inputs, matrices, spell
 
 pytestmark = pytest.mark.scaled
 
@@ -64,7 +64,7 @@ def test_each_product_in_a_row_is_a_chain_of_fused_multiply_adds_then_the_addend
         [register.view(f"<u{register.itemsize}") for register in results[-1]],
         1,
         types[0],
-        lambda place: expected_of(types, products.terms(a, b, place, k), c[place], opcode.split(".")),
+        lambda place: defined(types, products.terms(a, b, place, k), c[place], opcode.split(".")),
     )
 
 
