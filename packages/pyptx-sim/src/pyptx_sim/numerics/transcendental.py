@@ -36,6 +36,9 @@ _WIDTH: Final = np.uint64(2 * _UNITS << _TAIL)
 def correctly_rounded(function: np.ufunc, exact: Callable[[float], Decimal]) -> Callable[[Array], Array]:
     """Return the float32 function that rounds `function` of float64, or `exact` if that does not settle it."""
 
+    def settled(x: float) -> float:
+        return _to_odd(exact(x))
+
     def compute(a: Array) -> Array:
         wide = np.asarray(function(a.astype(F64)))
         result = wide.astype(F32)
@@ -44,7 +47,7 @@ def correctly_rounded(function: np.ufunc, exact: Callable[[float], Decimal]) -> 
         if np.minimum.reduce(tails, axis=None) > _WIDTH and not has_subnormal(result):
             return result
         low, high = ((wide * (1 + error)).astype(F32) for error in (-_RELATIVE, _RELATIVE))
-        return patched(result, (low != high) & ~np.isnan(wide), lambda x: _to_odd(exact(x)), a)
+        return patched(result, (low != high) & ~np.isnan(wide), settled, a)
 
     return compute
 
