@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.outstanding import Outstanding
-from pyptx_sim.checks.race.clocks import Columns
+from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.tables import TIME
 from pyptx_sim.checks.race.tables import WARP as WARP_COLUMN

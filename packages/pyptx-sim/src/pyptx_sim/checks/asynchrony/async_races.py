@@ -15,7 +15,7 @@ import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_clocks import AsyncClocks
 from pyptx_sim.checks.asynchrony.marks import ATOMIC, Entries, Marks, granules_of, late
-from pyptx_sim.checks.race.clocks import Columns
+from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.tables import COLUMNS, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.asynchrony.async_races import AsyncRaces, Report
     from pyptx_sim.checks.asynchrony.phases import Phases
-    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.columns import Known
     from pyptx_sim.observer import Offsets, RunView, Signal
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
-from pyptx_sim.checks.race.clocks import Columns
+from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of, masks_of
 from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 from pyptx_sim.extension import step_of

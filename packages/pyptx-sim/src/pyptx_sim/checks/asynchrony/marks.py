@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.clocks import Known
+    from pyptx_sim.checks.race.columns import Known
     from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.observer import Offsets, Space, Touch, Work
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_races import name_of
-from pyptx_sim.checks.race.clocks import Columns
+from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_races import Report
-    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.columns import Known
     from pyptx_sim.checks.race.shadow import Shadow
     from pyptx_sim.extension import Proxy
     from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.race.clocks import Columns
+from pyptx_sim.checks.race.columns import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.columns import Known
     from pyptx_sim.observer import Masks, Offsets, Signal
 
 # Who has arrived: warps of the mbarrier's own block; of others with a scope that holds the cluster, or only the block.

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.asynchrony.async_clocks import AsyncClocks
     from pyptx_sim.checks.asynchrony.phases import Phases, Sides
-    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.columns import Known
     from pyptx_sim.checks.race.flags import Racer
     from pyptx_sim.checks.race.messages import Messages
     from pyptx_sim.extension import GroupKind

@@ -15,7 +15,8 @@ import numpy as np
 from pyptx_sim.machine.lanes import distinct
 
 if TYPE_CHECKING:
-    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.columns import Known
     from pyptx_sim.observer import Masks, Offsets, RunView
 
 _PER_CTA: Final = 16  # named barriers

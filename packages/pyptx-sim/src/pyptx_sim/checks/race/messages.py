@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.clocks import Known, WarpClocks
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.columns import Known
     from pyptx_sim.observer import Masks, Offsets, Order, Space
 
 _SCOPES: Final = {"cta": 0, "cluster": 1}

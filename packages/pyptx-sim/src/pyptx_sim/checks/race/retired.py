@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.clocks import Columns, Known, WarpClocks
+    from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.columns import Columns, Known
     from pyptx_sim.observer import Offsets
 
 # With more, it is only kept up to which warp everything is known, which can hide a race, and invents none.
