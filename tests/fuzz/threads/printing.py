@@ -1,0 +1,322 @@
+"""PTX of a program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from .programs import (
+    PARAMETERS,
+    SPECIALS,
+    VARIABLES,
+    Arrive,
+    Atomic,
+    Await,
+    Break,
+    Call,
+    Continue,
+    Elect,
+    Exit,
+    If,
+    Initialize,
+    Let,
+    Load,
+    Loop,
+    Match,
+    Poll,
+    Publish,
+    Reduce,
+    Return,
+    Select,
+    Shuffle,
+    Signal,
+    Store,
+    Sync,
+    SyncReduce,
+    Vote,
+    WarpSync,
+    registers,
+    statements,
+)
+
+if TYPE_CHECKING:
+    from .programs import Body, Function, Operand, Program, Statement
+
+HEAD: Final = ".version 8.5\n.target sm_90a\n.address_size 64"
+OPCODES: Final = {
+    "add": "add.u32", "sub": "sub.u32", "mul": "mul.lo.u32", "and": "and.b32", "or": "or.b32", "xor": "xor.b32",
+    "shl": "shl.b32", "shr": "shr.u32", "min": "min.u32", "max": "max.u32", "rem": "rem.u32",
+}  # fmt: skip
+UNARY: Final = {"clz": "clz.b32", "brev": "brev.b32", "popc": "popc.b32", "mov": "mov.u32"}
+COMPARISONS: Final = {"eq": "eq.u32", "ne": "ne.u32", "lt": "lt.u32", "ge": "ge.u32"}
+# Statements of several basic blocks: no guard fits before them.
+BRANCHING: Final = (If, Loop, Await, Poll)
+
+
+def ptx(program: Program) -> str:
+    """Return the module of a program, whose entry is `k(inputs, out, memory)`."""
+    functions = [_Printer().function(each) for each in program.functions]
+    return "\n".join([HEAD, *functions, _Printer().entry(program), ""])
+
+
+def has_mbarriers(program: Program) -> bool:
+    """Return whether the program uses an mbarrier."""
+    return any(isinstance(each, Initialize | Signal | Await) for each in statements(program.body))
+
+
+@dataclass(slots=True)
+class _Printer:
+    """Text of one function: lines so far, counters of its predicates, temporaries and labels."""
+
+    lines: list[str] = field(default_factory=list)
+    predicates: int = 0
+    temporaries: int = 0
+    labels: int = 0
+    loops: list[tuple[str, str]] = field(default_factory=list)  # labels of the next iteration and of the end
+
+    def entry(self, program: Program) -> str:
+        shared = [f".shared .align 8 .b32 sh[{program.shared}];"] if program.shared else []
+        shared += [".shared .align 8 .b64 mb[4];"] if has_mbarriers(program) else []
+        self.emit("ld.param.u64 %in, [inputs];", "ld.param.u64 %out, [outputs];", "ld.param.u64 %mem, [memory];")
+        self.emit("mov.u32 %my_tid, %tid.x;", "mov.u32 %my_lane, %laneid;", "mov.u32 %my_cta, %ctaid.x;")
+        self.emit("shr.u32 %my_warp, %my_tid, 5;", f"mad.lo.u32 %my_gid, %my_cta, {program.threads}, %my_tid;")
+        self.emit(f"mad.wide.u32 %in, %my_gid, {4 * len(VARIABLES)}, %in;")
+        self.emit(f"mad.wide.u32 %out, %my_gid, {4 * len(VARIABLES)}, %out;")
+        self.emit(*(f"ld.global.u32 %{name}, [%in+{4 * index}];" for index, name in enumerate(VARIABLES)))
+        self.body(program.body)
+        self.emit("END:", *(f"st.global.u32 [%out+{4 * at}], %{name};" for at, name in enumerate(VARIABLES)), "ret;")
+        names = dict.fromkeys((*SPECIALS, *VARIABLES, *_names(program.body)))
+        head = ".visible .entry k(.param .u64 inputs, .param .u64 outputs, .param .u64 memory)"
+        return "\n".join([head, "{", *shared, ".reg .b64 %in, %out, %mem;", *self.declared(names), *self.lines, "}"])
+
+    def function(self, function: Function) -> str:
+        self.body(function.body)
+        self.emit(f"mov.u32 y, {_spelt(function.result)};", "ret;")
+        names = dict.fromkeys((*_names(function.body), *PARAMETERS, "lane", function.result))
+        head = f".func (.reg .u32 y) {function.name}({', '.join(f'.reg .u32 {name}' for name in PARAMETERS)})"
+        start = [f"mov.u32 %{name}, {name};" for name in PARAMETERS]
+        return "\n".join([head, "{", *self.declared(names), *start, "mov.u32 %my_lane, %laneid;", *self.lines, "}"])
+
+    def declared(self, names: dict[str, None]) -> list[str]:
+        return [
+            f".reg .b32 {', '.join(map(_spelt, names))};",
+            f".reg .b32 %t<{self.temporaries + 1}>;",
+            f".reg .b64 %q<{self.temporaries + 1}>;",
+            f".reg .pred %p<{self.predicates + 1}>;",
+        ]
+
+    def emit(self, *lines: str) -> None:
+        self.lines += lines
+
+    def predicate(self) -> str:
+        self.predicates += 1
+        return f"%p{self.predicates}"
+
+    def label(self) -> str:
+        self.labels += 1
+        return f"L{self.labels}"
+
+    def body(self, body: Body, guard: str = "") -> None:
+        for each in body:
+            self.statement(each, guard)
+
+    def truth(self, value: Operand, guard: str = "") -> str:
+        """Emit a test for other than zero, and return its predicate."""
+        name = self.predicate()
+        self.emit(f"{guard}setp.ne.u32 {name}, {_spelt(value)}, 0;")
+        return name
+
+    def number(self, d: str, predicate: str, guard: str) -> None:
+        self.emit(f"{guard}selp.u32 {_spelt(d)}, 1, 0, {predicate};")
+
+    def address(self, space: str, base: int, index: Operand, guard: str) -> str:
+        """Emit the address of a word, and return the address operand."""
+        self.temporaries += 1
+        start, wide = ("sh", f"%t{self.temporaries}") if space == "shared" else ("%mem", f"%q{self.temporaries}")
+        if isinstance(index, int):
+            return f"[{start}+{4 * (base + index)}]"
+        if space == "shared":
+            self.emit(f"{guard}mov.u32 {wide}, sh;", f"{guard}mad.lo.u32 {wide}, {_spelt(index)}, 4, {wide};")
+        else:
+            self.emit(f"{guard}mad.wide.u32 {wide}, {_spelt(index)}, 4, %mem;")
+        return f"[{wide}+{4 * base}]"
+
+    def statement(self, each: Statement, guard: str) -> None:
+        match each:
+            case Let() | Select():
+                self.compute(each, guard)
+            case If():
+                self.branch(each)
+            case Loop():
+                self.loop(each)
+            case Break() | Continue() | Exit() | Return():
+                self.leave(each, guard)
+            case Shuffle() | Vote() | Match() | Reduce() | Elect() | WarpSync():
+                self.collective(each, guard)
+            case Sync() | Arrive() | SyncReduce():
+                self.barrier(each, guard)
+            case Initialize() | Signal() | Await():
+                self.mbarrier(each, guard)
+            case Call():
+                values = ", ".join(map(_spelt, (each.a, each.b, each.mask)))
+                self.emit(f"{guard}call ({_spelt(each.d)}), {each.function}, ({values});")
+            case _:
+                self.access(each, guard)
+
+    def compute(self, each: Let | Select, guard: str) -> None:
+        d, a, b = _spelt(each.d), _spelt(each.a), _spelt(each.b)
+        if isinstance(each, Select):
+            self.emit(f"{guard}selp.b32 {d}, {a}, {b}, {self.truth(each.c, guard)};")
+        elif each.op in COMPARISONS:
+            name = self.predicate()
+            self.emit(f"{guard}setp.{COMPARISONS[each.op]} {name}, {a}, {b};")
+            self.number(each.d, name, guard)
+        elif each.op in UNARY:
+            self.emit(f"{guard}{UNARY[each.op]} {d}, {a};")
+        else:
+            self.emit(f"{guard}{OPCODES[each.op]} {d}, {a}, {b};")
+
+    def branch(self, each: If) -> None:
+        holds = self.truth(each.condition)
+        inner = (*each.then, *each.other)
+        # A guard that its own body changed is read again: predicates are written once, so it is not.
+        if each.guarded and not any(isinstance(one, BRANCHING) for one in inner):
+            self.body(each.then, f"@{holds} ")
+            self.body(each.other, f"@!{holds} ")
+            return
+        other, end = self.label(), self.label()
+        self.emit(f"@!{holds} bra {other};")
+        self.body(each.then)
+        if each.other:
+            self.emit(f"bra {end};")
+        self.emit(f"{other}:")
+        self.body(each.other)
+        self.emit(f"{end}:")
+
+    def loop(self, each: Loop) -> None:
+        head, following, end = self.label(), self.label(), self.label()
+        counter, count = _spelt(each.counter), _spelt(each.count)
+        self.emit(f"mov.u32 {counter}, 0;")
+        past, again = self.predicate(), self.predicate()
+        test = (f"setp.ge.u32 {past}, {counter}, {count};", f"@{past} bra {end};")
+        self.emit(*((*test, f"{head}:") if each.rotated else (f"{head}:", *test)))
+        self.loops.append((following, end))
+        self.body(each.body)
+        self.loops.pop()
+        self.emit(f"{following}:", f"add.u32 {counter}, {counter}, 1;")
+        if each.rotated:
+            self.emit(f"setp.lt.u32 {again}, {counter}, {count};", f"@{again} bra {head};")
+        else:
+            self.emit(f"bra {head};")
+        self.emit(f"{end}:")
+
+    def leave(self, each: Break | Continue | Exit | Return, guard: str) -> None:
+        go = f"bra {self.loops[-1][isinstance(each, Break)]};" if isinstance(each, Break | Continue) else "ret;"
+        if isinstance(each, Exit):
+            go = "bra END;" if each.stores else "exit;"
+        if each.condition == 1:
+            self.emit(f"{guard}{go}")
+        elif guard:
+            both = self.predicate()
+            self.emit(f"setp.ne.u32 {both}, 0, 0;", f"{guard}setp.ne.u32 {both}, {_spelt(each.condition)}, 0;")
+            self.emit(f"@{both} {go}")
+        else:
+            self.emit(f"@{self.truth(each.condition)} {go}")
+
+    def collective(self, each: Statement, guard: str) -> None:
+        match each:
+            case Shuffle():
+                p = None if each.p is None else self.predicate()
+                d = _spelt(each.d) if p is None else f"{_spelt(each.d)}|{p}"
+                operands = f"{_spelt(each.a)}, {_spelt(each.b)}, {each.c}, {_spelt(each.mask)}"
+                self.emit(f"{guard}shfl.sync.{each.mode}.b32 {d}, {operands};")
+                if each.p is not None and p is not None:
+                    self.number(each.p, p, guard)
+            case Vote(mode="ballot"):
+                holds = self.truth(each.a, guard)
+                self.emit(f"{guard}vote.sync.ballot.b32 {_spelt(each.d)}, {holds}, {_spelt(each.mask)};")
+            case Vote():
+                holds, result = self.truth(each.a, guard), self.predicate()
+                self.emit(f"{guard}vote.sync.{each.mode}.pred {result}, {holds}, {_spelt(each.mask)};")
+                self.number(each.d, result, guard)
+            case Match():
+                p = None if each.p is None else self.predicate()
+                d = _spelt(each.d) if p is None else f"{_spelt(each.d)}|{p}"
+                self.emit(f"{guard}match.{each.mode}.sync.b32 {d}, {_spelt(each.a)}, {_spelt(each.mask)};")
+                if each.p is not None and p is not None:
+                    self.number(each.p, p, guard)
+            case Reduce():
+                kind = "b32" if each.op in {"and", "or", "xor"} else "u32"
+                self.emit(f"{guard}redux.sync.{each.op}.{kind} {_spelt(each.d)}, {_spelt(each.a)}, {_spelt(each.mask)};")
+            case Elect():
+                leads = self.predicate()
+                # A predicate that no lane has written would be undefined where the guard is false.
+                self.emit(f"setp.ne.u32 {leads}, 0, 0;") if guard else None
+                self.emit(f"{guard}elect.sync _|{leads}, {_spelt(each.mask)};")
+                self.emit(f"@{leads} red.global.add.u32 [%mem+{4 * each.base}], 1;")
+            case WarpSync():
+                self.emit(f"{guard}bar.warp.sync {_spelt(each.mask)};")
+
+    def barrier(self, each: Sync | Arrive | SyncReduce, guard: str) -> None:
+        count = "" if each.count is None else f", {each.count}"
+        name = f"{_spelt(each.name)}{count}"
+        if not isinstance(each, SyncReduce):
+            self.emit(f"{guard}{each.form} {name};")
+            return
+        opcode, _, aligned = each.form.partition(".red")
+        holds = self.truth(each.a, guard)
+        if each.op == "popc":
+            self.emit(f"{guard}{opcode}.red.popc{aligned}.u32 {_spelt(each.d)}, {name}, {holds};")
+            return
+        result = self.predicate()
+        self.emit(f"{guard}{opcode}.red.{each.op}{aligned}.pred {result}, {name}, {holds};")
+        self.number(each.d, result, guard)
+
+    def mbarrier(self, each: Initialize | Signal | Await, guard: str) -> None:
+        where = f"[mb+{8 * each.bar}]"
+        match each:
+            case Initialize():
+                self.emit(f"{guard}mbarrier.init.shared.b64 {where}, {each.count};")
+            case Signal():
+                self.emit(f"{guard}mbarrier.arrive.shared.b64 _, {where};")
+            case Await():
+                head, done = self.label(), self.predicate()
+                self.temporaries += 1
+                parity = f"%t{self.temporaries}"
+                self.emit(f"and.b32 {parity}, {_spelt(each.phase)}, 1;", f"{head}:")
+                self.emit(f"mbarrier.{each.form}.parity.shared.b64 {done}, {where}, {parity};", f"@!{done} bra {head};")
+
+    def access(self, each: Statement, guard: str) -> None:
+        match each:
+            case Load():
+                where = self.address(each.space, each.base, each.index, guard)
+                self.emit(f"{guard}ld.{each.space}.u32 {_spelt(each.d)}, {where};")
+            case Store():
+                where = self.address(each.space, each.base, each.index, guard)
+                self.emit(f"{guard}st.{each.space}.u32 {where}, {_spelt(each.a)};")
+            case Atomic():
+                where = self.address(each.space, each.base, each.index, guard)
+                kind = "b32" if each.op in {"and", "or", "xor"} else "u32"
+                start = f"red.{each.space}" if each.d is None else f"atom.{each.space}"
+                d = "" if each.d is None else f"{_spelt(each.d)}, "
+                self.emit(f"{guard}{start}.{each.op}.{kind} {d}{where}, {_spelt(each.a)};")
+            case Publish():
+                self.emit(f"{guard}st.release.gpu.global.u32 [%mem+{4 * each.base}], {each.a};")
+            case Poll():
+                head, differs = self.label(), self.predicate()
+                self.temporaries += 1
+                seen = f"%t{self.temporaries}"
+                self.emit(f"{head}:", f"ld.acquire.gpu.global.u32 {seen}, [%mem+{4 * each.base}];")
+                self.emit(f"setp.ne.u32 {differs}, {seen}, {each.a};", f"@{differs} bra {head};")
+            case _:
+                raise TypeError(each)
+
+
+def _names(body: Body) -> list[str]:
+    return [name for statement in statements(body) for name in registers(statement)]
+
+
+def _spelt(value: Operand) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return f"%my_{value}" if value in SPECIALS else f"%{value}"

@@ -1,0 +1,356 @@
+"""Programs of threads as values: statements over 32-bit registers of one thread, and the launch that runs them.
+
+A program is a frozen tree. Its `repr` is Python that builds it again. An operand is the name of a register or a number.
+Every thread begins with `tid`, `lane`, `warp`, `cta`, `gid` (its number in the grid) and with its words of the input in
+`v0` to `v5`; the last ones are what it stores at its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Operand: TypeAlias = "str | int"
+
+VARIABLES: Final = tuple(f"v{number}" for number in range(6))
+SPECIALS: Final = ("tid", "lane", "warp", "cta", "gid")
+PARAMETERS: Final = ("a0", "a1", "a2")  # of a function; the last one is the mask of the lanes that call it
+WARP: Final = 32
+FULL: Final = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Base class of statements."""
+
+
+Body: TypeAlias = "tuple[Statement, ...]"
+
+
+# --- private to a thread --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Statement):
+    """`d = a op b`, unsigned and modulo 2**32; comparisons give 0 or 1."""
+
+    d: str
+    op: str
+    a: Operand
+    b: Operand = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Statement):
+    """`d = a if c else b`: an undefined value that is not selected is dropped."""
+
+    d: str
+    c: Operand
+    a: Operand
+    b: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class If(Statement):
+    """Two bodies; `guarded` asks for predicated instructions instead of branches, where all are of one instruction."""
+
+    condition: Operand
+    then: Body
+    other: Body = ()
+    guarded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Statement):
+    """`for (counter = 0; counter < count; ++counter)`, tested at its head, or `rotated`: also at its end."""
+
+    counter: str
+    count: Operand
+    body: Body
+    rotated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Break(Statement):
+    """Leave the innermost loop if the condition holds."""
+
+    condition: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Continue(Statement):
+    """Go on with the next iteration if the condition holds."""
+
+    condition: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Exit(Statement):
+    """End the thread if the condition holds, after it has stored its results if `stores`."""
+
+    condition: Operand
+    stores: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Statement):
+    """Return from a function if the condition holds."""
+
+    condition: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Statement):
+    """`d = function(a, b, mask)`."""
+
+    d: str
+    function: str
+    a: Operand
+    b: Operand
+    mask: Operand
+
+
+# --- warps ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle(Statement):
+    """`shfl.sync`: `d` is a register of the source lane, `p` (if any) whether that was in range."""
+
+    d: str
+    p: str | None
+    mode: str
+    a: Operand
+    b: Operand
+    c: int
+    mask: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Vote(Statement):
+    """`vote.sync` of all, any, uni or ballot."""
+
+    d: str
+    mode: str
+    a: Operand
+    mask: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Statement):
+    """`match.any.sync` or `match.all.sync`; the latter may give a predicate, too."""
+
+    d: str
+    p: str | None
+    mode: str
+    a: Operand
+    mask: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(Statement):
+    """`redux.sync`."""
+
+    d: str
+    op: str
+    a: Operand
+    mask: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Elect(Statement):
+    """`elect.sync`, whose leader adds one to a word of global memory: which lane leads stays open."""
+
+    base: int
+    mask: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class WarpSync(Statement):
+    """`bar.warp.sync`."""
+
+    mask: Operand
+
+
+# --- CTAs -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sync(Statement):
+    """A CTA barrier; `form` is `bar.sync`, `barrier.sync` or `barrier.sync.aligned`."""
+
+    form: str
+    name: Operand
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrive(Statement):
+    """An arrival without a wait: `bar.arrive`, `barrier.arrive` or `barrier.arrive.aligned`."""
+
+    form: str
+    name: Operand
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReduce(Statement):
+    """A barrier with a reduction of predicates: `or`, `and`, `popc`."""
+
+    d: str
+    form: str
+    op: str
+    name: Operand
+    count: int | None
+    a: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Initialize(Statement):
+    """`mbarrier.init` of mbarrier `bar`, for `count` arrivals."""
+
+    bar: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signal(Statement):
+    """`mbarrier.arrive`."""
+
+    bar: int
+
+
+@dataclass(frozen=True, slots=True)
+class Await(Statement):
+    """Poll an mbarrier by `form` (`test_wait`, `try_wait`) until phase number `phase` is complete."""
+
+    bar: int
+    phase: Operand
+    form: str
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Statement):
+    """`d = space[base + index]`, in words."""
+
+    d: str
+    space: str
+    base: int
+    index: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Store(Statement):
+    """`space[base + index] = a`, in words."""
+
+    space: str
+    base: int
+    index: Operand
+    a: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic(Statement):
+    """`atom`, or `red` without `d`, on `space[base + index]`."""
+
+    d: str | None
+    space: str
+    op: str
+    base: int
+    index: Operand
+    a: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Publish(Statement):
+    """`st.release.gpu` of a flag in global memory."""
+
+    base: int
+    a: int
+
+
+@dataclass(frozen=True, slots=True)
+class Poll(Statement):
+    """Poll a flag in global memory by `ld.acquire.gpu` until it has a value."""
+
+    base: int
+    a: int
+
+
+# --- programs -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A `.func` of `PARAMETERS`, which returns a register."""
+
+    name: str
+    body: Body
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Statements that every thread of a grid executes, and the words of memory that they use.
+
+    `data` seeds the input. `shared` and `memory` count words; shared memory is not initialized.
+    """
+
+    ctas: int
+    threads: int
+    data: int
+    shared: int
+    memory: int
+    body: Body
+    functions: tuple[Function, ...] = ()
+
+    def inputs(self) -> list[list[int]]:
+        """Return the input words of each thread: small numbers, equal ones, and any."""
+        chance = Random(self.data)
+        draws = (lambda: chance.getrandbits(32), lambda: chance.randrange(4), lambda: chance.randrange(40))
+        return [[chance.choice(draws)() for _ in VARIABLES] for _ in range(self.ctas * self.threads)]
+
+
+def statements(body: Body) -> Iterator[Statement]:
+    """Yield all statements of a body, nested ones too."""
+    for statement in body:
+        yield statement
+        for inner in bodies(statement):
+            yield from statements(inner)
+
+
+def bodies(statement: Statement) -> tuple[Body, ...]:
+    """Return the bodies that a statement holds."""
+    match statement:
+        case If():
+            return statement.then, statement.other
+        case Loop():
+            return (statement.body,)
+    return ()
+
+
+def with_bodies(statement: Statement, inner: tuple[Body, ...]) -> Statement:
+    """Return the statement with other bodies."""
+    match statement:
+        case If():
+            return replace(statement, then=inner[0], other=inner[1])
+        case Loop():
+            return replace(statement, body=inner[0])
+    return statement
+
+
+def registers(statement: Statement) -> Iterator[str]:
+    """Yield the names of the registers of a statement alone."""
+    skipped = {"op", "mode", "form", "space", "function"}
+    assert is_dataclass(statement)
+    for field in fields(statement):
+        value = getattr(statement, field.name)
+        if isinstance(value, str) and field.name not in skipped:
+            yield value

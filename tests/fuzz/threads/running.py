@@ -1,0 +1,93 @@
+"""Runs of a program on the simulator, compared with the reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_sim import run
+
+from .printing import ptx
+from .programs import VARIABLES
+from .reference import Outcome, Undefined, outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .programs import Program
+
+STEP_LIMIT: Final = 50_000
+Schedule = tuple[int, bool]
+
+
+def schedules(number: int, count: int) -> tuple[Schedule, ...]:
+    """Return so many schedules of a program: in order, delayed, and others at random, every third one delayed."""
+    first = ((0, False), (0, True))
+    rest = tuple((1 + number * 7 + turn, turn % 3 == 2) for turn in range(count))
+    return (*first, *rest)[:count] if count > 3 else ((0, bool(number % 2)), *rest)[:count]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A schedule under which a run differs from the reference, and how."""
+
+    schedule: Schedule
+    kind: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"seed {self.schedule[0]}{', late' * self.schedule[1]}: {self.kind}: {self.detail}"
+
+
+def failure(program: Program, those: Sequence[Schedule], expected: Outcome | None = None) -> Failure | None:
+    """Return the first schedule's failure of a program, if there is one."""
+    expected = expected or outcome(program)
+    text, inputs = ptx(program), np.array(program.inputs(), np.uint32)
+    for schedule in those:
+        found = _compared(program, text, inputs, schedule, expected)
+        if found is not None:
+            return found
+    return None
+
+
+def fails_alike(program: Program, found: Failure) -> bool:
+    """Return whether a program, defined as well, fails in the same way under the same schedule."""
+    try:
+        expected = outcome(program)
+    except Undefined:
+        return False
+    other = failure(program, [found.schedule], expected) if expected.defined else None
+    return other is not None and other.kind == found.kind
+
+
+def _compared(
+    program: Program, text: str, inputs: np.ndarray, schedule: Schedule, expected: Outcome
+) -> Failure | None:
+    out = np.zeros((len(inputs), len(VARIABLES)), np.uint32)
+    memory = np.zeros(program.memory, np.uint32)
+    seed, late = schedule
+    try:
+        result = run(
+            *(text,), grid=program.ctas, block=program.threads, args=[inputs, out, memory], seed=seed, late=late,
+            step_limit=STEP_LIMIT,
+        )  # fmt: skip
+    except Exception as error:  # noqa: BLE001 - whatever it raises is a fault of the simulator
+        return Failure(schedule, "raises", f"{type(error).__name__}: {error}")
+    said = [each for each in result.findings if each.severity != "note"]
+    wrong = _differences("result", expected.results, out.tolist()) + _differences(
+        "memory", [[word] for word in expected.memory], [[word] for word in memory.tolist()]
+    )
+    if wrong:
+        return Failure(schedule, "wrong", f"{wrong[0]}, and {len(wrong) - 1} more; findings: {[f.rule for f in said]}")
+    return Failure(schedule, "finding", str(said[0])) if said else None
+
+
+def _differences(what: str, expected: Sequence[Sequence[int | None]], got: Sequence[Sequence[int]]) -> list[str]:
+    return [
+        f"{what} {row}[{at}] is {is_}, not {want}"
+        for row, (wanted, had) in enumerate(zip(expected, got, strict=True))
+        for at, (want, is_) in enumerate(zip(wanted, had, strict=True))
+        if want is not None and want != is_
+    ]

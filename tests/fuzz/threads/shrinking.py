@@ -1,0 +1,102 @@
+"""A smaller program that fails, too: statements are deleted, bodies take the place of branches, sizes shrink."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Final
+
+from .programs import WARP, Arrive, If, Initialize, Let, Loop, Program, Sync, SyncReduce, bodies, with_bodies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .programs import Body, Statement
+
+ATTEMPTS: Final = 3000
+SIZES: Final = (1, 2, 4, 8, 32, 33, 34, 36, 40, 48, 64, 65, 96)
+
+
+def shrunk(program: Program, fails: Callable[[Program], bool], attempts: int = ATTEMPTS) -> Program:
+    """Return the smallest program found that `fails`; each step tries the deepest cuts first."""
+    found = True
+    while found:
+        found = False
+        for smaller in _smaller(program):
+            attempts -= 1
+            if attempts < 0:
+                return program
+            if fails(smaller):
+                program, found = smaller, True
+                break
+    return program
+
+
+def _smaller(program: Program) -> Iterator[Program]:
+    if program.ctas > 1:
+        yield replace(program, ctas=1)
+    for threads in SIZES:
+        if threads < program.threads:
+            yield _resized(program, threads)
+    if program.functions:
+        yield replace(program, functions=())
+    for body in _shorter(program.body):
+        yield replace(program, body=body)
+    for at, function in enumerate(program.functions):
+        for body in _shorter(function.body):
+            others = (*program.functions[:at], replace(function, body=body), *program.functions[at + 1 :])
+            yield replace(program, functions=others)
+
+
+def _resized(program: Program, threads: int) -> Program:
+    """Return the program with fewer threads, and counts of whole CTAs that fit them."""
+    before, after = WARP * -(-program.threads // WARP), WARP * -(-threads // WARP)
+
+    def fitted(body: Body) -> Body:
+        return tuple(one(with_bodies(each, tuple(map(fitted, bodies(each))))) for each in body)
+
+    def one(each: Statement) -> Statement:
+        match each:
+            case Sync(count=count) | SyncReduce(count=count) | Arrive(count=count) if count == before:
+                return replace(each, count=after)
+            case Initialize(count=count) if count == program.threads:
+                return replace(each, count=threads)
+        return each
+
+    return replace(program, threads=threads, body=fitted(program.body))
+
+
+def _shorter(body: Body) -> Iterator[Body]:
+    """Yield bodies with less in them: long runs of statements go first."""
+    size = len(body)
+    while size:
+        for start in range(0, len(body), size):
+            yield body[:start] + body[start + size :]
+        size //= 2
+    for at, each in enumerate(body):
+        for other in _simpler(each):
+            yield (*body[:at], *other, *body[at + 1 :])
+
+
+def _simpler(each: Statement) -> Iterator[Body]:
+    """Yield what may stand in the place of a statement."""
+    inner = bodies(each)
+    yield from (one for one in inner if one)
+    for at, one in enumerate(inner):
+        for shorter in _shorter(one):
+            yield (with_bodies(each, (*inner[:at], shorter, *inner[at + 1 :])),)
+    match each:
+        case If(guarded=True):
+            yield (replace(each, guarded=False),)
+        case Loop(rotated=True):
+            yield (replace(each, rotated=False),)
+        case Sync(count=int()) | SyncReduce(count=int()):
+            yield (replace(each, count=None),)
+        case Let(op=op) if op != "mov":
+            yield (replace(each, op="mov"),)
+            yield (replace(each, op="mov", a=each.b),)
+    names = {field.name for field in fields(each)}
+    for name in names & {"a", "b", "mask", "condition", "count", "index"}:
+        value = getattr(each, name)
+        if isinstance(value, str):
+            for constant in (0, 1) if name != "mask" else (0xFFFFFFFF,):
+                yield (replace(each, **{name: constant}),)
