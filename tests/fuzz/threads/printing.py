@@ -91,7 +91,7 @@ class _Printer:
 
     def function(self, function: Function) -> str:
         self.body(function.body)
-        self.emit(f"mov.u32 y, {_spelt(function.result)};", "ret;")
+        self.emit("END:", f"mov.u32 y, {_spelt(function.result)};", "ret;")
         names = dict.fromkeys((*_names(function.body), *PARAMETERS, "lane", function.result))
         head = f".func (.reg .u32 y) {function.name}({', '.join(f'.reg .u32 {name}' for name in PARAMETERS)})"
         start = [f"mov.u32 %{name}, {name};" for name in PARAMETERS]
@@ -211,7 +211,7 @@ class _Printer:
         self.emit(f"{end}:")
 
     def leave(self, each: Break | Continue | Exit | Return, guard: str) -> None:
-        go = f"bra {self.loops[-1][isinstance(each, Break)]};" if isinstance(each, Break | Continue) else "ret;"
+        go = f"bra {self.loops[-1][isinstance(each, Break)]};" if isinstance(each, Break | Continue) else "bra END;"
         if isinstance(each, Exit):
             go = "bra END;" if each.stores else "exit;"
         if each.condition == 1:

@@ -209,7 +209,9 @@ class _Grid:
         return kind if kind != "exit" else "end" if each.stores else "exit"
 
     def call(self, thread: _Thread, names: dict[str, Value], each: ast.Call) -> Steps:
-        function, values = self.functions[each.function], (each.a, each.b, each.mask)
+        function, values = self.functions.get(each.function), (each.a, each.b, each.mask)
+        if function is None:
+            raise Undefined(f"no function {each.function}")
         inner = dict(zip(PARAMETERS, (_value(names, value) for value in values), strict=True)) | {"lane": thread.lane}
         why = yield from self.body(thread, inner, function.body)
         if why in ("end", "exit"):
@@ -285,6 +287,8 @@ class _Grid:
         forms = {one.met for one in waits if one}
         if any("aligned" in each.form or each.form.startswith("bar.") for each in forms) and len({id(one.met) for one in waits if one}) > 1:
             raise Undefined(f"lanes of a warp are at several aligned barriers: {forms}")
+        if len({(one.met.count, type(one.met) is type(met)) for one in waits if one}) > 1:
+            raise Undefined(f"lanes of a warp name different counts: {forms}")
         reduces = "SyncReduce" in kinds
         if thread.tid // WARP not in barrier.warps:
             self.arrive(barrier, thread, lanes, met, reduces=reduces)
@@ -292,8 +296,6 @@ class _Grid:
                 for each in lanes:
                     self.resume(each, 0)
                 return self.complete(key, barrier) or True
-            if "Arrive" in kinds:
-                raise Undefined("lanes of a warp arrive and wait at one barrier")
         elif kinds == {"Arrive"}:
             raise Undefined(f"a warp arrives twice: {met}")
         return self.complete(key, barrier)

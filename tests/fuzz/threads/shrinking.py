@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
-from .programs import WARP, Arrive, If, Initialize, Let, Loop, Program, Sync, SyncReduce, bodies, with_bodies
+from .programs import WARP, Arrive, Break, Continue, If, Initialize, Let, Loop, Program, Sync, SyncReduce, bodies, with_bodies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,7 +80,7 @@ def _shorter(body: Body) -> Iterator[Body]:
 def _simpler(each: Statement) -> Iterator[Body]:
     """Yield what may stand in the place of a statement."""
     inner = bodies(each)
-    yield from (one for one in inner if one)
+    yield from (one for one in inner if one and not (isinstance(each, Loop) and _leaves(one)))
     for at, one in enumerate(inner):
         for shorter in _shorter(one):
             yield (with_bodies(each, (*inner[:at], shorter, *inner[at + 1 :])),)
@@ -100,3 +100,11 @@ def _simpler(each: Statement) -> Iterator[Body]:
         if isinstance(value, str):
             for constant in (0, 1) if name != "mask" else (0xFFFFFFFF,):
                 yield (replace(each, **{name: constant}),)
+
+
+def _leaves(body: Body) -> bool:
+    """Return whether a body breaks or continues a loop around it."""
+    return any(
+        isinstance(each, Break | Continue) or (isinstance(each, If) and (_leaves(each.then) or _leaves(each.other)))
+        for each in body
+    )
