@@ -344,7 +344,9 @@ class _Writer:
         """Return an instruction of a warp, at times for one of two groups of lanes only."""
         mask, found = self.some_lanes(region)
         d = self.target(region)
-        kinds = ["vote", "match", "redux", "sync", "shuffle", "shuffle"] + ["elect"] * (region.exact and not region.in_function)
+        kinds = ["vote", "match", "redux", "sync", "shuffle", "shuffle"] + ["elect"] * (
+            region.exact and not region.in_function
+        )
         kind = self.chance.choice(kinds)
         a = self.operand(region)
         if kind == "shuffle":
@@ -502,11 +504,13 @@ class _Writer:
     def exchange(self, region: _Region) -> Statements:
         """Exchange words between any threads of the CTA, with barriers before and behind the loads."""
         base, at, d = 2 * self.threads, self.name("c"), self.variable()
-        where: Statements = self.chance.choice((
-            [Let(at, "sub", self.threads - 1, "tid")],
-            [Let(at, "rem", self.operand(), self.threads)],
-            [Let(at, "add", "tid", self.chance.randrange(1, 99)), Let(at, "rem", at, self.threads)],
-        ))
+        where: Statements = self.chance.choice(
+            (
+                [Let(at, "sub", self.threads - 1, "tid")],
+                [Let(at, "rem", self.operand(), self.threads)],
+                [Let(at, "add", "tid", self.chance.randrange(1, 99)), Let(at, "rem", at, self.threads)],
+            )
+        )
         store = Store("shared", base, "tid", self.operand())
         between: Statements = [self.sync()]
         if self.chance.random() < 0.3:
@@ -532,9 +536,7 @@ class _Writer:
         """Let the lanes of a warp come to one barrier by two instructions: it is not aligned."""
         c, made = self.condition(region)
         count, name = self.count(), self.barriers[3]
-        sides = (
-            (*self.private(region), Sync("barrier.sync", name, count), *self.private(region)) for _ in range(2)
-        )
+        sides = ((*self.private(region), Sync("barrier.sync", name, count), *self.private(region)) for _ in range(2))
         then, other = sides
         return [*made, If(c, then, other), self.sync()]
 

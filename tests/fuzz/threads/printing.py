@@ -247,7 +247,9 @@ class _Printer:
                     self.number(each.p, p, guard)
             case Reduce():
                 kind = "b32" if each.op in {"and", "or", "xor"} else "u32"
-                self.emit(f"{guard}redux.sync.{each.op}.{kind} {_spelt(each.d)}, {_spelt(each.a)}, {_spelt(each.mask)};")
+                self.emit(
+                    f"{guard}redux.sync.{each.op}.{kind} {_spelt(each.d)}, {_spelt(each.a)}, {_spelt(each.mask)};"
+                )
             case Elect():
                 leads = self.predicate()
                 # A predicate that no lane has written would be undefined where the guard is false.

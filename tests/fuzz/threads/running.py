@@ -62,9 +62,7 @@ def fails_alike(program: Program, found: Failure) -> bool:
     return other is not None and other.kind == found.kind
 
 
-def _compared(
-    program: Program, text: str, inputs: np.ndarray, schedule: Schedule, expected: Outcome
-) -> Failure | None:
+def _compared(program: Program, text: str, inputs: np.ndarray, schedule: Schedule, expected: Outcome) -> Failure | None:
     out = np.zeros((len(inputs), len(VARIABLES)), np.uint32)
     memory = np.zeros(program.memory, np.uint32)
     seed, late = schedule

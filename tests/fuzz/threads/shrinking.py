@@ -5,7 +5,21 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
-from .programs import WARP, Arrive, Break, Continue, If, Initialize, Let, Loop, Program, Sync, SyncReduce, bodies, with_bodies
+from .programs import (
+    WARP,
+    Arrive,
+    Break,
+    Continue,
+    If,
+    Initialize,
+    Let,
+    Loop,
+    Program,
+    Sync,
+    SyncReduce,
+    bodies,
+    with_bodies,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
