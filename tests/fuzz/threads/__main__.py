@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 
-from .generator import program
+from .generator import program, with_planted_read
 from .printing import ptx
 from .reference import Undefined, outcome
 from .running import failure, fails_alike, schedules
@@ -19,9 +19,10 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--schedules", type=int, default=8)
     parser.add_argument("--shrink", action="store_true")
+    parser.add_argument("--planted", action="store_true")
     given = parser.parse_args()
     if not given.count:
-        made = program(given.seed)
+        made = (with_planted_read if given.planted else program)(given.seed)
         print(ptx(made))
         print(f"grid {made.ctas}, block {made.threads}")
         found = failure(made, schedules(given.seed, given.schedules))
@@ -33,13 +34,13 @@ def main() -> int:
         return 0
     start, bad = time.process_time(), 0
     for seed in range(given.seed, given.seed + given.count):
-        made = program(seed)
+        made = (with_planted_read if given.planted else program)(seed)
         try:
             expected = outcome(made)
         except Undefined as error:
             print(seed, "UNDEFINED", error, flush=True)
             continue
-        if not expected.defined:
+        if not expected.defined and not given.planted:
             print(seed, "NONE", flush=True)
         found = failure(made, schedules(seed, given.schedules), expected)
         if found:

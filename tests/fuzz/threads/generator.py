@@ -9,6 +9,7 @@ every exchange through memory is between two barriers of all whom it concerns. T
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -47,6 +48,8 @@ from .programs import (
     statements,
 )
 
+from .reference import outcome
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -54,13 +57,14 @@ if TYPE_CHECKING:
 
 Statements = list["Statement"]
 
-SIZES: Final = (1, 7, 32, 32, 33, 36, 40, 48, 63, 64, 64, 96, 100, 129, 200)
+SIZES: Final = (1, 7, 32, 32, 33, 33, 36, 36, 40, 40, 48, 48, 63, 64, 64, 96, 100, 200)
 ARITHMETIC: Final = ("add", "sub", "mul", "and", "or", "xor", "shl", "shr", "min", "max", "eq", "ne", "lt", "ge")
 UNARY: Final = ("clz", "brev", "popc")
 # Words of global memory: what several threads add up, and which way; flags; what is published; then a word a thread.
 UPDATES: Final = ("add", "min", "max", "and", "or", "xor", "add", "add")
 TICKET, LEADERS = 6, 7
 FLAGS, DATA, WORDS = 8, 12, 16
+PLANTED: Final = "planted"
 FORMS: Final = ("bar.sync", "barrier.sync", "barrier.sync.aligned")
 REDUCING: Final = ("bar.red", "barrier.red", "barrier.red.aligned")
 
@@ -91,9 +95,19 @@ def program(seed: int) -> Program:
     return _Writer(Random(seed)).program()
 
 
+def with_planted_read(seed: int) -> Program:
+    """Return the program of a seed in which a shuffle of `PLANTED` reads what no rule defines, and a store tells it."""
+    for attempt in count():
+        made = _Writer(Random(f"planted {seed} {attempt}"), plants=True).program()
+        if not outcome(made).defined:
+            return made
+    raise AssertionError
+
+
 class _Writer:
-    def __init__(self, chance: Random) -> None:
+    def __init__(self, chance: Random, *, plants: bool = False) -> None:
         self.chance = chance
+        self.plants = plants
         self.names = 0
         self.threads = chance.choice(SIZES)
         self.ctas = chance.choice((1, 1, 1, 2, 3)) if self.threads <= 64 else 1
@@ -115,7 +129,7 @@ class _Writer:
         mask, start = self.first_mask()
         inner = replace(region, mask=mask, exact=isinstance(mask, str) or self.threads % WARP == 0)
         body = [*self.prologue(), *start, *self.body(inner), *self.epilogue()]
-        words = WORDS + self.ctas * self.threads
+        words = WORDS + 2 * self.ctas * self.threads
         shared = 3 * self.threads + len(UPDATES)
         return Program(
             *(self.ctas, self.threads, self.chance.getrandbits(32), shared, words), tuple(body), tuple(self.functions)
@@ -225,6 +239,7 @@ class _Writer:
         if self.functions and not region.in_function:
             kinds.append((1, self.call))
         if region.mask is not None:
+            kinds += [(4, self.plant)] if self.plants and not region.in_function else []
             kinds += [(6, self.collective), (2, self.exchange_in_warp)]
             kinds += [(2, self.branch)] if region.depth < 3 else []
             kinds += [(1, self.leave_threads)] if region.exits and not region.in_function else []
@@ -384,6 +399,17 @@ class _Writer:
             *self.source(mode, source, b, segment), Select(source, p, source, "lane"),
             Let(here, "shr", known, source), Let(here, "and", here, 1), Select(d, here, got, self.operand(region)),
         ]  # fmt: skip
+
+    def plant(self, region: _Region) -> Statements:
+        """Return a shuffle whose result is stored whatever it has read."""
+        self.plants = False
+        mask, found = self.some_lanes(region)
+        mode, width = self.chance.choice(("up", "down", "bfly", "idx")), self.chance.choice((2, 4, 8, 16, 32, 32))
+        clamp = 0 if mode == "up" else self.chance.choice((31, 31, width - 1))
+        shuffle = Shuffle(
+            *(PLANTED, None, mode, self.operand(), self.chance.randrange(WARP), WARP - width << 8 | clamp, mask)
+        )
+        return [*found, shuffle, Store("global", WORDS + self.ctas * self.threads, "gid", PLANTED)]
 
     def source(self, mode: str, name: str, b: Operand, segment: int) -> Statements:
         """Compute the lane that a shuffle reads if it is in range."""
