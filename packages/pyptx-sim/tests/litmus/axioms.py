@@ -27,7 +27,7 @@ _ACQUIRES = frozenset({"acquire", "acq_rel", "sc"})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What can be seen of an execution: the values of all `ld` and `atom`, and of all locations at the end."""
+    """What can be seen of an execution: the values of all `ld`, `poll` and `atom`, and of all locations at the end."""
 
     read: tuple[int, ...]
     final: tuple[int, ...]
@@ -107,6 +107,12 @@ class _Events:
             where: [self.initial[where], *(i for i in self.numbers if self._writes(i, where))] for where in self.initial
         }
         self.reads = [number for number in self.numbers if self.operations[number].reads]
+
+    def sources(self, read: int) -> list[int]:
+        """Return the writes that a read may read: a poll ends with a write of the program."""
+        operation = self.operations[read]
+        last = len(self.operations) if operation.name == "poll" else self.size
+        return [write for write in self.writes[operation.where] if write != read and write < last]
 
     def _writes(self, number: int, where: str) -> bool:
         return self.operations[number].writes and self.operations[number].where == where
@@ -243,9 +249,7 @@ class _Execution:
 
 def _executions(program: Program) -> Iterator[_Execution]:
     events = _Events(program)
-    choices = [
-        [write for write in events.writes[events.operations[read].where] if write != read] for read in events.reads
-    ]
+    choices = [events.sources(read) for read in events.reads]
     for chosen in itertools.product(*choices):
         source = dict(zip(events.reads, chosen, strict=True))
         updates = (

@@ -61,7 +61,7 @@ class Run:
         return bool(self.findings)
 
 
-def executed(program: Program, *, seed: int, memory: Memory = "global") -> Run:
+def executed(program: Program, *, seed: int, late: bool = False, memory: Memory = "global") -> Run:
     """Run a program under a schedule; findings are those of races in its memory."""
     words = np.zeros(len(program.locations) * _STRIDE, np.uint32)
     seen = np.zeros(max(1, len(_results(program))), np.uint32)
@@ -76,13 +76,14 @@ def executed(program: Program, *, seed: int, memory: Memory = "global") -> Run:
         args=[words, seen],
         checks=(f"{memory}-race", "lane-race"),
         seed=seed,
+        late=late,
     )
     read = tuple(map(int, seen[: len(_results(program))]))
     return Run(Outcome(read, tuple(map(int, words[::_STRIDE]))), result.findings)
 
 
 def _results(program: Program) -> tuple[Operation, ...]:
-    return tuple(each for each in program.operations if each.name in ("ld", "atom"))
+    return tuple(each for each in program.operations if each.name in ("ld", "poll", "atom"))
 
 
 def text_of(program: Program, memory: Memory = "global") -> str:
@@ -172,6 +173,10 @@ def _spelt(program: Program, operation: Operation, guard: str, register: str, va
     at = f"[{base}+{4 * _STRIDE * program.locations.index(operation.where)}]"
     name = ".".join([operation.name, *words, memory])
     match operation.name:
+        case "poll":
+            load = f"@%p1 {name.replace('poll', 'ld')}.u32 {register}, {at};"
+            again = f"setp.eq.and.u32 %p3, {register}, 0, %p1; @%p3 bra POLL_{operation.number};"
+            return f"POLL_{operation.number}:\n{load}\n{again}"
         case "ld":
             return f"@{guard} {name}.u32 {register}, {at};"
         case "st":

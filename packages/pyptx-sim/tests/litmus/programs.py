@@ -4,7 +4,7 @@
 
 Threads stand beside each other: `,` sets apart lanes of a warp, `|` warps of a block, `||` blocks of a cluster, `|||`
 clusters. Operations are spelt as in PTX, without types: `ld`, `st`, `atom`, `red` of a location, with a semantics (weak
-without one) and a scope; `fence` with both; `bar`, at which all threads of the block meet; `bar.warp`, at which those
+without one) and a scope; `poll`, an `ld` that is repeated until it reads a write of the program; `fence` with both; `bar`, at which all threads of the block meet; `bar.warp`, at which those
 of the warp do, all with the same number of operations before. Each write of a program has a value of its own:
 its bit, which `st` stores, and `atom` and `red` add, so that what a read returns tells which writes it saw.
 """
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 SCOPES: Final = ("cta", "cluster", "gpu", "sys")
-_NAMES: Final = ("ld", "st", "atom", "red", "fence", "bar")
+_NAMES: Final = ("ld", "poll", "st", "atom", "red", "fence", "bar")
 _APART: Final = re.compile(r"(\|{1,3}|,)")
 
 
@@ -67,7 +67,7 @@ class Operation:
     @property
     def reads(self) -> bool:
         """Whether it reads."""
-        return self.name in ("ld", "atom", "red")
+        return self.name in ("ld", "poll", "atom", "red")
 
     @property
     def writes(self) -> bool:

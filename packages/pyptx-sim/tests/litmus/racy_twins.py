@@ -1,0 +1,188 @@
+"""Programs without a race, and their twins that lack one synchronization.
+
+A program is grown access by access: where an access conflicts with one that its thread does not know of, a
+synchronization comes first: a flag and a poll for it, or a barrier. Polls end in every execution, and nothing else
+decides what a thread does.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from .programs import Place, program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .programs import Program
+
+THREADS, ACCESSES = 4, 12
+TELLING: Final = (
+    "st.release.{s} {f}",
+    "fence.acq_rel.{s}; st.relaxed.{s} {f}",
+    "fence.sc.{s}; st.relaxed.{s} {f}",
+    "red.release.{s} {f}",
+    "atom.release.{s} {f}",
+    "fence.acq_rel.{s}; red.relaxed.{s} {f}",
+)
+HEARING: Final = (
+    "poll.acquire.{s} {f}",
+    "poll.relaxed.{s} {f}; fence.acq_rel.{s}",
+    "poll.relaxed.{s} {f}; fence.sc.{s}",
+)
+WIDER: Final = {"cta": ("cta", "gpu", "sys"), "cluster": ("cluster", "gpu"), "gpu": ("gpu", "gpu", "sys")}
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A program as it grows: the operations of each thread, and which accesses each thread knows of."""
+
+    chance: Random
+    places: list[Place]
+    bodies: list[list[str]]
+    known: list[set[int]]
+    accesses: list[tuple[int, str, bool]] = field(default_factory=list)  # thread, location, whether it writes
+    flags: Iterator[str] = field(default_factory=lambda: iter("fghijk"))
+
+    @property
+    def count(self) -> int:
+        return sum(" " in each for body in self.bodies for each in body)
+
+    def access(self) -> bool:
+        """Add an access, and what orders it after those that it conflicts with; return whether there was room."""
+        thread = self.chance.randrange(len(self.places))
+        where, writes = self.chance.choice("xxyz"), self.chance.random() < 0.5
+        others = {
+            by
+            for number, (by, at, wrote) in enumerate(self.accesses)
+            if at == where and (writes or wrote) and number not in self.known[thread]
+        }
+        for other in sorted(others):
+            if others and not self.order(other, thread):
+                return False
+        self.bodies[thread].append(f"{'st' if writes else 'ld'} {where}")
+        self.known[thread].add(len(self.accesses))
+        self.accesses.append((thread, where, writes))
+        return self.count < ACCESSES
+
+    def order(self, one: int, other: int) -> bool:
+        """Let `other` know what `one` knows; return whether there was room."""
+        here, there = self.places[one], self.places[other]
+        same_block = here.shares("cta", there)
+        if same_block and self.chance.random() < 0.5:
+            self.meet(one, warp_only=here.warp == there.warp and self.chance.random() < 0.7)
+            return True
+        flag = next(self.flags, "")
+        if not flag or self.count > ACCESSES - 2:
+            return False
+        near = "cta" if same_block else "cluster" if here.shares("cluster", there) else "gpu"
+        scope = self.chance.choice(WIDER[near])
+        self.bodies[one] += self.chance.choice(TELLING).format(s=scope, f=flag).split("; ")
+        self.bodies[other] += self.chance.choice(HEARING).format(s=scope, f=flag).split("; ")
+        self.known[other] |= self.known[one]
+        return True
+
+    def meet(self, thread: int, *, warp_only: bool) -> None:
+        """Add a barrier of the thread's warp or CTA; lanes of a warp come to it after as many operations."""
+        here = self.places[thread]
+        those = [
+            number
+            for number, place in enumerate(self.places)
+            if place.shares("cta", here) and (place.warp == here.warp or not warp_only)
+        ]
+        for warp in {self.places[number].warp for number in those}:
+            lanes = [number for number in those if self.places[number].warp == warp]
+            longest = max(len(self.bodies[number]) for number in lanes)
+            for number in lanes:
+                self.bodies[number] += [f"ld p{number}"] * (longest - len(self.bodies[number]))
+        everything = set().union(*(self.known[number] for number in those))
+        for number in those:
+            self.bodies[number].append("bar.warp" if warp_only else "bar")
+            self.known[number] = set(everything)
+
+
+def _text(places: list[Place], bodies: list[list[str]]) -> str:
+    text = "; ".join(bodies[0])
+    for before, place, body in zip(places, places[1:], bodies[1:], strict=False):
+        apart = "|||" if place.cluster != before.cluster else "||" if place.block != before.block else "|"
+        apart = apart if place.lane == 0 else ","
+        text += f" {apart} {'; '.join(body)}"
+    return text
+
+
+def _grown(chance: Random) -> _Growing | None:
+    """Return a program whose conflicting accesses are all ordered, if it came out small enough."""
+    places = [Place(0, 0, 0)]
+    for _ in range(chance.randint(1, THREADS - 1)):
+        places.append(places[-1].beside(chance.choice((",", ",", "|", "|", "||", "|||"))))
+    growing = _Growing(chance, places, [[] for _ in places], [set() for _ in places])
+    while growing.access() and chance.random() < 0.9:
+        pass
+    if growing.count > ACCESSES or not all(growing.bodies) or not any(map(_synchronizes, growing.bodies)):
+        return None
+    return growing
+
+
+def _synchronizes(body: list[str]) -> bool:
+    return any("bar" in each or "poll" in each for each in body)
+
+
+def _weaker(body: list[str], at: int, chance: Random) -> str | None:
+    """Return what may stand in the place of an operation, so that it synchronizes less."""
+    each = body[at]
+    choices = []
+    if each.startswith("fence"):
+        choices = ["ld q", each.replace("acq_rel", "acq_rel").rsplit(".", 1)[0] + ".cta"]
+    elif ".release." in each or ".acquire." in each:
+        choices = [each.replace(".release.", ".relaxed.").replace(".acquire.", ".relaxed.")]
+        choices += [each.replace(f".{scope} ", ".cta ") for scope in ("cluster", "gpu", "sys") if f".{scope} " in each]
+    elif "relaxed" in each:
+        choices = [each.replace(f".{scope} ", ".cta ") for scope in ("cluster", "gpu", "sys") if f".{scope} " in each]
+    choices = [choice for choice in choices if choice != each]
+    return chance.choice(choices) if choices else None
+
+
+def _without(growing: _Growing, chance: Random) -> list[list[str]] | None:
+    """Return the operations without one synchronization."""
+    bodies = [list(body) for body in growing.bodies]
+    spots = [
+        (thread, at)
+        for thread, body in enumerate(bodies)
+        for at, each in enumerate(body)
+        if "." in each or each == "bar"
+    ]
+    thread, at = chance.choice(spots)
+    removed = bodies[thread][at]
+    if removed.startswith("bar"):
+        return _without_barrier(growing, thread, at, removed)
+    weaker = _weaker(bodies[thread], at, chance)
+    if weaker is None:
+        return None
+    bodies[thread][at] = weaker
+    return bodies
+
+
+def _without_barrier(growing: _Growing, thread: int, at: int, removed: str) -> list[list[str]]:
+    """Return the operations without a barrier, for all who meet at it."""
+    here, which = growing.places[thread], growing.bodies[thread][: at + 1].count(removed)
+    bodies = []
+    for place, body in zip(growing.places, growing.bodies, strict=True):
+        meets = place.shares("cta", here) and (removed == "bar" or place.warp == here.warp)
+        spots = list(itertools.islice((n for n, each in enumerate(body) if each == removed), which))
+        bodies.append(body[: spots[-1]] + body[spots[-1] + 1 :] if meets else list(body))
+    return bodies
+
+
+def twins(seed: int) -> tuple[Program, Program] | None:
+    """Return a program without a race and the same without one synchronization, unless the seed gives none."""
+    chance = Random(seed)
+    growing = _grown(chance)
+    if growing is None:
+        return None
+    bodies = _without(growing, chance)
+    if bodies is None or not all(bodies):
+        return None
+    return program(_text(growing.places, growing.bodies)), program(_text(growing.places, bodies))
