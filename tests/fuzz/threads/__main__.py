@@ -1,53 +1,76 @@
-"""Print the program of a seed, its PTX and its reference, and run it; or run a range of seeds."""
+"""Print the program of a seed, its PTX, and how it runs; or run many seeds, and shrink those that fail.
+
+Every run is compared with the reference: other numbers, any error or warning, and an exception are failures.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
+from functools import partial
+from multiprocessing import Pool
 
 from .generator import program, with_planted_read
 from .printing import ptx
-from .reference import Undefined, outcome
-from .running import failure, fails_alike, schedules
+from .reference import outcome
+from .running import Failure, failure, fails_alike, schedules
 from .shrinking import shrunk
+
+SHRUNK = 5  # failures of a long run that are shrunk
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m tests.fuzz.threads", description=__doc__)
+    made.add_argument("seed", type=int, help="the first seed")
+    made.add_argument("--count", type=int, default=1, help="number of seeds (1: print the program)")
+    made.add_argument("--schedules", type=int, default=8, help="schedules of each program (8)")
+    made.add_argument("--planted", action="store_true", help="programs in which a shuffle reads an absent lane")
+    made.add_argument("-j", type=int, default=1, help="processes (1)")
+    return made
+
+
+def tried(seed: int, *, count: int, planted: bool) -> Failure | None:
+    """Return how the program of a seed fails, if it does."""
+    made = (with_planted_read if planted else program)(seed)
+    return failure(made, schedules(seed, count))
+
+
+def numbered(seed: int, *, count: int, planted: bool) -> tuple[int, Failure | None]:
+    return seed, tried(seed, count=count, planted=planted)
+
+
+def show(seed: int, found: Failure | None, *, planted: bool, smaller: bool) -> None:
+    """Print a program, and the smallest one that fails like it."""
+    made = (with_planted_read if planted else program)(seed)
+    if found and smaller:
+        made = shrunk(made, lambda one: fails_alike(one, found))
+        found = failure(made, [found.schedule])
+    left = outcome(made)
+    print(f"{made!r}\n\n{ptx(made)}\ngrid {made.ctas}, block {made.threads}\ninputs {made.inputs()}\n{left}")
+    print(found or "all schedules leave what the reference does", flush=True)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.threads", description=__doc__)
-    parser.add_argument("seed", type=int)
-    parser.add_argument("--count", type=int, default=0)
-    parser.add_argument("--schedules", type=int, default=8)
-    parser.add_argument("--shrink", action="store_true")
-    parser.add_argument("--planted", action="store_true")
-    given = parser.parse_args()
-    if not given.count:
-        made = (with_planted_read if given.planted else program)(given.seed)
-        print(ptx(made))
-        print(f"grid {made.ctas}, block {made.threads}")
-        found = failure(made, schedules(given.seed, given.schedules))
-        print(found or "as the reference")
-        if found and given.shrink:
-            smaller = shrunk(made, lambda one: fails_alike(one, found))
-            print(f"shrunk to {smaller!r}\n{ptx(smaller)}grid {smaller.ctas}, block {smaller.threads}")
-            print(failure(smaller, [found.schedule]))
-        return 0
-    start, bad = time.process_time(), 0
-    for seed in range(given.seed, given.seed + given.count):
-        made = (with_planted_read if given.planted else program)(seed)
-        try:
-            expected = outcome(made)
-        except Undefined as error:
-            print(seed, "UNDEFINED", error, flush=True)
-            continue
-        if not expected.defined and not given.planted:
-            print(seed, "NONE", flush=True)
-        found = failure(made, schedules(seed, given.schedules), expected)
+    given = parser().parse_args()
+    try_one = partial(numbered, count=given.schedules, planted=given.planted)
+    if given.count == 1:
+        found = tried(given.seed, count=given.schedules, planted=given.planted)
+        show(given.seed, None, planted=given.planted, smaller=False)
         if found:
-            bad += 1
-            print(seed, made.ctas, made.threads, str(found)[:300].replace("\n", " "), flush=True)
-    print(f"{given.count} programs, {bad} failures, {(time.process_time() - start) / given.count * 1000:.0f} ms each")
-    return 0
+            show(given.seed, found, planted=given.planted, smaller=True)
+        return int(found is not None)
+    started, failures = time.monotonic(), list[tuple[int, Failure]]()
+    with Pool(given.j) as pool:
+        for seed, found in pool.imap_unordered(try_one, range(given.seed, given.seed + given.count), chunksize=10):
+            if found:
+                failures.append((seed, found))
+                print(f"seed {seed}: {found}", flush=True)
+    for seed, found in failures[:SHRUNK]:
+        show(seed, found, planted=given.planted, smaller=True)
+    seconds = time.monotonic() - started
+    print(f"{given.count} programs, {given.schedules} schedules each, {len(failures)} failures, {seconds:.0f} s")
+    return int(bool(failures))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from .programs import (
     FULL,
+    LOCAL,
     VARIABLES,
     WARP,
     Arrive,
@@ -25,6 +26,7 @@ from .programs import (
     Continue,
     Elect,
     Exit,
+    Flow,
     Function,
     If,
     Initialize,
@@ -112,11 +114,12 @@ class _Writer:
         self.threads = chance.choice(SIZES)
         self.ctas = chance.choice((1, 1, 1, 2, 3)) if self.threads <= 64 else 1
         self.exited = False  # whether threads of a CTA may have exited
-        self.left = chance.randint(2, 9)  # so many groups of statements are to come
+        self.left = chance.randint(1, 7)  # so many groups of statements are to come
         self.flags = 0
         self.barriers = list(range(16))
         chance.shuffle(self.barriers)
         self.mbarrier = chance.random() < 0.5
+        self.local = chance.random() < 0.4
         self.functions: list[Function] = []
         self.warp_functions: list[str] = []
 
@@ -128,22 +131,36 @@ class _Writer:
         region = _Region(tuple(range(-(-self.threads // WARP))), None, exact=False)
         mask, start = self.first_mask()
         inner = replace(region, mask=mask, exact=isinstance(mask, str) or self.threads % WARP == 0)
-        body = [*self.prologue(), *start, *self.body(inner), *self.epilogue()]
+        together = self.sync()
+        body = [*start, *self.body(inner), *self.epilogue()]
+        body = [*self.prologue(body), together, *body]
         words = WORDS + 2 * self.ctas * self.threads
         shared = 3 * self.threads + len(UPDATES)
         return Program(
             *(self.ctas, self.threads, self.chance.getrandbits(32), shared, words), tuple(body), tuple(self.functions)
         )
 
-    def prologue(self) -> Statements:
-        """Initialize shared memory and mbarriers, and let the CTA meet."""
+    def prologue(self, body: Statements) -> Statements:
+        """Initialize the memory and the mbarriers that a body uses; a barrier has to follow."""
+        each = statements(tuple(body))
+        used = {(one.space, one.base) for one in each if isinstance(one, Load | Store | Atomic)}
+        first: Statements = [
+            Store("shared", self.counters + at, 0, FULL if op in {"min", "and"} else 0)
+            for at, op in enumerate(UPDATES)
+            if ("shared", self.counters + at) in used
+        ]
+        start: Statements = [
+            Store("shared", base, "tid", 0)
+            for base in (0, self.threads, 2 * self.threads)
+            if ("shared", base) in used
+        ]
+        if ("local", 0) in used:
+            start += [Store("local", 0, at, "tid") for at in range(LOCAL)]
+        if any(isinstance(one, Signal) for one in statements(tuple(body))):
+            first.append(Initialize(0, self.threads))
+            start.append(Let("phase", "mov", 0))
         yes = self.name("c")
-        first = [Store("shared", self.counters + at, 0, FULL * (op in {"min", "and"})) for at, op in enumerate(UPDATES)]
-        if self.mbarrier:
-            first += [Initialize(0, self.threads), Let("phase", "mov", 0)]
-        clear = [Store("shared", base, "tid", 0) for base in (0, self.threads, 2 * self.threads)]
-        start = [*clear, Let(yes, "eq", "tid", 0), If(yes, tuple(first), (), guarded=self.coin())]
-        return [*start, *([Let("phase", "mov", 0)] if self.mbarrier else []), self.sync()]
+        return [*start, Let(yes, "eq", "tid", 0), If(yes, tuple(first), (), guarded=self.coin())] if first else start
 
     def epilogue(self) -> Statements:
         """Read what all have added up in shared memory, behind a barrier of those that are still there."""
@@ -234,7 +251,7 @@ class _Writer:
     def group(self, region: _Region) -> Statements:
         kinds: list[tuple[float, Callable[[_Region], Statements]]] = [
             (2, self.arithmetic), (2, self.private_branch), (1.2, self.private_loop), (1, self.own_memory),
-            (1, self.update), (0.5, self.ticket),
+            (1, self.update), (0.5, self.ticket), (0.7, self.flow),
         ]  # fmt: skip
         if self.functions and not region.in_function:
             kinds.append((1, self.call))
@@ -294,10 +311,27 @@ class _Writer:
     def own_memory(self, region: _Region) -> Statements:
         if region.in_function:
             return self.arithmetic(region)
+        if self.local and self.coin():
+            at = self.name("c")
+            store = Store("local", 0, at, self.operand(region))
+            return [Let(at, "and", self.operand(region), LOCAL - 1), Load(self.variable(), "local", 0, at), store]
         store, load = Store("shared", 0, "tid", self.operand(region)), Load(self.target(region), "shared", 0, "tid")
         if self.coin():
             store, load = Store("global", WORDS, "gid", self.operand()), Load(self.variable(), "global", WORDS, "gid")
         return self.chance.choice(([store], [load], [store, load], [load, store]))
+
+    def flow(self, region: _Region) -> Statements:
+        """Return blocks that jump to any of them."""
+        if region.in_function and region.mask is not None:
+            return self.arithmetic(region)
+        size = self.chance.randint(3, 6)
+        inner = replace(region, depth=3)
+        blocks = tuple(self.private(inner) for _ in range(size))
+        jumps = tuple(
+            (self.operand(region), tuple(self.chance.choices(range(size + 1), k=self.chance.choice((1, 1, 4)))))
+            for _ in range(size)
+        )
+        return [Flow(self.name("i"), self.chance.randint(3, 9), blocks, jumps)]
 
     def update(self, region: _Region) -> Statements:
         if region.in_function:

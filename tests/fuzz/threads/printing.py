@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from .programs import (
+    LOCAL,
     PARAMETERS,
     SPECIALS,
     VARIABLES,
@@ -17,6 +18,7 @@ from .programs import (
     Continue,
     Elect,
     Exit,
+    Flow,
     If,
     Initialize,
     Let,
@@ -50,7 +52,7 @@ OPCODES: Final = {
 UNARY: Final = {"clz": "clz.b32", "brev": "brev.b32", "popc": "popc.b32", "mov": "mov.u32"}
 COMPARISONS: Final = {"eq": "eq.u32", "ne": "ne.u32", "lt": "lt.u32", "ge": "ge.u32"}
 # Statements of several basic blocks: no guard fits before them.
-BRANCHING: Final = (If, Loop, Await, Poll)
+BRANCHING: Final = (If, Loop, Flow, Await, Poll)
 
 
 def ptx(program: Program) -> str:
@@ -77,6 +79,8 @@ class _Printer:
     def entry(self, program: Program) -> str:
         shared = [f".shared .align 8 .b32 sh[{program.shared}];"] if program.shared else []
         shared += [".shared .align 8 .b64 mb[4];"] if has_mbarriers(program) else []
+        local = any(getattr(each, "space", "") == "local" for each in statements(program.body))
+        shared += [f".local .align 4 .b32 lo[{LOCAL}];"] if local else []
         self.emit("ld.param.u64 %in, [inputs];", "ld.param.u64 %out, [outputs];", "ld.param.u64 %mem, [memory];")
         self.emit("mov.u32 %my_tid, %tid.x;", "mov.u32 %my_lane, %laneid;", "mov.u32 %my_cta, %ctaid.x;")
         self.emit("shr.u32 %my_warp, %my_tid, 5;", f"mad.lo.u32 %my_gid, %my_cta, {program.threads}, %my_tid;")
@@ -132,11 +136,13 @@ class _Printer:
     def address(self, space: str, base: int, index: Operand, guard: str) -> str:
         """Emit the address of a word, and return the address operand."""
         self.temporaries += 1
-        start, wide = ("sh", f"%t{self.temporaries}") if space == "shared" else ("%mem", f"%q{self.temporaries}")
+        start, wide = ("%mem", f"%q{self.temporaries}")
+        if space != "global":
+            start, wide = {"shared": "sh", "local": "lo"}[space], f"%t{self.temporaries}"
         if isinstance(index, int):
             return f"[{start}+{4 * (base + index)}]"
-        if space == "shared":
-            self.emit(f"{guard}mov.u32 {wide}, sh;", f"{guard}mad.lo.u32 {wide}, {_spelt(index)}, 4, {wide};")
+        if space != "global":
+            self.emit(f"{guard}mov.u32 {wide}, {start};", f"{guard}mad.lo.u32 {wide}, {_spelt(index)}, 4, {wide};")
         else:
             self.emit(f"{guard}mad.wide.u32 {wide}, {_spelt(index)}, 4, %mem;")
         return f"[{wide}+{4 * base}]"
@@ -149,6 +155,8 @@ class _Printer:
                 self.branch(each)
             case Loop():
                 self.loop(each)
+            case Flow():
+                self.flow(each)
             case Break() | Continue() | Exit() | Return():
                 self.leave(each, guard)
             case Shuffle() | Vote() | Match() | Reduce() | Elect() | WarpSync():
@@ -209,6 +217,24 @@ class _Printer:
         else:
             self.emit(f"bra {head};")
         self.emit(f"{end}:")
+
+    def flow(self, each: Flow) -> None:
+        labels, counter = [self.label() for _ in range(len(each.blocks) + 1)], _spelt(each.counter)
+        self.emit(f"mov.u32 {counter}, {each.fuel};")
+        for label, block, (operand, targets) in zip(labels, each.blocks, each.jumps, strict=False):
+            self.emit(f"{label}:")
+            self.body(block)
+            self.emit(f"sub.u32 {counter}, {counter}, 1;")
+            empty = self.predicate()
+            self.emit(f"setp.eq.u32 {empty}, {counter}, 0;", f"@{empty} bra {labels[-1]};")
+            if len(targets) == 1:
+                self.emit(f"@{self.truth(operand)} bra {labels[targets[0]]};")
+                continue
+            self.temporaries += 1
+            index, names = f"%t{self.temporaries}", ", ".join(labels[target] for target in targets)
+            self.emit(f"and.b32 {index}, {_spelt(operand)}, 3;", f"T{label}: .branchtargets {names};")
+            self.emit(f"brx.idx {index}, T{label};")
+        self.emit(f"{labels[-1]}:")
 
     def leave(self, each: Break | Continue | Exit | Return, guard: str) -> None:
         go = f"bra {self.loops[-1][isinstance(each, Break)]};" if isinstance(each, Break | Continue) else "bra END;"

@@ -20,6 +20,7 @@ VARIABLES: Final = tuple(f"v{number}" for number in range(6))
 SPECIALS: Final = ("tid", "lane", "warp", "cta", "gid")
 PARAMETERS: Final = ("a0", "a1", "a2")  # of a function; the last one is the mask of the lanes that call it
 WARP: Final = 32
+LOCAL: Final = 4  # words of local memory of each thread
 FULL: Final = 0xFFFFFFFF
 
 
@@ -72,6 +73,19 @@ class Loop(Statement):
     count: Operand
     body: Body
     rotated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flow(Statement):
+    """Basic blocks with jumps between any of them: the flow ends behind the last one, or after `fuel` jumps.
+
+    A jump with one target is taken if its operand is not zero; one with four is indexed by the operand modulo 4.
+    """
+
+    counter: str
+    fuel: int
+    blocks: tuple[Body, ...]
+    jumps: tuple[tuple[Operand, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +252,7 @@ class Await(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Load(Statement):
-    """`d = space[base + index]`, in words."""
+    """`d = space[base + index]`, in words; the space is global, shared or local."""
 
     d: str
     space: str
@@ -333,6 +347,8 @@ def bodies(statement: Statement) -> tuple[Body, ...]:
             return statement.then, statement.other
         case Loop():
             return (statement.body,)
+        case Flow():
+            return statement.blocks
     return ()
 
 
@@ -343,6 +359,8 @@ def with_bodies(statement: Statement, inner: tuple[Body, ...]) -> Statement:
             return replace(statement, then=inner[0], other=inner[1])
         case Loop():
             return replace(statement, body=inner[0])
+        case Flow():
+            return replace(statement, blocks=inner)
     return statement
 
 
@@ -354,3 +372,6 @@ def registers(statement: Statement) -> Iterator[str]:
         value = getattr(statement, field.name)
         if isinstance(value, str) and field.name not in skipped:
             yield value
+    for operand, _ in statement.jumps if isinstance(statement, Flow) else ():
+        if isinstance(operand, str):
+            yield operand

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from . import programs as ast
-from .programs import FULL, PARAMETERS, VARIABLES, WARP
+from .programs import FULL, LOCAL, PARAMETERS, VARIABLES, WARP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -91,6 +91,7 @@ class _Thread:
     steps: Steps = field(init=False)
     wait: _Wait | None = None
     alive: bool = True
+    local: list[_Word] = field(default_factory=lambda: [_Word(None) for _ in range(LOCAL)])
 
     def learn(self, clock: Clock) -> None:
         np.maximum(self.clock, clock, out=self.clock)
@@ -201,6 +202,8 @@ class _Grid:
                     why = yield from self.body(thread, names, then if _sure(names, condition) else other)
                 case ast.Loop():
                     why = yield from self.loop(thread, names, each)
+                case ast.Flow():
+                    why = yield from self.flow(thread, names, each)
                 case ast.Break(condition) | ast.Continue(condition) | ast.Return(condition):
                     why = type(each).__name__ if _sure(names, condition) else ""
                 case ast.Exit(condition, stores):
@@ -226,6 +229,18 @@ class _Grid:
             if why not in ("", "Continue"):
                 return why
             names[each.counter] = _operated("add", names[each.counter], 1)
+        return ""
+
+    def flow(self, thread: _Thread, names: Names, each: ast.Flow) -> Steps:
+        names[each.counter], at = each.fuel, 0
+        while at < len(each.blocks):
+            why = yield from self.body(thread, names, each.blocks[at])
+            names[each.counter] = _operated("sub", names[each.counter], 1)
+            if why or not names[each.counter]:
+                return why
+            operand, targets = each.jumps[at]
+            taken = _sure(names, operand)
+            at = targets[taken % 4] if len(targets) > 1 else targets[0] if taken else at + 1
         return ""
 
     def call(self, thread: _Thread, names: Names, each: ast.Call) -> Steps:
@@ -372,7 +387,7 @@ class _Grid:
     # --- memory -----------------------------------------------------------------------------------
 
     def access(self, thread: _Thread, names: Names, each: ast.Load | ast.Store | ast.Atomic) -> None:
-        words = self.memory if each.space == "global" else self.shared[thread.cta]
+        words = {"global": self.memory, "shared": self.shared[thread.cta], "local": thread.local}[each.space]
         at = each.base + _sure(names, each.index)
         if at >= len(words):
             raise Undefined(f"out of bounds: {each}")
