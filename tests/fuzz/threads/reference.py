@@ -2,7 +2,7 @@
 
 Threads run one after the other, each until it waits for others. A value is a number, or None where it is undefined: the
 register of a lane that a shuffle cannot read, shared memory before its first store. None may be computed with, stored
-and dropped. Whatever else the manual leaves open raises `Undefined`: None as an address, a condition or a mask; lanes
+and dropped. Whatever else the manual leaves open raises `UndefinedError`: None as an address, a condition or a mask; lanes
 that their mask does not name; accesses that race, by vector clocks; an arrival that nothing orders after the last
 phase; a grid that stops.
 """
@@ -50,7 +50,7 @@ OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
 }
 
 
-class Undefined(Exception):
+class UndefinedError(Exception):
     """The manual does not define what the program does."""
 
 
@@ -68,7 +68,7 @@ class Outcome:
 
 
 def outcome(program: ast.Program, *, backwards: bool = False) -> Outcome:
-    """Return what a program leaves, or raise `Undefined`; `backwards`, the last thread runs first."""
+    """Return what a program leaves, or raise `UndefinedError`; `backwards`, the last thread runs first."""
     return _Grid(program).run(backwards=backwards)
 
 
@@ -167,7 +167,7 @@ class _Grid:
                 if thread.wait and self.meet(thread, thread.wait):
                     moved = True
         if any(thread.alive for thread in order):
-            raise Undefined("no thread can go on")
+            raise UndefinedError("no thread can go on")
         return Outcome(tuple(map(tuple, self.results)), tuple(word.value for word in self.memory))
 
     def resume(self, thread: _Thread, value: Value) -> None:
@@ -191,7 +191,7 @@ class _Grid:
         for each in body:
             self.left -= 1
             if self.left < 0:
-                raise Undefined("an endless loop")
+                raise UndefinedError("an endless loop")
             why = ""
             match each:
                 case ast.Let(d, op, a, b):
@@ -246,7 +246,7 @@ class _Grid:
     def call(self, thread: _Thread, names: Names, each: ast.Call) -> Steps:
         function = self.functions.get(each.function)
         if function is None:
-            raise Undefined(f"no function {each.function}")
+            raise UndefinedError(f"no function {each.function}")
         values = (_value(names, value) for value in (each.a, each.b, each.mask))
         inner: Names = dict(zip(PARAMETERS, values, strict=True)) | {"lane": thread.lane}
         why = yield from self.body(thread, inner, function.body)
@@ -265,7 +265,7 @@ class _Grid:
                 key = _sure(names, each.mask)
                 value = _value(names, each.a) if hasattr(each, "a") else 0
                 if not key >> thread.lane & 1:
-                    raise Undefined(f"lane {thread.lane} is not in its mask {key:#x}: {each}")
+                    raise UndefinedError(f"lane {thread.lane} is not in its mask {key:#x}: {each}")
         b = _sure(names, each.b) % WARP if isinstance(each, ast.Shuffle) else 0
         met = yield _Wait(each, key, (value, b) if isinstance(each, ast.Shuffle) else value)  # type: ignore[arg-type] # a pair
         if isinstance(each, ast.Elect) and met:
@@ -320,11 +320,11 @@ class _Grid:
         aligned = any("aligned" in one.met.form or one.met.form.startswith("bar.") for one in waits)
         agreed |= {barrier.agreed} if barrier.waits else set()
         if len(agreed) > 1 or len({id(one.met) if aligned else type(one.met) for one in waits}) > 1:
-            raise Undefined(f"threads differ at one barrier: {agreed}, {met}")
+            raise UndefinedError(f"threads differ at one barrier: {agreed}, {met}")
         if number in barrier.waits:
-            raise Undefined(f"a warp arrives twice: {met}")
+            raise UndefinedError(f"a warp arrives twice: {met}")
         if barrier.last and not any(each.clock[who] >= epoch for each in lanes for who, epoch in barrier.last):
-            raise Undefined(f"nothing orders the arrival after the last phase: {met}")
+            raise UndefinedError(f"nothing orders the arrival after the last phase: {met}")
         (barrier.agreed,) = agreed
         barrier.waits[number] = [] if isinstance(met, ast.Arrive) else lanes
         barrier.clocks += [each.told() for each in lanes]
@@ -339,7 +339,7 @@ class _Grid:
         if len(barrier.waits) < -(-self.program.threads // WARP if count is None else -count // WARP):
             return
         if count is None and not all(each.alive for each in self.threads if each.cta == key[0]):
-            raise Undefined("threads of the CTA have exited before its barrier")
+            raise UndefinedError("threads of the CTA have exited before its barrier")
         waiting = [each for lanes in barrier.waits.values() for each in lanes]
         held = [each.wait.value for each in waiting if each.wait]
         results = {"or": any(held), "and": all(held), "popc": sum(map(bool, held))}
@@ -353,16 +353,16 @@ class _Grid:
     def tell(self, thread: _Thread, each: ast.Initialize | ast.Signal | ast.Publish) -> None:
         if isinstance(each, ast.Publish):
             if each.base in self.flags:
-                raise Undefined("a flag is set twice")
+                raise UndefinedError("a flag is set twice")
             self.flags[each.base], self.memory[each.base].value = (each.a, thread.told()), each.a
             return
         bar = self.mbarriers.get((thread.cta, each.bar))
         if isinstance(each, ast.Initialize):
             if bar:
-                raise Undefined("an mbarrier is initialized twice")
+                raise UndefinedError("an mbarrier is initialized twice")
             self.mbarriers[thread.cta, each.bar] = _MBarrier(each.count, thread.told(), each.count)
         elif not bar or (thread.clock < bar.last).any():
-            raise Undefined("nothing orders an arrival after the last phase of its mbarrier")
+            raise UndefinedError("nothing orders an arrival after the last phase of its mbarrier")
         else:
             bar.clocks.append(thread.told())
             bar.pending -= 1
@@ -377,7 +377,7 @@ class _Grid:
     def see_phase(self, thread: _Thread, wait: _Wait) -> bool:
         bar = self.mbarriers.get((thread.cta, wait.met.bar))
         if not bar or bar.phase not in (wait.key, wait.key + 1):
-            raise Undefined("a wait for a phase that may be missed")
+            raise UndefinedError("a wait for a phase that may be missed")
         if bar.phase == wait.key:
             return False
         thread.learn(bar.last)
@@ -390,7 +390,7 @@ class _Grid:
         words = {"global": self.memory, "shared": self.shared[thread.cta], "local": thread.local}[each.space]
         at = each.base + _sure(names, each.index)
         if at >= len(words):
-            raise Undefined(f"out of bounds: {each}")
+            raise UndefinedError(f"out of bounds: {each}")
         word, epoch = words[at], {thread.number: int(thread.clock[thread.number])}
         match each:
             case ast.Load():
@@ -408,14 +408,14 @@ class _Grid:
     def check(self, thread: _Thread, *accesses: dict[int, int]) -> None:
         for known in accesses:
             if any(thread.clock[other] < epoch for other, epoch in known.items()):
-                raise Undefined(f"thread {thread.number} races with {known}")
+                raise UndefinedError(f"thread {thread.number} races with {known}")
 
     def update(self, thread: _Thread, word: _Word, op: str, value: Value) -> Value:
         self.check(thread, word.writes, word.reads)
         word.updates[thread.number] = int(thread.clock[thread.number])
         old, word.value = word.value, _operated(op, word.value, value)
         if word.value is None:
-            raise Undefined("an atomic operation on an undefined value")
+            raise UndefinedError("an atomic operation on an undefined value")
         return old
 
 
@@ -423,14 +423,14 @@ def _value(names: Names, operand: ast.Operand) -> Value:
     if isinstance(operand, int):
         return operand & FULL
     if operand not in names:
-        raise Undefined(f"register {operand} is not written")
+        raise UndefinedError(f"register {operand} is not written")
     return names[operand]
 
 
 def _sure(names: Names, operand: ast.Operand) -> int:
     value = _value(names, operand)
     if value is None:
-        raise Undefined(f"register {operand} decides something, and is undefined")
+        raise UndefinedError(f"register {operand} decides something, and is undefined")
     return value
 
 
@@ -455,7 +455,7 @@ def _together(met: Any, values: dict[int, Any], lane: int) -> Value:
     if isinstance(met, ast.Elect | ast.WarpSync):
         return int(lane == min(values))
     if None in values.values():
-        raise Undefined(f"an undefined value decides: {met}")
+        raise UndefinedError(f"an undefined value decides: {met}")
     bits = list(values.values())
     if isinstance(met, ast.Reduce):
         total = bits[0]

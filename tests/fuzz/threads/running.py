@@ -12,7 +12,7 @@ from pyptx_sim import run
 from .generator import PLANTED
 from .printing import ptx
 from .programs import VARIABLES
-from .reference import Outcome, Undefined, outcome
+from .reference import Outcome, UndefinedError, outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ def fails_alike(program: Program, found: Failure) -> bool:
     """Return whether a program, defined as well, fails in the same way under the same schedule."""
     try:
         expected = outcome(program)
-    except Undefined:
+    except UndefinedError:
         return False
     other = failure(program, [found.schedule], expected) if expected.defined == (found.kind != "missed") else None
     return other is not None and other.kind == found.kind

@@ -1,0 +1,103 @@
+"""Programs of threads: results defined by the manual are the same on the simulator, and nothing is found of them.
+
+`nox -s fuzz` runs 10,000 programs under 8 schedules by `python -m tests.fuzz.threads`; what fails prints as PTX, and by
+its seed. `threads/cases.py` keeps what has failed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from .threads import programs as ast
+from .threads.cases import CASES
+from .threads.generator import program, with_planted_read
+from .threads.reference import UndefinedError, outcome
+from .threads.running import failure, schedules
+from .threads.shrinking import shrunk
+
+pytestmark = pytest.mark.no_cover
+
+PROGRAMS, SCHEDULES, CHUNK = 200, 3, 20
+PLANTED = 20
+
+
+@pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
+def test_programs_leave_what_the_reference_leaves_and_nothing_is_found(first: int) -> None:
+    found = {seed: failure(program(seed), schedules(seed, SCHEDULES)) for seed in range(first, first + CHUNK)}
+    assert {seed: str(each) for seed, each in found.items() if each} == {}
+
+
+@pytest.mark.parametrize("first", range(0, PLANTED, 10))
+def test_a_shuffle_from_an_absent_lane_is_found_where_it_is_stored(first: int) -> None:
+    found = {seed: failure(with_planted_read(seed), schedules(seed, SCHEDULES)) for seed in range(first, first + 10)}
+    assert {seed: str(each) for seed, each in found.items() if each} == {}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_has_failed_does_not_fail_again(name: str) -> None:
+    assert failure(CASES[name], schedules(0, 8)) is None
+
+
+def test_results_do_not_depend_on_which_thread_runs_first() -> None:
+    for seed in range(0, PROGRAMS, 5):
+        made = program(seed)
+        assert outcome(made, backwards=True) == outcome(made)
+
+
+def test_programs_print_as_values() -> None:
+    for seed in range(20):
+        assert eval(repr(program(seed)), vars(ast)) == program(seed)  # noqa: S307 - what it reads is ours
+
+
+def test_programs_use_every_statement_and_part_the_lanes_of_a_warp() -> None:
+    made = [program(seed) for seed in range(PROGRAMS)]
+    bodies = [each.body + tuple(one for function in each.functions for one in function.body) for each in made]
+    used = {type(statement) for body in bodies for statement in ast.statements(body)}
+    assert used == set(ast.Statement.__subclasses__())
+    parted = [len({row[:2] for row in outcome(each).results[:32]}) for each in made[::10]]
+    assert sum(count > 4 for count in parted) > len(parted) / 2
+
+
+X, SYNC = ast.Store("shared", 0, "tid", "v0"), ast.Sync("bar.sync", 0, None)
+FIRST = (ast.Let("c", "eq", "lane", 0),)
+UNDEFINED: dict[str, tuple[Any, ...]] = {
+    "a race": (X, ast.Load("v1", "shared", 0, 0)),
+    "a lane outside its mask": (ast.Vote("v0", "any", 1, 1),),
+    "lanes with other masks": (*FIRST, ast.Select("m", "c", 1, ast.FULL), ast.Reduce("v0", "add", 1, "m")),
+    "lanes that do not come": (*FIRST, ast.If("c", (ast.WarpSync(ast.FULL),))),
+    "a barrier behind an exit": (*FIRST, ast.Exit("c", stores=False), SYNC),
+    "an aligned barrier on two sides": (*FIRST, ast.If("c", (SYNC,), (ast.Sync("bar.sync", 0, None),))),
+    "two arrivals": (ast.Arrive("bar.arrive", 0, 64), ast.Arrive("bar.arrive", 0, 64)),
+    "counts that differ": (ast.Let("c", "eq", "warp", 0), ast.If("c", (SYNC,), (ast.Sync("bar.sync", 0, 64),))),
+    "a condition without a value": (ast.Load("v0", "shared", 0, "tid"), ast.If("v0", ())),
+    "an mbarrier that may not be there": (
+        *(*FIRST, ast.If("c", (ast.Initialize(0, 64),)), ast.Signal(0), ast.Await(0, 0, "try_wait")),
+    ),
+    "an endless loop": (ast.Loop("i", 2, (ast.Let("i", "mov", 0),)),),
+}
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_the_reference_refuses_what_the_manual_leaves_open(name: str) -> None:
+    with pytest.raises(UndefinedError):
+        outcome(ast.Program(1, 64, 0, 64, 16, UNDEFINED[name]))
+
+
+def test_the_reference_leaves_undefined_what_a_lane_reads_of_others_that_are_not_there() -> None:
+    shuffle = ast.Shuffle("v0", None, "down", "lane", 4, 31, ast.FULL)
+    left = outcome(ast.Program(1, 36, 0, 0, 16, (shuffle,)))
+    assert [row[0] for row in left.results] == [*range(4, 32), *[None] * 8]
+
+
+def test_programs_shrink_to_the_statements_that_fail() -> None:
+    reduces = next(each for each in map(program, range(100)) if _reductions(each))
+    small = shrunk(replace(reduces, functions=()), _reductions)
+    assert [type(each) for each in ast.statements(small.body)] == [ast.SyncReduce]
+    assert (small.ctas, small.threads) == (1, 1)
+
+
+def _reductions(each: ast.Program) -> bool:
+    return any(isinstance(one, ast.SyncReduce) for one in ast.statements(each.body))
