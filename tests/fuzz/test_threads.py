@@ -14,7 +14,8 @@ import pytest
 from .threads import programs as ast
 from .threads.cases import CASES
 from .threads.generator import program, with_planted_read
-from .threads.reference import UndefinedError, outcome
+from .threads.ordering import UndefinedError
+from .threads.reference import outcome
 from .threads.running import failure, schedules
 from .threads.shrinking import shrunk
 

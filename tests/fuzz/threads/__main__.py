@@ -13,8 +13,7 @@ from multiprocessing import Pool
 
 from .generator import program, with_planted_read
 from .printing import ptx
-from .reference import outcome
-from .running import Failure, failure, fails_alike, schedules
+from .running import Failure, fails_alike, failure, schedules
 from .shrinking import shrunk
 
 SHRUNK = 5  # failures of a long run that are shrunk
@@ -46,8 +45,7 @@ def show(seed: int, found: Failure | None, *, planted: bool, smaller: bool) -> N
     if found and smaller:
         made = shrunk(made, lambda one: fails_alike(one, found))
         found = failure(made, [found.schedule])
-    left = outcome(made)
-    print(f"{made!r}\n\n{ptx(made)}\ngrid {made.ctas}, block {made.threads}\ninputs {made.inputs()}\n{left}")
+    print(f"{made!r}\n\n{ptx(made)}\ngrid {made.ctas}, block {made.threads}, inputs {made.inputs()}")
     print(found or "all schedules leave what the reference does", flush=True)
 
 

@@ -49,11 +49,10 @@ from .programs import (
     WarpSync,
     statements,
 )
-
 from .reference import outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from .programs import Body, Operand, Statement
 
@@ -150,9 +149,7 @@ class _Writer:
             if ("shared", self.counters + at) in used
         ]
         start: Statements = [
-            Store("shared", base, "tid", 0)
-            for base in (0, self.threads, 2 * self.threads)
-            if ("shared", base) in used
+            Store("shared", base, "tid", 0) for base in (0, self.threads, 2 * self.threads) if ("shared", base) in used
         ]
         if ("local", 0) in used:
             start += [Store("local", 0, at, "tid") for at in range(LOCAL)]

@@ -9,49 +9,34 @@ phase; a grid that stops.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from . import programs as ast
+from .ordering import Clock, Word, refuse
 from .programs import FULL, LOCAL, PARAMETERS, VARIABLES, WARP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
 Value: TypeAlias = "int | None"
-Clock: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
 Names: TypeAlias = "dict[str, Value]"
 Steps: TypeAlias = "Generator[_Wait, Value, str]"
 
 STEPS: Final = 100_000  # statements of a grid: more are an endless loop
 
 OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-    "shl": lambda a, b: a << b if b < WARP else 0,
-    "shr": lambda a, b: a >> b if b < WARP else 0,
-    "min": min,
-    "max": max,
-    "rem": lambda a, b: a % b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "ge": lambda a, b: a >= b,
-    "mov": lambda a, _: a,
-    "clz": lambda a, _: WARP - a.bit_length(),
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "or": operator.or_,
+    "xor": operator.xor, "min": min, "max": max, "rem": operator.mod, "mov": lambda a, _: a,
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "ge": operator.ge,
+    "shl": lambda a, b: a << b if b < WARP else 0, "shr": lambda a, b: a >> b if b < WARP else 0,
+    "clz": lambda a, _: WARP - a.bit_length(), "popc": lambda a, _: a.bit_count(),
     "brev": lambda a, _: int(f"{a:032b}"[::-1], 2),
-    "popc": lambda a, _: a.bit_count(),
-}
-
-
-class UndefinedError(Exception):
-    """The manual does not define what the program does."""
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +64,7 @@ class _Wait:
     met: Any
     key: Any
     value: Value = 0
+    source: int = 0  # the lane that a shuffle reads
 
 
 @dataclass(eq=False, slots=True)
@@ -91,26 +77,13 @@ class _Thread:
     steps: Steps = field(init=False)
     wait: _Wait | None = None
     alive: bool = True
-    local: list[_Word] = field(default_factory=lambda: [_Word(None) for _ in range(LOCAL)])
-
-    def learn(self, clock: Clock) -> None:
-        np.maximum(self.clock, clock, out=self.clock)
+    local: list[Word] = field(default_factory=lambda: [Word(None) for _ in range(LOCAL)])
 
     def told(self) -> Clock:
         """Return what others learn of this thread, whose later accesses they do not know."""
         clock = self.clock.copy()
         self.clock[self.number] += 1
         return clock
-
-
-@dataclass(slots=True)
-class _Word:
-    """A word of memory, and the accesses that later ones have to know of: epochs by thread."""
-
-    value: Value
-    writes: dict[int, int] = field(default_factory=dict)
-    reads: dict[int, int] = field(default_factory=dict)
-    updates: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -139,8 +112,8 @@ class _Grid:
         self.program = program
         self.inputs = program.inputs()
         self.functions = {each.name: each for each in program.functions}
-        self.memory = [_Word(0) for _ in range(program.memory)]
-        self.shared = [[_Word(None) for _ in range(program.shared)] for _ in range(program.ctas)]
+        self.memory = [Word(0) for _ in range(program.memory)]
+        self.shared = [[Word(None) for _ in range(program.shared)] for _ in range(program.ctas)]
         self.barriers: dict[tuple[int, int], _Barrier] = {}
         self.mbarriers: dict[tuple[int, int], _MBarrier] = {}
         self.flags: dict[int, tuple[int, Clock]] = {}
@@ -160,14 +133,9 @@ class _Grid:
         for thread in order:
             thread.steps = self.whole(thread)
             self.resume(thread, None)
-        moved = True
-        while moved:
-            moved = False
-            for thread in order:
-                if thread.wait and self.meet(thread, thread.wait):
-                    moved = True
-        if any(thread.alive for thread in order):
-            raise UndefinedError("no thread can go on")
+        while any([thread.wait and self.meet(thread, thread.wait) for thread in order]):  # noqa: C419 - all of them
+            pass
+        refuse(any(thread.alive for thread in order), "no thread can go on")
         return Outcome(tuple(map(tuple, self.results)), tuple(word.value for word in self.memory))
 
     def resume(self, thread: _Thread, value: Value) -> None:
@@ -190,8 +158,7 @@ class _Grid:
         """Execute statements; return "" at their end, or why they ended before."""
         for each in body:
             self.left -= 1
-            if self.left < 0:
-                raise UndefinedError("an endless loop")
+            refuse(self.left < 0, "an endless loop")
             why = ""
             match each:
                 case ast.Let(d, op, a, b):
@@ -245,8 +212,7 @@ class _Grid:
 
     def call(self, thread: _Thread, names: Names, each: ast.Call) -> Steps:
         function = self.functions.get(each.function)
-        if function is None:
-            raise UndefinedError(f"no function {each.function}")
+        refuse(function is None, "no function", each.function)
         values = (_value(names, value) for value in (each.a, each.b, each.mask))
         inner: Names = dict(zip(PARAMETERS, values, strict=True)) | {"lane": thread.lane}
         why = yield from self.body(thread, inner, function.body)
@@ -264,16 +230,18 @@ class _Grid:
             case _:
                 key = _sure(names, each.mask)
                 value = _value(names, each.a) if hasattr(each, "a") else 0
-                if not key >> thread.lane & 1:
-                    raise UndefinedError(f"lane {thread.lane} is not in its mask {key:#x}: {each}")
-        b = _sure(names, each.b) % WARP if isinstance(each, ast.Shuffle) else 0
-        met = yield _Wait(each, key, (value, b) if isinstance(each, ast.Shuffle) else value)  # type: ignore[arg-type] # a pair
+                refuse(not key >> thread.lane & 1, "lane is not in its mask", thread.lane, key, each)
+        source, in_range = thread.lane, 0
+        if isinstance(each, ast.Shuffle):
+            source, in_range = _source(thread.lane, each, _sure(names, each.b) % WARP)
+        met = yield _Wait(each, key, value, source)
         if isinstance(each, ast.Elect) and met:
-            self.update(thread, self.memory[each.base], "add", 1)
+            word = self.memory[each.base]
+            word.update(thread.number, thread.clock, _operated("add", word.value, 1))
         elif hasattr(each, "d"):
             names[each.d] = met
         if isinstance(each, ast.Shuffle | ast.Match) and each.p is not None:
-            names[each.p] = _source(thread.lane, each, b)[1] if isinstance(each, ast.Shuffle) else int(bool(met))
+            names[each.p] = in_range if isinstance(each, ast.Shuffle) else int(bool(met))
 
     # --- threads that wait for each other ---------------------------------------------------------
 
@@ -286,16 +254,12 @@ class _Grid:
                 return self.see_phase(thread, wait)
             case ast.Poll():
                 value, clock = self.flags.get(wait.met.base, (0, thread.clock))
-                if value != wait.met.a:
-                    return False
-                thread.learn(clock)
-                self.resume(thread, 0)
-                return True
+                return self.go_on(thread, clock, value == wait.met.a)
         lanes = [each for each in thread.warp if each.alive and wait.key >> each.lane & 1]
         if any(not each.wait or each.wait.met is not wait.met or each.wait.key != wait.key for each in lanes):
             return False
         values = {each.lane: each.wait.value for each in lanes if each.wait}
-        results = [_together(wait.met, values, each.lane) for each in lanes]
+        results = [_together(wait.met, values, each.lane, each.wait.source) for each in lanes if each.wait]
         if isinstance(wait.met, ast.WarpSync):
             self.join([each.told() for each in lanes], lanes)
         for each, result in zip(lanes, results, strict=True):
@@ -305,7 +269,7 @@ class _Grid:
     def join(self, clocks: list[Clock], threads: Iterable[_Thread]) -> None:
         clock = np.maximum.reduce(clocks)
         for each in threads:
-            each.learn(clock)
+            np.maximum(each.clock, clock, out=each.clock)
 
     def meet_warps(self, thread: _Thread, wait: _Wait) -> bool:
         """Count a warp as arrived once all its live threads have come; end the phase with the last warp."""
@@ -319,12 +283,11 @@ class _Grid:
         agreed = {(type(one.met) is ast.SyncReduce, one.met.count) for one in waits}
         aligned = any("aligned" in one.met.form or one.met.form.startswith("bar.") for one in waits)
         agreed |= {barrier.agreed} if barrier.waits else set()
-        if len(agreed) > 1 or len({id(one.met) if aligned else type(one.met) for one in waits}) > 1:
-            raise UndefinedError(f"threads differ at one barrier: {agreed}, {met}")
-        if number in barrier.waits:
-            raise UndefinedError(f"a warp arrives twice: {met}")
-        if barrier.last and not any(each.clock[who] >= epoch for each in lanes for who, epoch in barrier.last):
-            raise UndefinedError(f"nothing orders the arrival after the last phase: {met}")
+        sites = {id(one.met) if aligned else type(one.met) for one in waits}
+        refuse(len(agreed) > 1 or len(sites) > 1, "threads differ at one barrier", agreed, met)
+        refuse(number in barrier.waits, "a warp arrives twice", met)
+        ordered = any(each.clock[who] >= epoch for each in lanes for who, epoch in barrier.last)
+        refuse(barrier.last and not ordered, "nothing orders the arrival after the last phase", met)
         (barrier.agreed,) = agreed
         barrier.waits[number] = [] if isinstance(met, ast.Arrive) else lanes
         barrier.clocks += [each.told() for each in lanes]
@@ -338,8 +301,8 @@ class _Grid:
         count = barrier.agreed[1]
         if len(barrier.waits) < -(-self.program.threads // WARP if count is None else -count // WARP):
             return
-        if count is None and not all(each.alive for each in self.threads if each.cta == key[0]):
-            raise UndefinedError("threads of the CTA have exited before its barrier")
+        exited = count is None and not all(each.alive for each in self.threads if each.cta == key[0])
+        refuse(exited, "threads of the CTA have exited before its barrier")
         waiting = [each for lanes in barrier.waits.values() for each in lanes]
         held = [each.wait.value for each in waiting if each.wait]
         results = {"or": any(held), "and": all(held), "popc": sum(map(bool, held))}
@@ -352,85 +315,58 @@ class _Grid:
 
     def tell(self, thread: _Thread, each: ast.Initialize | ast.Signal | ast.Publish) -> None:
         if isinstance(each, ast.Publish):
-            if each.base in self.flags:
-                raise UndefinedError("a flag is set twice")
+            refuse(each.base in self.flags, "a flag is set twice")
             self.flags[each.base], self.memory[each.base].value = (each.a, thread.told()), each.a
             return
         bar = self.mbarriers.get((thread.cta, each.bar))
         if isinstance(each, ast.Initialize):
-            if bar:
-                raise UndefinedError("an mbarrier is initialized twice")
+            refuse(bar, "an mbarrier is initialized twice")
             self.mbarriers[thread.cta, each.bar] = _MBarrier(each.count, thread.told(), each.count)
-        elif not bar or (thread.clock < bar.last).any():
-            raise UndefinedError("nothing orders an arrival after the last phase of its mbarrier")
         else:
+            refuse(not bar or (thread.clock < bar.last).any(), "nothing orders an arrival after the last phase", each)
             bar.clocks.append(thread.told())
             bar.pending -= 1
             if not bar.pending:
-                bar.phase, bar.pending, bar.last, bar.clocks = (
-                    bar.phase + 1,
-                    bar.count,
-                    np.maximum.reduce(bar.clocks),
-                    [],
-                )
+                bar.phase, bar.pending = bar.phase + 1, bar.count
+                bar.last, bar.clocks = np.maximum.reduce(bar.clocks), []
 
     def see_phase(self, thread: _Thread, wait: _Wait) -> bool:
         bar = self.mbarriers.get((thread.cta, wait.met.bar))
-        if not bar or bar.phase not in (wait.key, wait.key + 1):
-            raise UndefinedError("a wait for a phase that may be missed")
-        if bar.phase == wait.key:
-            return False
-        thread.learn(bar.last)
-        self.resume(thread, 0)
-        return True
+        refuse(not bar or bar.phase not in (wait.key, wait.key + 1), "a wait for a phase that may be missed")
+        return self.go_on(thread, bar.last, bar.phase > wait.key)
+
+    def go_on(self, thread: _Thread, clock: Clock, may: bool) -> bool:  # noqa: FBT001 - an answer
+        if may:
+            np.maximum(thread.clock, clock, out=thread.clock)
+            self.resume(thread, 0)
+        return may
 
     # --- memory -----------------------------------------------------------------------------------
 
     def access(self, thread: _Thread, names: Names, each: ast.Load | ast.Store | ast.Atomic) -> None:
         words = {"global": self.memory, "shared": self.shared[thread.cta], "local": thread.local}[each.space]
         at = each.base + _sure(names, each.index)
-        if at >= len(words):
-            raise UndefinedError(f"out of bounds: {each}")
-        word, epoch = words[at], {thread.number: int(thread.clock[thread.number])}
-        match each:
-            case ast.Load():
-                self.check(thread, word.writes, word.updates)
-                word.reads |= epoch
-                names[each.d] = word.value
-            case ast.Store():
-                self.check(thread, word.writes, word.updates, word.reads)
-                words[at] = _Word(_value(names, each.a), writes=epoch)
-            case ast.Atomic():
-                old = self.update(thread, word, each.op, _value(names, each.a))
-                if each.d is not None:
-                    names[each.d] = old
-
-    def check(self, thread: _Thread, *accesses: dict[int, int]) -> None:
-        for known in accesses:
-            if any(thread.clock[other] < epoch for other, epoch in known.items()):
-                raise UndefinedError(f"thread {thread.number} races with {known}")
-
-    def update(self, thread: _Thread, word: _Word, op: str, value: Value) -> Value:
-        self.check(thread, word.writes, word.reads)
-        word.updates[thread.number] = int(thread.clock[thread.number])
-        old, word.value = word.value, _operated(op, word.value, value)
-        if word.value is None:
-            raise UndefinedError("an atomic operation on an undefined value")
-        return old
+        refuse(at >= len(words), "out of bounds", each)
+        word, number, clock = words[at], thread.number, thread.clock
+        if isinstance(each, ast.Load):
+            names[each.d] = word.load(number, clock)
+        elif isinstance(each, ast.Store):
+            word.store(number, clock, _value(names, each.a))
+        else:
+            old = word.update(number, clock, _operated(each.op, word.value, _value(names, each.a)))
+            names[each.d or ""] = old
 
 
 def _value(names: Names, operand: ast.Operand) -> Value:
     if isinstance(operand, int):
         return operand & FULL
-    if operand not in names:
-        raise UndefinedError(f"register {operand} is not written")
+    refuse(operand not in names, "register is not written", operand)
     return names[operand]
 
 
 def _sure(names: Names, operand: ast.Operand) -> int:
     value = _value(names, operand)
-    if value is None:
-        raise UndefinedError(f"register {operand} decides something, and is undefined")
+    refuse(value is None, "register decides something, and is undefined", operand)
     return value
 
 
@@ -447,21 +383,16 @@ def _source(lane: int, each: ast.Shuffle, b: int) -> tuple[int, int]:
     return (source, 1) if in_range else (lane, 0)
 
 
-def _together(met: Any, values: dict[int, Any], lane: int) -> Value:
+def _together(met: Any, values: dict[int, Value], lane: int, source: int) -> Value:
     """Return what a lane gets from an instruction that some lanes of its warp execute with these values."""
     if isinstance(met, ast.Shuffle):
-        source = _source(lane, met, values[lane][1])[0]
-        return values[source][0] if source in values else None
+        return values.get(source)
     if isinstance(met, ast.Elect | ast.WarpSync):
         return int(lane == min(values))
-    if None in values.values():
-        raise UndefinedError(f"an undefined value decides: {met}")
-    bits = list(values.values())
+    refuse(None in values.values(), "an undefined value decides", met)
+    bits = [value for value in values.values() if value is not None]
     if isinstance(met, ast.Reduce):
-        total = bits[0]
-        for each in bits[1:]:
-            total = OPERATIONS[met.op](total, each)
-        return int(total) & FULL
+        return int(reduce(OPERATIONS[met.op], bits)) & FULL
     if isinstance(met, ast.Match):
         alike = sum(1 << other for other, value in values.items() if met.mode == "all" or value == values[lane])
         return alike if met.mode == "any" or len(set(bits)) == 1 else 0

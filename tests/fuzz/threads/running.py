@@ -10,9 +10,10 @@ import numpy as np
 from pyptx_sim import run
 
 from .generator import PLANTED
+from .ordering import UndefinedError
 from .printing import ptx
 from .programs import VARIABLES
-from .reference import Outcome, UndefinedError, outcome
+from .reference import Outcome, outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
