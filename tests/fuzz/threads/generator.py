@@ -523,7 +523,7 @@ class _Writer:
         return self.noted(region, found)
 
     def leave_iteration(self, region: _Region) -> Statements:
-        """Return a break or a continue of some lanes; the others, and the next iteration, know the mask without them."""
+        """Return a break or a continue of some lanes: the others know the mask without them."""
         c, made = self.condition(region)
         stay, mask = self.name("c"), region.mask
         assert isinstance(mask, str)
@@ -549,7 +549,7 @@ class _Writer:
 
     # --- CTAs -------------------------------------------------------------------------------------
 
-    def count(self, region: _Region | None = None) -> int | None:
+    def count(self) -> int | None:
         """Return how many threads a barrier of the CTA is for, unless all of them are."""
         if not self.exited and self.coin():
             return None
@@ -598,7 +598,7 @@ class _Writer:
         return [*made, If(c, then, other), self.sync()]
 
     def phase(self, region: _Region) -> Statements:
-        """Exchange words across a phase of an mbarrier at which all threads arrive, on two sides of a branch at times."""
+        """Exchange words across a phase of an mbarrier at which all threads arrive, by two instructions at times."""
         base, at = 2 * self.threads, self.name("c")
         arrive: Statements = [Signal(0)]
         if self.coin():
@@ -665,7 +665,7 @@ class _Writer:
         found: Statements = [Loop(counter, self.chance.randint(2, 3), tuple(body), rotated=self.coin())]
         return self.noted(region, found)
 
-    def message(self, region: _Region) -> Statements:
+    def message(self, _: _Region) -> Statements:
         """Let a thread of one CTA tell the threads of others what it has stored."""
         flag, value, here = self.flags, self.chance.randrange(1, 99), self.chance.randrange(self.ctas)
         self.flags += 1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 Clock: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
 

@@ -1,10 +1,9 @@
 """What a program computes, by one coroutine for each thread: nothing is shared with the simulator.
 
-Threads run one after the other, each until it waits for others. A value is a number, or None where it is undefined: the
-register of a lane that a shuffle cannot read, shared memory before its first store. None may be computed with, stored
-and dropped. Whatever else the manual leaves open raises `UndefinedError`: None as an address, a condition or a mask; lanes
-that their mask does not name; accesses that race, by vector clocks; an arrival that nothing orders after the last
-phase; a grid that stops.
+Threads run one after the other, each until it waits for others. A value is a number, or None if it is undefined: a
+register of an absent lane, shared memory before its first store. None may be computed with, stored and dropped. What
+else the manual leaves open raises `UndefinedError`: None as an address, a condition or a mask; lanes outside their
+mask; races, by vector clocks; an arrival that nothing orders after the last phase; a grid that stops.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@
 
 Threads stand beside each other: `,` sets apart lanes of a warp, `|` warps of a block, `||` blocks of a cluster, `|||`
 clusters. Operations are spelt as in PTX, without types: `ld`, `st`, `atom`, `red` of a location, with a semantics (weak
-without one) and a scope; `poll`, an `ld` that is repeated until it reads a write of the program; `fence` with both; `bar`, at which all threads of the block meet; `bar.warp`, at which those
-of the warp do, all with the same number of operations before. Each write of a program has a value of its own:
-its bit, which `st` stores, and `atom` and `red` add, so that what a read returns tells which writes it saw.
+without one) and a scope; `poll`, an `ld` that is repeated until it reads a write of the program; `fence` with both;
+`bar`, at which all threads of the block meet; `bar.warp`, at which those of the warp do, all with the same number of
+operations before. Each write of a program has a value of its own: its bit, which `st` stores, and `atom` and `red` add,
+so that what a read returns tells which writes it saw.
 """
 
 from __future__ import annotations

@@ -1,0 +1,60 @@
+"""L7: without a synchronization that it needs, a program races in every schedule; with it, in none. The axioms decide.
+
+`nox -s fuzz` sets PYPTX_FUZZ to the number of twins; a share runs by default.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import count, islice
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .axioms import verdicts
+from .kernels import executed
+from .racy_twins import twins
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .kernels import Memory
+    from .programs import Program
+
+COUNT = int(os.environ.get("PYPTX_FUZZ", "40"))
+CHUNKS = 20  # so that several processes share the work
+SCHEDULES = ((0, False), (0, True), (1, False), (2, False), (3, True), (4, False), (5, False), (6, True))
+
+
+def pairs(chunk: int) -> Iterator[tuple[int, Program, Program]]:
+    """Yield programs without a race with their twins, and their seeds."""
+    every = ((seed, pair) for seed in count(chunk, CHUNKS) if (pair := twins(seed)))
+    for seed, (right, wrong) in islice(every, -(-COUNT // CHUNKS)):
+        yield seed, right, wrong
+
+
+def memories(program: Program) -> tuple[Memory, ...]:
+    one_block = all((place.cluster, place.block) == (0, 0) for place in program.places)
+    return ("global", "shared") if one_block else ("global",)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_race_is_found_under_every_schedule_or_under_none_as_the_axioms_say(chunk: int) -> None:
+    for seed, right, wrong in pairs(chunk):
+        assert {False} == set().union(*verdicts(right).values()), right.text
+        allowed = verdicts(wrong)
+        for (at, late), memory in ((each, memory) for memory in memories(wrong) for each in SCHEDULES):
+            run = executed(wrong, seed=at, late=late, memory=memory)
+            where = f"twin {seed} in {memory} memory, schedule {at, late}: {wrong.text}, of {right.text}"
+            assert run.outcome in allowed, where
+            assert run.racy in allowed[run.outcome], where
+        again = executed(right, seed=seed % 7, late=bool(seed % 2), memory=memories(right)[-1])
+        assert not again.racy, right.text
+
+
+def test_nothing_that_a_twin_races_on_is_a_matter_of_its_schedule() -> None:
+    """The verdict is the same in all executions of nearly every twin, and both verdicts come often."""
+    found = [set().union(*verdicts(wrong).values()) for chunk in range(CHUNKS) for _, _, wrong in pairs(chunk)]
+    assert sum(len(each) == 1 for each in found) > 0.98 * len(found)
+    assert sum(each == {True} for each in found) > 0.6 * len(found)
+    assert sum(each == {False} for each in found) > 0.05 * len(found)
