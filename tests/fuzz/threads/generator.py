@@ -113,7 +113,7 @@ class _Writer:
         self.threads = chance.choice(SIZES)
         self.ctas = chance.choice((1, 1, 1, 2, 3)) if self.threads <= 64 else 1
         self.exited = False  # whether threads of a CTA may have exited
-        self.left = chance.randint(1, 7)  # so many groups of statements are to come
+        self.left = chance.randint(1, 6)  # so many groups of statements are to come
         self.flags = 0
         self.barriers = list(range(16))
         chance.shuffle(self.barriers)
