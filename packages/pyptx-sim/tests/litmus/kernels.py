@@ -174,8 +174,8 @@ def _spelt(program: Program, operation: Operation, guard: str, register: str, va
     name = ".".join([operation.name, *words, memory])
     match operation.name:
         case "poll":
-            load = f"@%p1 {name.replace('poll', 'ld')}.u32 {register}, {at};"
-            again = f"setp.eq.and.u32 %p3, {register}, 0, %p1; @%p3 bra POLL_{operation.number};"
+            load = f"@{guard} {name.replace('poll', 'ld')}.u32 {register}, {at};"
+            again = f"setp.eq.and.u32 %p3, {register}, 0, {guard}; @%p3 bra POLL_{operation.number};"
             return f"POLL_{operation.number}:\n{load}\n{again}"
         case "ld":
             return f"@{guard} {name}.u32 {register}, {at};"
