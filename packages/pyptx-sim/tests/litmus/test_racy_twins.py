@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .kernels import Memory
     from .programs import Program
 
-COUNT = int(os.environ.get("PYPTX_FUZZ", "40"))
+COUNT = int(os.environ.get("PYPTX_FUZZ", "20"))
 CHUNKS = 20  # so that several processes share the work
 SCHEDULES = ((0, False), (0, True), (1, False), (2, False), (3, True), (4, False), (5, False), (6, True))
 
