@@ -303,8 +303,9 @@ class _Grid:
         exited = count is None and not all(each.alive for each in self.threads if each.cta == key[0])
         refuse(exited, "threads of the CTA have exited before its barrier")
         waiting = [each for lanes in barrier.waits.values() for each in lanes]
-        held = [each.wait.value for each in waiting if each.wait]
-        results = {"or": any(held), "and": all(held), "popc": sum(map(bool, held))}
+        refuse(not waiting, "arrivals alone end a phase", key)
+        held = [bool(each.wait.value) for each in waiting if each.wait]
+        results = {"or": any(held), "and": all(held), "popc": sum(held)}
         self.join(barrier.clocks, waiting)
         last = [(each.number, int(each.clock[each.number])) for each in waiting]
         self.barriers[key] = _Barrier(last=last)
@@ -352,8 +353,7 @@ class _Grid:
         elif isinstance(each, ast.Store):
             word.store(number, clock, _value(names, each.a))
         else:
-            old = word.update(number, clock, _operated(each.op, word.value, _value(names, each.a)))
-            names[each.d or ""] = old
+            names[each.d or ""] = word.update(number, clock, _operated(each.op, word.value, _value(names, each.a)))
 
 
 def _value(names: Names, operand: ast.Operand) -> Value:
