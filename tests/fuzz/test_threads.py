@@ -22,7 +22,7 @@ from .threads.shrinking import shrunk
 pytestmark = pytest.mark.no_cover
 
 PROGRAMS, SCHEDULES, CHUNK = 200, 3, 20
-PLANTED = 20
+PLANTED = 10
 
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
@@ -31,9 +31,9 @@ def test_programs_leave_what_the_reference_leaves_and_nothing_is_found(first: in
     assert {seed: str(each) for seed, each in found.items() if each} == {}
 
 
-@pytest.mark.parametrize("first", range(0, PLANTED, 10))
+@pytest.mark.parametrize("first", range(0, PLANTED, 5))
 def test_a_shuffle_from_an_absent_lane_is_found_where_it_is_stored(first: int) -> None:
-    found = {seed: failure(with_planted_read(seed), schedules(seed, SCHEDULES)) for seed in range(first, first + 10)}
+    found = {seed: failure(with_planted_read(seed), schedules(seed, SCHEDULES)) for seed in range(first, first + 5)}
     assert {seed: str(each) for seed, each in found.items() if each} == {}
 
 
@@ -43,7 +43,7 @@ def test_what_has_failed_does_not_fail_again(name: str) -> None:
 
 
 def test_results_do_not_depend_on_which_thread_runs_first() -> None:
-    for seed in range(0, PROGRAMS, 5):
+    for seed in range(0, PROGRAMS, 10):
         made = program(seed)
         assert outcome(made, backwards=True) == outcome(made)
 
