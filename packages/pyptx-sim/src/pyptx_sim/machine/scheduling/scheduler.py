@@ -216,7 +216,7 @@ class Scheduler:
         splits, wave = self._wave.splits, self._wave
         warps, masks = splits.warp[ids], splits.mask[ids]
         named = gate.masks(wave, Lanes(warps, masks, len(ids), whole=False))
-        lacking = masks & ((named & ballot(wave.live[warps] & ~masks)) != 0)
+        lacking = masks & ((named & ballot(wave.live[warps]) & ~_alike(named, masks)) != 0)
         lacking[splits.key[ids] == _PASS] = False
         splits.key[ids] = -1
         some = lacking.any(axis=1)
@@ -258,7 +258,7 @@ class Scheduler:
         if not len(waiting):
             return
         warps, masks = splits.warp[waiting], splits.mask[waiting]
-        present = np.broadcast_to(ballot(masks), masks.shape).copy()
+        present = _alike(self._named[warps], masks).copy()
         self._add_rendezvous(waiting, present)
         lacking = (self._named[warps] & ballot(self._wave.live[warps]) & ~present) != 0
         opened = masks & ~lacking
@@ -328,3 +328,15 @@ class Scheduler:
         splits.state[stuck[first]] = State.READY
         splits.key[stuck[first]] = _PASS
         return True
+
+
+def _alike(named: Array, masks: Mask) -> Array:
+    """Return, for each lane, the lanes of its row in `masks` that name the same membermask, as bits `[rows, 32]`.
+
+    Lanes execute a `.sync` instruction together only with the same membermask. Manual: "vote.sync".
+    """
+    if named.shape[1] == 1:
+        return np.broadcast_to(ballot(masks), masks.shape)
+    named = np.broadcast_to(named, masks.shape)
+    same = (named[:, :, None] == named[:, None, :]) & masks[:, None, :]
+    return np.packbits(same, axis=2, bitorder="little").view("<u4")[..., 0]
