@@ -14,7 +14,7 @@ from pyptx_sim.checks.race.lines import WholeLines
 from pyptx_sim.checks.race.messages import CROWD
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reads import Reads
-from pyptx_sim.checks.race.reports import Earlier, Step
+from pyptx_sim.checks.race.reports import Earlier, Race, Step
 from pyptx_sim.checks.race.shadow import Shadow
 from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP, WIDEST_ACCESS, reach_of
 
@@ -292,29 +292,42 @@ class Accesses:
         ordered = self._causality.precede(step, at, last, reads=earlier not in _WRITES)
         if earlier in _WRITES and not ordered.all():
             ordered[~ordered] = self._causality.observed(step, at[~ordered], last[~ordered], shadow.granule)
-            ordered[~ordered] = self._repeats(step, at[~ordered], last[~ordered])
+            ordered[~ordered] = self._repeats(step, at[~ordered], last[~ordered], shadow.granule)
         if not ordered.all():
             self._tell(step, at[~ordered], earlier, last[~ordered], shadow.granule)
 
     def _tell(
-        self, step: Step, bad: NDArray[np.int64], earlier: Earlier, last: NDArray[np.int32], granule: int
+        self,
+        step: Step,
+        bad: NDArray[np.int64],
+        earlier: Earlier,
+        last: NDArray[np.int32],
+        granule: int,
+        *,
+        within: bool = False,
     ) -> None:
         """Report `bad` entries, of which each races with one of the `last` accesses: of other warps, or other lanes."""
-        own = last[:, WARP] == step.entries[bad, WARP]
-        for which, rule in ((~own, f"{step.space}-race"), (own, "lane-race")):
-            if which.any():
-                self._reports.against(step, bad[which], earlier, last[which], rule, granule)
+        for which, rule in _rules(step, bad, last):
+            self._reports.against(step, bad[which], earlier, last[which], rule, granule, within=within)
 
-    def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell which of the entries `at` store again what the same instruction of their block has stored, as in `last`.
+    def _equal(
+        self, step: Step, some: NDArray[np.int64], last: NDArray[np.int32], granule: int, *, within: bool = False
+    ) -> None:
+        """Record entries that store the same bytes as the `last` accesses, by the same instruction in their block."""
+        for which, rule in _rules(step, some, last):
+            self._reports.equal(Race(step, some[which], last[which], rule, granule, within=within, equal=True))
 
-        That is no fault: whichever of the stores is performed last, the same bytes are there.
+    def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
+        """Return which of the entries `at` store again what the same instruction of their block has stored in `last`.
+
+        This is harmless if they do so in every run: the same bytes remain, whichever store is performed last.
         """
         again: NDArray[np.bool_] = last[:, PC] == step.pc
         again &= self._in_block(step.warps[at], last[:, WARP] - step.first_warp)
         if self.stores is None or not again.any():
             return np.zeros(len(at), np.bool_)
         again[again] = self.stores.unchanged(at[again] // step.granules)
+        self._equal(step, at[again], last[again], granule)
         return again
 
     def _in_block(self, warps: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
@@ -351,6 +364,8 @@ class Accesses:
         winner = shadow.write.get(step.at)
         lost = np.flatnonzero(lanes_differ(winner, step.entries))
         shadow.more_writes.add(step.at[lost], step.entries[lost])
+        if step.kind in _STRONG:
+            lost = lost[~self._causality.mutual(step.pc, step.warps[lost], winner[lost])]
         if self.stores is not None and len(lost):
             _, which = np.unique(step.at, return_inverse=True)
             last = np.zeros(len(step.at), np.int64)
@@ -358,12 +373,11 @@ class Accesses:
             others = last[which.reshape(-1)[lost]]
             alike = self.stores.alike(lost // step.granules, others // step.granules)
             alike &= self._in_block(step.warps[lost], winner[lost, WARP] - step.first_warp)
+            self._equal(step, lost[alike], winner[lost[alike]], shadow.granule, within=True)
             lost = lost[~alike]
-        if step.kind in _STRONG:
-            lost = lost[~self._causality.mutual(step.pc, step.warps[lost], winner[lost])]
         if not len(lost):
             return
-        self._tell(step, lost, "write", winner[lost], shadow.granule)
+        self._tell(step, lost, "write", winner[lost], shadow.granule, within=True)
 
     def _judge_reads(self, shadow: Shadow, step: Step) -> None:
         """Look for reads that are not ordered before these writes."""
@@ -375,3 +389,11 @@ class Accesses:
         late = shadow.readers.unordered(step.at, step.warps, step.rows, step.entries[:, MASK])
         if late is not None:
             self._tell(step, late.entries, "read", late.last, shadow.granule)
+
+
+def _rules(step: Step, bad: NDArray[np.int64], last: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.bool_], str]]:
+    """Yield which of the entries `bad` race with threads of another warp, and of their own, and the rule for each."""
+    own = last[:, WARP] == step.entries[bad, WARP]
+    for which, rule in ((~own, f"{step.space}-race"), (own, "lane-race")):
+        if which.any():
+            yield which, rule

@@ -46,6 +46,13 @@ def booleans_of(masks: NDArray[Any]) -> Masks:
     return named
 
 
+def only_lane(masks: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the lane of each mask; -1 where there are several."""
+    bits = masks.astype(np.int64) & 0xFFFFFFFF
+    lanes: NDArray[np.int64] = np.where(bits & (bits - 1) == 0, np.log2(np.maximum(bits, 1)).astype(np.int64), -1)
+    return lanes
+
+
 def lanes_in(mask: int) -> list[int]:
     """Return the lanes of a mask."""
     return [lane for lane in range(LANES) if mask >> lane & 1]

@@ -78,6 +78,16 @@ class RaceChecker(Observer):
         past = self._causality.past = Past(self._view, self._messages, self._causality.knows, seed)
         return past
 
+    @property
+    def first_warp(self) -> int:
+        """The number of this wave's first warp, in what races are compared by."""
+        return self._causality.first_warp
+
+    @property
+    def reports(self) -> Reports:
+        """Where races are reported."""
+        return self._reports
+
     def _why(self, me: Racer, other: Racer, row: int) -> str:
         """Return why what one thread, whose clocks are in a row, knows of another orders nothing; or nothing."""
         over = self._phases.over

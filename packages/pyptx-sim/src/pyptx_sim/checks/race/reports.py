@@ -61,6 +61,27 @@ class Step:
     first_warp: int
 
 
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Entries `bad` of a step, and the entries of the shadow that they race with, `last`, one each, by a rule.
+
+    `within`: those are of the same step. `equal`: all are stores of one instruction by threads of one block that have
+    stored the same bytes, which is harmless if they do so in every run.
+    """
+
+    step: Step
+    bad: NDArray[np.int64]
+    last: NDArray[np.int32]
+    rule: str
+    granule: int
+    within: bool = False
+    equal: bool = False
+
+
+Key: TypeAlias = tuple[str, int, int]
+"""The rule of a race, and the two instructions."""
+
+
 class Reports:
     """Words races, and hands them to the run behind `view`."""
 
@@ -70,6 +91,9 @@ class Reports:
         self._why = why
         self._withheld = False
         self._found = False
+        self._equal: dict[Key, Race] = {}
+        self.compare: Callable[[Race], None] | None = None
+        """Called with each race, in a rerun."""
 
     def finds(self, judge: Callable[[], None]) -> bool:
         """Tell whether what judges reports anything, without handing that on."""
@@ -105,14 +129,34 @@ class Reports:
         last: NDArray[np.int32],
         rule: str,
         granule: int,
+        *,
+        within: bool = False,
     ) -> None:
         """Report `bad` entries of a step against `last`, the shadow's entries that they race with."""
+        if self.compare is not None:
+            self.compare(Race(step, bad, last, rule, granule, within=within))
         first = int(bad[0])
         other = Racer(int(last[0, WARP]) - step.first_warp, int(last[0, MASK]), int(last[0, TIME]), int(last[0, PC]))
         me = Racer(int(step.warps[first]), int(step.entries[first, MASK]), int(step.entries[first, TIME]), step.pc)
         why = self._why(me, other, int(step.rows[first])) if other.warp >= 0 and rule != "lane-race" else ""
         hint = _HINTS.get((rule, self._apart(me.warp, other.warp)))
         self._tell(step, bad, _DONE[earlier], rule, self._entered(step, last), int(last[0, PC]), granule, why, hint)
+
+    def equal(self, race: Race) -> None:
+        """Keep the first race of each rule and instruction that is harmless if its stores are equal in every run."""
+        if self.compare is not None:
+            self.compare(race)
+        self._equal.setdefault((race.rule, race.step.pc, race.step.pc), race)
+
+    @property
+    def doubtful(self) -> tuple[Key, ...]:
+        """The races that are harmless if their stores are equal in every run."""
+        return tuple(self._equal)
+
+    def convict(self, key: Key) -> None:
+        """Report such a race, whose stores are not."""
+        race = self._equal[key]
+        self.against(race.step, race.bad, "write", race.last, race.rule, race.granule, within=race.within)
 
     def noncoherent(self, step: Step, bad: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Report `bad` entries of a step, reads by `ld.global.nc` or writes of what was read so, against `last`."""
