@@ -9,7 +9,7 @@ from pyptx_sim.extension import rules
 from pyptx_sim.origins import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping
 
     from pyptx_ir.plugins.rows import Frame
     from pyptx_sim.extension import Rule, Severity
@@ -121,6 +121,22 @@ class FindingLog:
         finding = Finding(rule, message, hint=hint, count=count, severity=severity)
         self._found[key] = _Found(finding, pc, other_pc)
         self.first(finding, pc)
+
+    def pairs(self) -> tuple[tuple[str, int, int], ...]:
+        """Return the rule and the two instructions of each finding that is about a pair of instructions."""
+        keys = ((found.finding.rule, pc, found.other_pc) for (_, pc, *_), found in self._by_pair())
+        return tuple((rule, pc, other) for rule, pc, other in keys if other is not None)
+
+    def _by_pair(self) -> Iterator[tuple[tuple[str, int, int | None], _Found]]:
+        for key, found in self._found.items():
+            if len(key) == 3:
+                yield key, found
+
+    def excuse(self, pair: tuple[str, int, int], why: str, hint: str | None = None) -> None:
+        """Make a finding about a pair of instructions a note, which says why, with another hint if one is given."""
+        found = self._found[pair]
+        message = f"{found.finding.message}; {why}"
+        found.finding = replace(found.finding, message=message, hint=hint or found.finding.hint, severity="note")
 
     def first(self, finding: Finding, pc: int) -> None:
         """Hear of a finding that is the first of its rule and cause."""

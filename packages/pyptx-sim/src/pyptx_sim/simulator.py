@@ -12,6 +12,7 @@ from pyptx_sim.arguments import does_nothing, pack_arguments
 from pyptx_sim.checks.element_types import ELEMENT_TYPE, ElementTypes
 from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten, unwritten_without_blocks
 from pyptx_sim.checks.race.races import RaceChecker
+from pyptx_sim.duplicates.proofs import Watched, settle
 from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
 from pyptx_sim.extension import rules as all_rules
 from pyptx_sim.findings import Finding, FindingLog
@@ -30,11 +31,12 @@ from pyptx_sim.timeline import Recording
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Unpack
 
     from pyptx_ir.plugins.rows import Frame, Output
     from pyptx_sim.arguments import Arguments
+    from pyptx_sim.duplicates.proofs import Prepare
     from pyptx_sim.extension import Rule
     from pyptx_sim.instructions.compiling.table import Schedule
     from pyptx_sim.launch import LaunchFields
@@ -113,7 +115,7 @@ def without_blocks(outputs: Iterable[Output], checks: Checks) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A launch with all that it needs but its arguments; with a `weak_seed`, its memory is weak."""
+    """A launch with all that it needs but its arguments; `schedule` and `seed` say how its code runs."""
 
     launch: Launch
     program: Program
@@ -121,7 +123,9 @@ class _Prepared:
     configuration: Configuration
     origins: Mapping[int, tuple[Frame, ...]]
     rules: Mapping[str, Rule]
-    weak_seed: int
+    exact: bool
+    schedule: Schedule
+    seed: int
 
     def machine(self, packed: Arguments, warps: int) -> Machine:
         """Return a machine that is to run it."""
@@ -134,17 +138,21 @@ class _Prepared:
         machine.handles, machine.allocations = packed.handles, self.launch.shared
         return machine
 
-    def observe(self, machine: Machine, packed: Arguments) -> OutputWrites | None:
-        """Let the checkers watch; return the one that watches outputs, if there are any to judge.
+    def observe(self, machine: Machine) -> RaceChecker | None:
+        """Attach the checkers, and return that of races.
 
-        In a weak memory, that of races lets reads return what the memory model allows, and not only the last writes.
+        In a weak memory, it determines which values reads may return, and not only those of the last writes.
         """
         watching = [make(View(machine)) for make in observers_of(self.rules.values())]
         if watching:
             machine.observers = Observers(watching)
-        for each in watching if self.weak_seed else ():
-            if isinstance(each, RaceChecker):
-                machine.past = each.past(self.weak_seed)
+        races = next((each for each in watching if isinstance(each, RaceChecker)), None)
+        if races is not None and self.schedule == "weak":
+            machine.past = races.past(self.seed)
+        return races
+
+    def watch_memory(self, machine: Machine, packed: Arguments) -> OutputWrites | None:
+        """Attach the checkers of element types and of outputs, and return the latter, if there are outputs."""
         if ELEMENT_TYPE in self.rules:
             types = ElementTypes.of(View(machine), self.program, self.launch, packed.memories)
             if types is not None:
@@ -173,19 +181,50 @@ class _Runs:
     def attempt(self, warps: int) -> list[Machine]:
         """Run, at most so many warps at once, and return the machines."""
         keep_freed_memory()
+        packed, machines, checkers = self._machines(warps)
+        watching = zip(self.launches, machines, packed, strict=True)
+        writes = [each.watch_memory(machine, given) for each, machine, given in watching]
+        # Beside other observers.
+        recording = None if self.trace is None else Recording(self.trace, self.trace_blocks, machines[0])
+        settling = partial(self._settle, machines, checkers, warps)
+        _run(machines, None if self.dry else packed[0], self.seed, recording, writes[-1], settling)
+        return machines
+
+    def _machines(self, warps: int) -> tuple[Sequence[Arguments], list[Machine], list[RaceChecker | None]]:
+        """Return machines that are to run the launches, with their arguments and the checkers of their races."""
         packed = pack_arguments(self.asked, checked=bool(self.launches[0].rules))
         machines = [each.machine(given, warps) for each, given in zip(self.launches, packed, strict=True)]
         for machine in machines:
             machine.step_limit, machine.late = self.step_limit, self.late
-        observing = zip(self.launches, machines, packed, strict=True)
-        writes = [each.observe(machine, given) for each, machine, given in observing]
+        checkers = [each.observe(machine) for each, machine in zip(self.launches, machines, strict=True)]
         for before, machine, each in zip(machines, machines[1:], self.launches[1:], strict=False):
             if each.launch.dependent:
                 machine.grids.launched_behind(before)
-        # Beside other observers.
-        recording = None if self.trace is None else Recording(self.trace, self.trace_blocks, machines[0])
-        _run(machines, None if self.dry else packed[0], self.seed, recording, writes[-1])
-        return machines
+        return packed, machines, checkers
+
+    def _settle(self, machines: Sequence[Machine], checkers: Sequence[RaceChecker | None], warps: int) -> None:
+        """Make notes of the races that are benign."""
+        launches = zip(self.launches, machines, checkers, strict=True)
+        watched = [
+            Watched(
+                machine, checker, partial(compile_program, each.program, checked=True, exact=each.exact), each.schedule
+            )
+            for each, machine, checker in launches
+            if checker is not None
+        ]
+        if len(watched) == len(machines):
+            settle(watched, partial(self._rerun, warps))
+
+    def _rerun(self, warps: int, prepare: Prepare) -> bool:
+        """Run once more, without an effect, what `prepare` has made of the machines; return whether it ended."""
+        _, machines, checkers = self._machines(warps)
+        try:
+            for index, (machine, checker) in enumerate(zip(machines, checkers, strict=True)):
+                if checker is not None:
+                    prepare(index, machine, checker)
+            return run_in_order(machines, self.seed) and not any(machine.starved for machine in machines)
+        except SimulationError:
+            return False
 
 
 def _forget(machine: Machine, observer: Observer) -> None:
@@ -204,8 +243,7 @@ def _prepared(
     """Compile what is launched, and check that it may be."""
     schedule = _schedule(program, rules, seed)
     code = _compiled(program, origins, checked=bool(rules), exact=exact, schedule=schedule)
-    weak_seed = seed if schedule == "weak" else 0
-    return _Prepared(launch, program, code, configuration_of(program, launch), origins, rules, weak_seed)
+    return _Prepared(launch, program, code, configuration_of(program, launch), origins, rules, exact, schedule, seed)
 
 
 def _launches(launch: Launch | Sequence[Launch] | None, fields: LaunchFields) -> tuple[Launch, ...]:
@@ -249,12 +287,15 @@ def _run(
     seed: int,
     recording: Recording | None,
     writes: OutputWrites | None,
+    settle_races: Callable[[], None],
 ) -> None:
     """Run; what was written before an error stays, as on a GPU, and its timeline."""
     error = None
     try:
-        if run_in_order(machines, seed) and writes is not None:
-            report_unwritten(machines[-1], writes)
+        if run_in_order(machines, seed):
+            if writes is not None:
+                report_unwritten(machines[-1], writes)
+            settle_races()
     except SimulationError as stopped:
         error = stopped.message
         if isinstance(stopped, StepLimitExceeded):

@@ -54,7 +54,7 @@ _OFFSET: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def _source_lane(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
+def source_lane(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
     """Return the lane that each lane reads, and whether it is in range; `b` and `c` are int64."""
     distance, clamp, segment = b & 31, c & 31, (c >> 8) & 31
     last = (_LANES & segment) | (clamp & ~segment)
@@ -68,14 +68,14 @@ def _shuffle(form: Bound) -> Operation:
     if amount is None or bounds is None:
 
         def look_up(_mask: Mask, a: Array, b: Array, c: Array, *_members: Array) -> tuple[Array, Array]:
-            lane, in_range = _source_lane(mode, b.astype(np.int64), c.astype(np.int64))
+            lane, in_range = source_lane(mode, b.astype(np.int64), c.astype(np.int64))
             return np.take_along_axis(a, lane, axis=1), in_range
 
         def looked_up(_a: Array, b: Array, c: Array, *_members: Array) -> Array:
-            return _source_lane(mode, b.astype(np.int64), c.astype(np.int64))[0]
+            return source_lane(mode, b.astype(np.int64), c.astype(np.int64))[0]
 
         return replace(_with_predicate(form, look_up), source_lanes=looked_up)
-    lane, in_range = _source_lane(mode, np.array(amount & _MASK32), np.array(bounds & _MASK32))
+    lane, in_range = source_lane(mode, np.array(amount & _MASK32), np.array(bounds & _MASK32))
 
     def permute(_mask: Mask, a: Array, *_members: Array) -> tuple[Array, Array]:
         return a[:, lane], np.broadcast_to(in_range, a.shape)

@@ -47,11 +47,8 @@ def compile_program(program: Program, *, checked: bool, exact: bool = False, sch
 
     Raises UnknownForm, MissingSemantics or ProgramError, located at the instruction at fault.
     """
-    if schedule == "random":
-        return in_parts(program, compile_program(program, checked=checked, exact=exact))
-    if schedule == "weak":
-        code = with_late_loads(program, compile_program(program, checked=checked, exact=exact))
-        return in_parts(program, code, lanes_apart=True)
+    if schedule != "fixed":
+        return scheduled(program, compile_program(program, checked=checked, exact=exact), schedule)
     for site in program.sites:
         operands = Operands(program, site, checked=checked)
         operands.located(partial(hold, operands))
@@ -59,6 +56,15 @@ def compile_program(program: Program, *, checked: bool, exact: bool = False, sch
     return tuple(
         _block(program, block, loops.get(block.index), checked=checked, exact=exact) for block in program.blocks
     )
+
+
+def scheduled(program: Program, code: Code, schedule: Schedule) -> Code:
+    """Return code of a fixed schedule for another one."""
+    if schedule == "fixed":
+        return code
+    if schedule == "random":
+        return in_parts(program, code)
+    return in_parts(program, with_late_loads(program, code), lanes_apart=True)
 
 
 def _block(program: Program, block: BlockRange, polls: PollingLoop | None, *, checked: bool, exact: bool) -> Block:

@@ -1,0 +1,193 @@
+"""Whether any lane uses what a racing load has returned: the load leaves undefined bits, and nothing may need them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_ir.syntax.operand_names import names_of
+from pyptx_ir.syntax.operands import Register
+from pyptx_sim.checks.race.lane_masks import booleans_of
+from pyptx_sim.checks.race.tables import MASK, PC, WARP
+from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.findings import FindingLog
+from pyptx_sim.instructions.compiling.carrying import Carried
+from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.machine.undefined import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
+
+    from numpy.typing import NDArray
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.checks.race.reports import Race
+    from pyptx_sim.extension import Severity
+    from pyptx_sim.instructions.compiling.registers import Reader
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action, Block, Code, Group, Terminator
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.program.program import Program
+
+__all__ = ["RacingLoads", "Uses", "followed"]
+
+_RULES: Final = frozenset({"uninitialised-register", "uninitialised-memory"})
+
+
+@dataclass(slots=True)
+class RacingLoads:
+    """The threads whose loads have raced: by instruction, a mask of lanes for each warp, numbered through all waves."""
+
+    pcs: frozenset[int]
+    lanes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+
+    def race(self, race: Race) -> None:
+        """Record the loads of a race."""
+        step, last, own = race.step, race.last, race.step.entries[race.bad]
+        if step.pc in self.pcs and step.kind in {"read", "strong-read"}:
+            self._note(step.pc, own[:, WARP], own[:, MASK])
+        # One entry may stand for reads of several lanes; a lane does not race with itself.
+        others = np.where(last[:, WARP] == own[:, WARP], last[:, MASK] & ~own[:, MASK], last[:, MASK])
+        for pc in self.pcs.intersection(np.unique(last[:, PC]).tolist()):
+            here = last[:, PC] == pc
+            self._note(pc, last[here, WARP], others[here])
+
+    def _note(self, pc: int, warps: NDArray[np.int32], masks: NDArray[np.int32]) -> None:
+        for warp, mask in set(zip(warps.tolist(), masks.tolist(), strict=True)):
+            self.lanes[pc, warp] = self.lanes.get((pc, warp), 0) | mask & 0xFFFFFFFF
+
+    def of_wave(self, pc: int, first_warp: int, height: int) -> NDArray[np.bool_]:
+        """Return the lanes of a wave's warps whose loads at an instruction have raced, `[height, 32]`."""
+        masks = [self.lanes.get((pc, first_warp + warp), 0) for warp in range(height)]
+        return booleans_of(np.array(masks, np.int64))
+
+
+class Uses(FindingLog):
+    """A log that records nothing but whether an undefined value has been used."""
+
+    used: bool
+
+    @classmethod
+    def like(cls, log: FindingLog) -> Uses:
+        """Return one for a run like that of another log."""
+        made = cls(log.place_of, log.origins, log.rules)
+        made.used = False
+        return made
+
+    def report(
+        self,
+        rule: str,
+        message: str,
+        pc: int,
+        *,
+        other_pc: int | None = None,
+        hint: str | None = None,
+        count: int = 1,
+        cause: Hashable = None,
+        severity: Severity | None = None,
+    ) -> None:
+        """Record the use of an undefined value."""
+        del message, pc, other_pc, hint, count, severity
+        self.used = self.used or rule in _RULES or (isinstance(cause, tuple) and rule in cause)
+
+
+def followed(
+    program: Program, code: Code, loads: RacingLoads, first_warp: Callable[[], int], pcs: frozenset[int]
+) -> Code:
+    """Return code in which racing loads at `pcs` leave undefined bits, and whatever has an effect must not use them."""
+    return tuple(_block(program, block, loads, first_warp, pcs) for block in code)
+
+
+def _block(
+    program: Program, block: Block, loads: RacingLoads, first_warp: Callable[[], int], pcs: frozenset[int]
+) -> Block:
+    steps: list[tuple[int, Action]] = []
+    for pc, action in block.steps:
+        step = meaning_of(program.sites[pc].instruction.opcode)
+        operands = Operands(program, program.sites[pc], checked=True)
+        if pc in pcs:
+            action = _leaving(operands, action, loads, first_warp)  # noqa: PLW2901 - the same instruction's
+        if isinstance(step, Step) and step.effect != "none":
+            action = _needing(action, _Needs.of(operands))  # noqa: PLW2901 - as above
+        steps.append((pc, action))
+    end = block.terminator
+    if end is not None:
+        end = _needing_end(end, _Needs.of(Operands(program, program.sites[block.end], checked=True)))
+    return replace(block, steps=tuple(steps), terminator=end)
+
+
+def _leaving(operands: Operands, action: Action, loads: RacingLoads, first_warp: Callable[[], int]) -> Action:
+    """Return a load whose results are undefined in the lanes that have raced."""
+    pairs = zip(operands.elements(operands.named("d")), operands.types("d"), strict=True)
+    registers = [each for each in (operands.carried(*pair) for pair in pairs) if each is not None]
+    origin = Origin("uninitialised-register", "what a racing load returned", operands.pc, "")
+    guard = operands.unchecked().guard()
+    known: dict[int, NDArray[np.bool_]] = {}
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        first = first_warp()
+        if first not in known:
+            known.clear()
+            known[first] = loads.of_wave(operands.pc, first, wave.height)
+        some = lanes if guard is None else lanes.narrowed(guard(wave, lanes))
+        action(wave, lanes)
+        if some is None:
+            return
+        raced = some.select(known[first])
+        for each in registers:
+            each.spoil(wave, some, raced & some.full_mask, origin)
+
+    return step
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """The registers whose values an instruction with an effect needs: its guard, and others where the guard holds."""
+
+    guard: Carried | None
+    holds: Reader | None
+    registers: tuple[Carried, ...]
+
+    @classmethod
+    def of(cls, operands: Operands) -> _Needs:
+        """Return those of an instruction."""
+        form, guard = operands.program.forms[operands.pc], operands.instruction.guard
+        places: Iterable[Operand] = operands.operands
+        if form is not None:
+            places = [each for name, each in form.operands.items() if name == "a" or form.places[name].read]
+        registers = (operands.register(Register(name)) for each in places for name in names_of(each))
+        carried = tuple(Carried(each, each.type, operands.pc) for each in registers if each is not None)
+        if guard is None:
+            return cls(None, None, carried)
+        return cls(operands.carried(Register(guard.register), "pred"), operands.unchecked().guard(), carried)
+
+    def check(self, wave: Wave, lanes: Lanes) -> None:
+        """Report what active lanes need and is undefined."""
+        if not wave.undefined:
+            return
+        if self.guard is not None:
+            self.guard.used(wave, lanes)
+        some = lanes if self.holds is None else lanes.narrowed(self.holds(wave, lanes))
+        if some is None:
+            return
+        for each in self.registers:
+            if each.register.slot in wave.undefined:
+                each.used(wave, some)
+
+
+def _needing(action: Action, needs: _Needs) -> Action:
+    def step(wave: Wave, lanes: Lanes) -> None:
+        needs.check(wave, lanes)
+        action(wave, lanes)
+
+    return step
+
+
+def _needing_end(terminator: Terminator, needs: _Needs) -> Terminator:
+    def end(wave: Wave, group: Group) -> int | None:
+        needs.check(wave, group.lanes)
+        return terminator(wave, group)
+
+    return end

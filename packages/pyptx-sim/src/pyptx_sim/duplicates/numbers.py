@@ -1,0 +1,126 @@
+"""Value numbers: 64-bit hashes of how a value was computed, on arrays.
+
+Two planes. The *strict* number of a result is a hash of the instruction and the numbers of its sources: equal numbers
+are equal bits, in every run. The *exact* number is the value of the same expression over the integers modulo a prime,
+with a random element for each leaf: equal numbers are equal results in exact arithmetic, whatever was rounded where.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx_sim.types import B128
+
+if TYPE_CHECKING:
+    from pyptx_sim.operation import Array
+
+__all__ = [
+    "PRIME",
+    "Numbers",
+    "constants",
+    "inverse",
+    "leaf_bits",
+    "mix",
+    "name_number",
+    "products",
+    "reduced",
+    "sums",
+    "value_bits",
+]
+
+Numbers: TypeAlias = NDArray[np.uint64]
+
+PRIME: Final = (1 << 61) - 1
+"""A Mersenne prime: residues are reduced by shifts, and products of two fit two words."""
+
+_P: Final = np.uint64(PRIME)
+_BITS: Final = np.uint64(61)
+_HALF: Final = np.uint64(31)
+_LOW: Final = np.uint64((1 << 31) - 1)
+_THIRTY: Final = np.uint64(30)
+_LOW_THIRTY: Final = np.uint64((1 << 30) - 1)
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIERS: Final = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def mix(*parts: Numbers | np.uint64) -> Numbers:
+    """Return a hash of some numbers in their order (the finalizer of SplitMix64 after each)."""
+    mixed: Numbers = np.zeros((1, 1), np.uint64)
+    for part in parts:
+        mixed = (mixed ^ part) + _ODD
+        mixed = (mixed ^ (mixed >> _THIRTY)) * _MULTIPLIERS[0]
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * _MULTIPLIERS[1]
+        mixed = mixed ^ (mixed >> _HALF)
+    return mixed
+
+
+def name_number(*words: object) -> np.uint64:
+    """Return the number of some words: the same in every process."""
+    digest = blake2b("\0".join(map(str, words)).encode(), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
+
+
+def value_bits(values: Array) -> Numbers:
+    """Return values as 64 bits each; of 128 bits, a hash."""
+    if values.dtype == np.bool_:
+        return values.astype(np.uint64)
+    if values.dtype == B128:
+        return mix(values["lo"].astype(np.uint64), values["hi"].astype(np.uint64))
+    bits: Numbers = values.view(np.dtype(f"<u{values.dtype.itemsize}")).astype(np.uint64)
+    return bits
+
+
+def leaf_bits(numbers: Numbers) -> Numbers:
+    """Return two of 64 bits for each number: what values depend on is gathered by OR, as in a Bloom filter."""
+    sixth = np.uint64(63)
+    bits: Numbers = (np.uint64(1) << (numbers & sixth)) | (np.uint64(1) << ((numbers >> np.uint64(6)) & sixth))
+    return bits
+
+
+# --- integers modulo the prime -----------------------------------------------------------------
+
+
+def reduced(numbers: Numbers) -> Numbers:
+    """Return any 64-bit numbers modulo the prime."""
+    folded = (numbers & _P) + (numbers >> _BITS)
+    result: Numbers = np.where(folded >= _P, folded - _P, folded)
+    return result
+
+
+def sums(a: Numbers, b: Numbers, *, negated: bool = False) -> Numbers:
+    """Return a + b, or a - b."""
+    return reduced(a + (_P - b if negated else b))
+
+
+def products(a: Numbers, b: Numbers) -> Numbers:
+    """Return a * b, of which 31-bit halves are multiplied."""
+    a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
+    cross = a_high * b_low + a_low * b_high
+    high = ((a_high * b_high) << np.uint64(1)) + (cross >> _THIRTY)
+    return reduced(reduced(high + ((cross & _LOW_THIRTY) << _HALF)) + reduced(a_low * b_low))
+
+
+def inverse(a: Numbers) -> Numbers:
+    """Return 1 / a; 0 for 0."""
+    result = np.ones_like(a)
+    for bit in f"{PRIME - 2:b}":
+        result = products(result, result)
+        if bit == "1":
+            result = products(result, a)
+    return result
+
+
+def constants(values: Array) -> Numbers:
+    """Return finite floats as residues: m * 2^e is exact; those that are not finite by their bits."""
+    wide = values.astype(np.float64)
+    fraction, exponent = np.frexp(np.where(np.isfinite(wide), wide, 0.0))
+    mantissa = np.abs(np.ldexp(fraction, 53)).astype(np.uint64)
+    power = (exponent.astype(np.int64) - 53) % 61  # 2^61 is 1
+    residue = products(reduced(mantissa), np.left_shift(np.uint64(1), power.astype(np.uint64)))
+    signed = np.where(fraction < 0, sums(np.zeros_like(residue), residue, negated=True), residue)
+    result: Numbers = np.where(np.isfinite(wide), signed, reduced(mix(value_bits(wide))))
+    return result

@@ -1,0 +1,170 @@
+"""The value numbers of the registers of a wave, and where they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pyptx_sim.duplicates.numbers import Numbers, leaf_bits, mix, name_number, reduced, value_bits
+from pyptx_sim.machine.lanes import merged
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+
+__all__ = ["DATA", "FIXED", "LAUNCH", "OPAQUE", "Number", "Planes", "chosen", "fixed", "highest", "opaque", "where"]
+
+FIXED: Final = np.uint8(0)
+"""Computed from immediates and special registers: what it is, its value says."""
+LAUNCH: Final = np.uint8(1)
+"""Computed from these and parameters: the same in every run of the launch."""
+DATA: Final = np.uint8(2)
+"""Computed from memory."""
+OPAQUE: Final = np.uint8(3)
+"""Nothing is known of where it comes from."""
+
+_UNKNOWN: Final = name_number("unknown")
+_VALUE: Final = name_number("value")
+_CHOSEN: Final = name_number("chosen")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The number of a value in each lane: `[rows|1, 32|1]` arrays. Those of `FIXED` values are made of the value.
+
+    `leaves` are the bits of all loads and fixed values that it depends on (`leaf_bits`).
+    """
+
+    strict: Numbers
+    exact: Numbers
+    level: NDArray[np.uint8]
+    leaves: Numbers
+
+    def spread(self, height: int) -> Number:
+        """Return full arrays of so many rows."""
+        shape = (height, 32)
+        strict, exact = np.broadcast_to(self.strict, shape), np.broadcast_to(self.exact, shape)
+        return Number(strict, exact, np.broadcast_to(self.level, shape), np.broadcast_to(self.leaves, shape))
+
+
+def fixed(values: Array) -> Number:
+    """Return the number of values that are computed from immediates and special registers."""
+    strict = mix(_VALUE, value_bits(values))
+    return Number(strict, reduced(strict), np.full((1, 1), FIXED), leaf_bits(strict))
+
+
+def opaque(strict: Numbers) -> Number:
+    """Return a number of which nothing is known but that it is another one than all others."""
+    return Number(strict, reduced(strict), np.full((1, 1), OPAQUE), leaf_bits(strict))
+
+
+def where(condition: Mask, one: Number, other: Number) -> Number:
+    """Return the numbers of one value in the lanes where a condition holds, and those of another one elsewhere."""
+    strict, exact = np.where(condition, one.strict, other.strict), np.where(condition, one.exact, other.exact)
+    level = np.where(condition, one.level, other.level)
+    return Number(strict, exact, level, np.where(condition, one.leaves, other.leaves))
+
+
+def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
+    """Return the level of what is computed from some values."""
+    level = np.full((1, 1), FIXED)
+    for each in numbers:
+        level = np.maximum(level, each.level)
+    return level
+
+
+def chosen(condition: Mask, by: Number, one: Number, other: Number) -> Number:
+    """Return the number of `condition ? one : other`; a condition that depends on data is a part of it."""
+    taken, depends = where(condition, one, other), by.level >= DATA
+    if not depends.any():
+        return taken
+    both = mix(_CHOSEN, by.strict, one.strict, other.strict)
+    both_exact = reduced(mix(_CHOSEN, by.strict, one.exact, other.exact))
+    level = np.maximum(np.maximum(one.level, other.level), by.level)
+    return where(depends, Number(both, both_exact, level, one.leaves | other.leaves | by.leaves), taken)
+
+
+class Planes:
+    """The numbers of a wave's registers, by slots; and what branches have made of values that are still to meet."""
+
+    def __init__(self, wave: Wave) -> None:
+        """Start with registers that no instruction has written."""
+        self._height = wave.height
+        self._known: dict[int, Number] = {}
+        self._branches: dict[int, Number] = {}
+        self._count = 0
+
+    def read(self, slot: int, lanes: Lanes) -> Number:
+        """Return the numbers of a register in the rows of `lanes`."""
+        known = self._known.get(slot)
+        if known is None:
+            return opaque(mix(_UNKNOWN, np.full((1, 1), slot, np.uint64)))
+        return _rows(known, lanes)
+
+    def write(self, slot: int, lanes: Lanes, number: Number) -> None:
+        """Set the numbers of a register in the active lanes."""
+        self._known[slot] = self._merged(self._known.get(slot), lanes, number)
+
+    def _merged(self, old: Number | None, lanes: Lanes, number: Number) -> Number:
+        if old is None:
+            old = opaque(mix(_UNKNOWN, np.zeros((1, 1), np.uint64)))
+        strict = merged(old.strict, number.strict, lanes, self._height)
+        exact = merged(old.exact, number.exact, lanes, self._height)
+        level = merged(old.level, number.level, lanes, self._height)
+        return Number(strict, exact, level, merged(old.leaves, number.leaves, lanes, self._height))
+
+    def fresh(self, lanes: Lanes) -> Number:
+        """Return numbers that no other value has, one for each lane."""
+        self._count += 1
+        rows = lanes.row_numbers().astype(np.uint64)[:, None]
+        lane = np.arange(32, dtype=np.uint64)[None]
+        return opaque(mix(_UNKNOWN, np.full((1, 1), self._count, np.uint64), rows, lane))
+
+    # --- branches -------------------------------------------------------------------------------
+
+    def branched(self, branch: int, lanes: Lanes, by: Number, *, certain: bool) -> None:
+        """Record a value that active lanes branch by, if it depends on data: so do registers after the join."""
+        depends = by.level >= DATA
+        if not depends.any():
+            return
+        before = self._branches.get(branch)
+        known = self._none() if before is None else before
+        old = _rows(known, lanes)
+        now = mix(_CHOSEN, old.strict, by.strict)
+        number = Number(now, now, np.maximum(old.level, by.level if certain else OPAQUE), old.leaves | by.leaves)
+        self._branches[branch] = self._merged(known, lanes, where(depends, number, old))
+
+    def meet(self, branch: int, lanes: Lanes, slots: frozenset[int]) -> None:
+        """Join active lanes after a branch: registers written since depend on the value that decided it."""
+        known = self._branches.get(branch)
+        if known is None:
+            return
+        by = _rows(known, lanes)
+        came = by.level >= DATA
+        some = lanes.narrowed(np.broadcast_to(came, (lanes.height, 32))) if came.any() else None
+        if some is None:
+            return
+        for slot in slots & self._known.keys():
+            old = self.read(slot, some)
+            strict = mix(_CHOSEN, by.strict, old.strict)
+            level = np.maximum(old.level, by.level)
+            self.write(slot, some, Number(strict, reduced(strict), level, old.leaves | by.leaves))
+        self._branches[branch] = self._merged(known, some, self._none())
+
+    @staticmethod
+    def _none() -> Number:
+        nothing = np.zeros((1, 1), np.uint64)
+        return Number(nothing, nothing, np.full((1, 1), FIXED), nothing)
+
+
+def _rows(number: Number, lanes: Lanes) -> Number:
+    """Return the rows of a wave's numbers that lanes are in."""
+    strict, exact, level = lanes.select(number.strict), lanes.select(number.exact), lanes.select(number.level)
+    return Number(strict, exact, level, lanes.select(number.leaves))

@@ -1,0 +1,245 @@
+"""Decide which races are benign, by running the launches again under the same schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pyptx_sim.duplicates.converging import ordering_lanes
+from pyptx_sim.duplicates.evident import stored_constants, surely_used
+from pyptx_sim.duplicates.loading import Versions
+from pyptx_sim.duplicates.loads import RacingLoads, Uses, followed
+from pyptx_sim.duplicates.slices import Slice
+from pyptx_sim.duplicates.stores import Copies, StoredNumbers, StoreSite, Verdict
+from pyptx_sim.duplicates.tracking import tracked
+from pyptx_sim.instructions.compiling.table import scheduled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pyptx_sim.checks.race.races import RaceChecker
+    from pyptx_sim.checks.race.reports import Key, Race
+    from pyptx_sim.instructions.compiling.table import Schedule
+    from pyptx_sim.machine.machine import Machine
+    from pyptx_sim.machine.scheduling.code import Code
+    from pyptx_sim.program.program import Program
+
+    Prepare: TypeAlias = Callable[[int, Machine, RaceChecker], None]
+    Rerun: TypeAlias = Callable[[Prepare], bool]
+
+__all__ = ["Watched", "settle"]
+
+_RULES: Final = frozenset({"global-race", "shared-race", "lane-race"})
+_MOST: Final = 8
+"""Loads that are tried one by one where some of several are used: each costs a run."""
+
+_EQUAL: Final = "both values are computed by the same instructions from the same inputs"
+_DEAD: Final = "no thread uses the value that the load returns"
+_ENDED: Final = "mbarrier-inval"
+_CONVERGED: Final = (
+    "between the two, all lanes that used it execute a .sync instruction together with the lane that releases, which "
+    "orders no memory by the manual"
+)
+_ONE_STORE: Final = "predicate the store to one thread: copies of one value are harmless, and cost bandwidth"
+_ONE_COPY: Final = "predicate the store to one thread: which copy remains depends on the schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A launch that has run: its machine and race checker, what compiles it for a fixed schedule, and its schedule."""
+
+    machine: Machine
+    checker: RaceChecker
+    compile: Callable[[], Code]
+    schedule: Schedule
+
+    @property
+    def program(self) -> Program:
+        """What it ran."""
+        return self.machine.program
+
+
+@dataclass(slots=True)
+class _Case:
+    """The races of a launch that may be benign."""
+
+    watched: Watched
+    slices: Slice
+    stores: list[Key] = field(default_factory=list["Key"])
+    doubtful: list[Key] = field(default_factory=list["Key"])
+    loads: list[Key] = field(default_factory=list["Key"])
+    verdicts: dict[Key, Verdict] = field(default_factory=dict["Key", Verdict])
+    racing: RacingLoads = field(default_factory=lambda: RacingLoads(frozenset()))
+    dead: set[int] = field(default_factory=set[int])
+    ends: list[Key] = field(default_factory=list["Key"])
+
+    @classmethod
+    def of(cls, watched: Watched) -> _Case:
+        """Return those of a launch."""
+        case, program = cls(watched, Slice(watched.program)), watched.program
+        for key in watched.machine.log.pairs():
+            rule, *pcs = key
+            opcodes = sorted(program.sites[pc].instruction.opcode[0] for pc in pcs)
+            if rule in _RULES and opcodes == ["st", "st"]:
+                case._enter_stores(key)
+            elif rule in _RULES and opcodes.count("ld") == 1:
+                if not surely_used(program, case.slices, case.load_of(key)):
+                    case.loads.append(key)
+            elif rule == _ENDED:
+                case.ends.append(key)
+        doubtful = watched.checker.reports.doubtful
+        stores = [key for key in doubtful if program.sites[key[1]].instruction.opcode[0] == "st"]
+        case.doubtful = [key for key in stores if stored_constants(program, key[1]) is None]
+        if any(layout.body for layout in program.functions.values() if layout is not program.entry):
+            case.stores, case.doubtful = [], []  # numbers do not follow calls
+        case.racing = RacingLoads(frozenset(case.load_of(key) for key in case.loads))
+        return case
+
+    def _enter_stores(self, key: Key) -> None:
+        """Enter a race of two stores, unless it is clear what they store."""
+        one, other = (stored_constants(self.watched.program, pc) for pc in key[1:])
+        if one is None or other is None or one == other:
+            self.stores.append(key)
+
+    def load_of(self, key: Key) -> int:
+        """Return which of the two instructions of a race is a load."""
+        return next(pc for pc in key[1:] if self.watched.program.sites[pc].instruction.opcode[0] == "ld")
+
+    @property
+    def store_pcs(self) -> frozenset[int]:
+        """The stores that are compared."""
+        return frozenset(pc for key in (*self.stores, *self.doubtful) for pc in key[1:])
+
+    def number(self, machine: Machine, checker: RaceChecker) -> None:
+        """Prepare a rerun that numbers the values of racing stores and records which loads race."""
+        hear: list[Callable[[Race], None]] = []
+        if self.racing.pcs:
+            hear.append(self.racing.race)
+        if self.store_pcs:
+            hear.append(self._numbered(machine))
+        if hear:
+            checker.reports.compare = partial(_each, hear)
+
+    def _numbered(self, machine: Machine) -> Callable[[Race], None]:
+        program, slices = self.watched.program, self.slices
+        sites = {pc: StoreSite.of(program, pc) for pc in self.store_pcs}
+        slots = (each.register.slot for site in sites.values() for each in site.sources if each.register is not None)
+        versions, stored = Versions(machine), StoredNumbers(machine, sites)
+        code = tuple(stored.around(block) for block in self.watched.compile())
+        code = tracked(program, code, slices, slices.of(slots), versions)
+        machine.code = scheduled(program, code, self.watched.schedule)
+        machine.observers = machine.observers.beside(stored).beside(versions)
+        self.verdicts = stored.verdicts
+        return stored.race
+
+    def follow(self, machine: Machine, checker: RaceChecker, pcs: frozenset[int]) -> Uses:
+        """Prepare a rerun whose log records whether anything uses the values of racing loads; return the log."""
+        program = self.watched.program
+        code = followed(program, self.watched.compile(), self.racing, lambda: checker.first_warp, pcs)
+        machine.code = scheduled(program, code, self.watched.schedule)
+        machine.log = log = Uses.like(machine.log)
+        return log
+
+    def order(self, machine: Machine, _checker: RaceChecker) -> None:
+        """Prepare a rerun in which `.sync` instructions order memory."""
+        if self.ends:
+            machine.code = scheduled(
+                self.watched.program,
+                ordering_lanes(self.watched.program, self.watched.compile()),
+                self.watched.schedule,
+            )
+
+    def tell_ends(self, machine: Machine) -> None:
+        """Make notes of the ends of mbarriers that such a machine has not reported."""
+        found = machine.log.pairs()
+        for key in self.ends:
+            if key not in found:
+                self.watched.machine.log.excuse(key, _CONVERGED)
+
+    def tell(self) -> None:
+        """Make notes of the races that are benign, and report those that only looked so."""
+        log, reports = self.watched.machine.log, self.watched.checker.reports
+        for key in self.doubtful:
+            verdict = self.verdicts.get(key)
+            if verdict is not None and verdict.copies in {Copies.ROUNDED, Copies.DIFFERENT}:
+                reports.convict(key)
+                self.stores += [] if key in self.stores else [key]
+        for key in self.stores:
+            verdict = self.verdicts.get(key)
+            if verdict is not None and verdict.copies <= Copies.ROUNDED:
+                equal = verdict.copies == Copies.EQUAL
+                log.excuse(key, _EQUAL if equal else _rounded(verdict), _ONE_STORE if equal else _ONE_COPY)
+        for key in self.loads:
+            if self.load_of(key) in self.dead:
+                log.excuse(key, _DEAD)
+
+
+def _each(hear: Sequence[Callable[[Race], None]], race: Race) -> None:
+    for each in hear:
+        each(race)
+
+
+def _rounded(verdict: Verdict) -> str:
+    apart = "differ by 0 ulp here" if not verdict.ulps else f"differ by {verdict.ulps} ulp"
+    return (
+        f"lanes of one instruction store copies that {apart}: equal but for rounding, as where a product is contracted "
+        "into a reduction"
+    )
+
+
+def settle(launches: Sequence[Watched], rerun: Rerun) -> None:
+    """Make notes of the races that are benign; `rerun(prepare)` runs all launches once more, and changes nothing.
+
+    It calls `prepare` with the number of each launch, its new machine and race checker, and returns whether it came to
+    its end.
+    """
+    cases = [_Case.of(each) for each in launches]
+    if any(case.ends for case in cases):
+        _order(cases, rerun)
+    if not any(case.store_pcs or case.racing.pcs for case in cases):
+        return
+    if not rerun(lambda index, machine, checker: cases[index].number(machine, checker)):
+        return
+    _follow(cases, rerun)
+    for case in cases:
+        case.tell()
+
+
+def _order(cases: Sequence[_Case], rerun: Rerun) -> None:
+    """Find out which ends of mbarriers only `.sync` instructions come before."""
+    machines: list[Machine] = []
+
+    def prepare(index: int, machine: Machine, checker: RaceChecker) -> None:
+        cases[index].order(machine, checker)
+        machines.append(machine)
+
+    if rerun(prepare):
+        for case, machine in zip(cases, machines, strict=True):
+            case.tell_ends(machine)
+
+
+def _follow(cases: Sequence[_Case], rerun: Rerun) -> None:
+    """Find out which racing loads return what no thread uses."""
+    loads = [(index, pc) for index, case in enumerate(cases) for pc in sorted({pc for pc, _ in case.racing.lanes})]
+    if not loads:
+        return
+    if _unused(cases, loads, rerun):
+        dead: Iterable[tuple[int, int]] = loads
+    elif 1 < len(loads) <= _MOST:
+        dead = [each for each in loads if _unused(cases, [each], rerun)]
+    else:
+        dead = ()
+    for index, pc in dead:
+        cases[index].dead.add(pc)
+
+
+def _unused(cases: Sequence[_Case], loads: Sequence[tuple[int, int]], rerun: Rerun) -> bool:
+    logs: list[Uses] = []
+
+    def prepare(index: int, machine: Machine, checker: RaceChecker) -> None:
+        pcs = frozenset(pc for launch, pc in loads if launch == index)
+        if pcs:
+            logs.append(cases[index].follow(machine, checker, pcs))
+
+    return rerun(prepare) and not any(log.used for log in logs)

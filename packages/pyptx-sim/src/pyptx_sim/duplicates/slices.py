@@ -1,0 +1,207 @@
+"""Which registers a value may depend on, through instructions and through branches: found without running anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.syntax.operand_names import names_of
+from pyptx_ir.syntax.operands import Register
+from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.program.flow import successors
+from pyptx_sim.program.scopes import ParameterBinding, RegisterBinding, UnsizedParameter, VectorBinding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.program.program import Program, Site
+
+__all__ = ["Branch", "Slice", "Use", "slots_in"]
+
+_ADDRESSED: Final = frozenset({"st", "red", "stmatrix"})
+_BRANCHES: Final = frozenset({"bra", "brx"})
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The registers that an instruction reads and writes, by their slots, and its guard among the former."""
+
+    read: frozenset[int]
+    written: frozenset[int]
+    guard: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch at `pc` whose lanes may part, the blocks where they meet again, and the registers written in between.
+
+    `certain`: they meet in one block, the immediate postdominator. Otherwise some of them end before that; then any
+    block that several ways lead to is a `join`, and `written` are the registers of all blocks that follow.
+    """
+
+    pc: int
+    block: int
+    joins: frozenset[int]
+    written: frozenset[int]
+    certain: bool
+
+
+def slots_in(operands: Operands, nodes: Iterable[Operand]) -> frozenset[int]:
+    """Return the slots of the registers that some operands name."""
+    found: set[int] = set()
+    for name in (name for node in nodes for name in names_of(node)):
+        match operands.scope.find(name) or operands.scope.find(name.rpartition(".")[0]):
+            case RegisterBinding(slot=slot):
+                found.add(slot)
+            case VectorBinding(components):
+                found.update(each.slot for each in components)
+            case ParameterBinding(register) | UnsizedParameter(register):
+                found.add(register.slot)
+            case _:
+                pass
+    return frozenset(found)
+
+
+class Slice:
+    """The registers that some values of a program depend on."""
+
+    def __init__(self, program: Program) -> None:
+        """Read the program's instructions."""
+        self._program = program
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """What each instruction reads and writes, by its pc."""
+        return tuple(_use(self._program, site) for site in self._program.sites)
+
+    @cached_property
+    def branches(self) -> tuple[Branch, ...]:
+        """The branches at which lanes may part."""
+        return tuple(_branches(self._program, self.uses))
+
+    def of(self, slots: Iterable[int]) -> frozenset[int]:
+        """Return these registers and all that their values depend on: sources, addresses, guards, and branches."""
+        needed = set(slots)
+        while True:
+            known = len(needed)
+            for use in self.uses:
+                if not needed.isdisjoint(use.written):
+                    needed |= use.read
+            for branch in self.branches:
+                if not needed.isdisjoint(branch.written):
+                    needed |= self.uses[branch.pc].read
+            if len(needed) == known:
+                return frozenset(needed)
+
+
+def _use(program: Program, site: Site) -> Use:
+    operands = Operands(program, site, checked=False)
+    instruction, form = site.instruction, program.forms[site.pc]
+    guard = () if instruction.guard is None else (Register(instruction.guard.register),)
+    touched = slots_in(operands, (*instruction.operands, *guard))
+    if form is None:
+        return Use(touched, touched)
+    places = {"a"} if instruction.opcode[0] in _ADDRESSED else set[str]()
+    written = slots_in(operands, (form.operands[name] for name in form.written - places))
+    only_written = [form.operands[name] for name in form.written - places if not form.places[name].read]
+    others = [each for each in instruction.operands if not any(each is written for written in only_written)]
+    read = slots_in(operands, (*others, *guard))
+    if guard:
+        read |= written  # what a lane keeps where the guard does not hold
+    return Use(read, written, slots_in(operands, guard))
+
+
+# --- branches ----------------------------------------------------------------------------------
+
+
+def _branches(program: Program, uses: tuple[Use, ...]) -> Iterable[Branch]:
+    edges = {block.index: successors(program, block) & _all(program) for block in program.blocks}
+    after = _postdominators(edges)
+    for block in program.blocks:
+        last = program.sites[block.last - 1]
+        if last.instruction.opcode[0] not in _BRANCHES or len(edges[block.index]) < 2:
+            continue
+        join = after[block.index]
+        between = _reached(edges, edges[block.index], join)
+        joins = frozenset({join}) if join is not None else _shared(edges, edges[block.index])
+        sites = (pc for index in between for pc in range(program.blocks[index].first, program.blocks[index].last))
+        written = frozenset(slot for pc in sites for slot in uses[pc].written)
+        yield Branch(last.pc, block.index, joins, written, certain=join is not None)
+
+
+def _shared(edges: dict[int, frozenset[int]], first: frozenset[int]) -> frozenset[int]:
+    """Return the blocks that the ways from several blocks lead to."""
+    return frozenset.intersection(*(frozenset(_reached(edges, frozenset({each}), None)) for each in first))
+
+
+def _all(program: Program) -> frozenset[int]:
+    return frozenset(block.index for block in program.blocks)
+
+
+def _reached(edges: dict[int, frozenset[int]], first: frozenset[int], join: int | None) -> set[int]:
+    """Return the blocks on the ways from some blocks to the one where they meet, which is left out."""
+    found: set[int] = set()
+    waiting = [each for each in first if each != join]
+    while waiting:
+        block = waiting.pop()
+        if block not in found:
+            found.add(block)
+            waiting += [each for each in edges[block] if each != join]
+    return found
+
+
+def _postdominators(edges: dict[int, frozenset[int]]) -> dict[int, int | None]:
+    """Return the immediate postdominator of each block; None where ways meet at the end of the program only.
+
+    The iterative algorithm of Cooper, Harvey and Kennedy on the reversed graph; number -1 is its root, the end.
+    """
+    end = -1
+    reverse: dict[int, list[int]] = {block: [] for block in (*edges, end)}
+    ends = {block: following or frozenset({end}) for block, following in edges.items()}
+    for block, following in ends.items():
+        for each in following:
+            reverse[each].append(block)
+    order = _postorder(reverse, end)
+    number = {block: place for place, block in enumerate(order)}
+    immediate: dict[int, int] = {end: end}
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(order):
+            known = [each for each in ends.get(block, ()) if each in immediate]
+            if block == end or not known:
+                continue
+            common = known[0]
+            for each in known[1:]:
+                common = _common(immediate, number, common, each)
+            changed |= immediate.get(block) != common
+            immediate[block] = common
+    return {block: None if immediate.get(block, end) == end else immediate[block] for block in edges}
+
+
+def _postorder(edges: dict[int, list[int]], root: int) -> list[int]:
+    order: list[int] = []
+    seen = {root}
+    path = [(root, iter(edges[root]))]
+    while path:
+        block, following = path[-1]
+        each = next((each for each in following if each not in seen), None)
+        if each is None:
+            order.append(block)
+            path.pop()
+        else:
+            seen.add(each)
+            path.append((each, iter(edges[each])))
+    return order
+
+
+def _common(immediate: dict[int, int], number: dict[int, int], one: int, other: int) -> int:
+    """Return the nearest common ancestor in the tree of postdominators."""
+    while one != other:
+        while number[one] < number[other]:
+            one = immediate[one]
+        while number[other] < number[one]:
+            other = immediate[other]
+    return one

@@ -1,0 +1,254 @@
+"""Whether stores that race store copies of one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pyptx_sim.checks.race.lane_masks import only_lane
+from pyptx_sim.checks.race.sparse import zeros
+from pyptx_sim.checks.race.tables import MASK, PC, WARP
+from pyptx_sim.duplicates.numbers import mix, reduced
+from pyptx_sim.duplicates.planes import OPAQUE, highest
+from pyptx_sim.duplicates.sources import source
+from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.observer import Observer
+from pyptx_sim.types import dtype_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.checks.race.reports import Race
+    from pyptx_sim.duplicates.numbers import Numbers
+    from pyptx_sim.duplicates.sources import Source
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.machine import Machine
+    from pyptx_sim.machine.scheduling.code import Action, Block
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.observer import AccessKind, Offsets, Space, Stores
+    from pyptx_sim.program.program import Program
+
+__all__ = ["Copies", "StoreSite", "StoredNumbers", "Verdict"]
+
+
+class Copies(IntEnum):
+    """What two racing stores have in common, the worst one last."""
+
+    EQUAL = 0
+    """The same instructions compute both from the same inputs."""
+    ROUNDED = 1
+    """Both are equal in exact arithmetic."""
+    UNKNOWN = 2
+    """Nothing is known of where one of them comes from, or both depend on the same inputs, in different ways."""
+    DIFFERENT = 3
+    """They depend on different inputs."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What all stores of a pair of instructions that have raced have in common; `ulps` is how far copies lie apart."""
+
+    copies: Copies = Copies.EQUAL
+    ulps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSite:
+    """A store whose values are numbered: what it stores, each element of so many bytes."""
+
+    sources: tuple[Source, ...]
+    element: int
+
+    @classmethod
+    def of(cls, program: Program, pc: int) -> StoreSite:
+        """Return that of an instruction."""
+        operands = Operands(program, program.sites[pc], checked=False)
+        types = operands.types("b")
+        elements = operands.defined(operands.elements(operands.named("b")))
+        sources = tuple(source(operands, *pair) for pair in zip(elements, types, strict=True))
+        return cls(sources, dtype_of(types[0]).itemsize)
+
+    @property
+    def size(self) -> int:
+        """How many bytes a thread stores."""
+        return self.element * len(self.sources)
+
+
+@dataclass(slots=True)
+class _Units:
+    """The last stores of a memory, by units of bytes: the numbers of their values, and the instruction."""
+
+    strict: Numbers
+    exact: Numbers
+    opaque: NDArray[np.bool_]
+    leaves: Numbers
+    pc: NDArray[np.int32]
+
+    @classmethod
+    def fresh(cls, count: int) -> _Units:
+        """Return units that no store that is numbered has reached."""
+        strict, exact, leaves = (zeros(count, np.uint64) for _ in range(3))
+        return cls(strict, exact, zeros(count, np.bool_), leaves, zeros(count, np.int32))
+
+
+class StoredNumbers(Observer):
+    """Compares the numbers of stores that race. It has to hear of accesses after the race checker."""
+
+    def __init__(self, machine: Machine, sites: Mapping[int, StoreSite]) -> None:
+        """Watch the stores of a machine at `sites`, by their pcs."""
+        self.verdicts: dict[tuple[str, int, int], Verdict] = {}
+        self._machine, self._sites = machine, sites
+        self._unit = min((site.size for site in sites.values()), default=1)
+        self._memories: dict[Space, _Units] = {}
+        self._stores: Stores | None = None
+        self._now: tuple[NDArray[Any], ...] | None = None
+
+    # --- code -----------------------------------------------------------------------------------
+
+    def around(self, block: Block) -> Block:
+        """Return a block whose stores are numbered."""
+        return replace(block, steps=tuple((pc, self._numbered(pc, action)) for pc, action in block.steps))
+
+    def _numbered(self, pc: int, action: Action) -> Action:
+        """Return a store's step that numbers what it is about to store."""
+        site = self._sites.get(pc)
+        if site is None:
+            return action
+
+        def step(wave: Wave, lanes: Lanes) -> None:
+            self._now = _numbers(site, wave, lanes)
+            action(wave, lanes)
+            self._now = None
+
+        return step
+
+    # --- events ---------------------------------------------------------------------------------
+
+    def wave_started(self) -> None:
+        """Forget memories of blocks."""
+        for space in tuple(self._memories):
+            if space != "global":
+                del self._memories[space]
+
+    def storing(self, stores: Stores) -> None:
+        """Keep the values of the next accesses."""
+        self._stores = stores
+
+    def access(
+        self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
+    ) -> None:
+        """Record the numbers of stored values; a write by any other instruction has none."""
+        if kind not in {"write", "atomic"}:
+            return
+        stored = self._now if kind == "write" and pc in self._sites else None
+        if stored is None and space not in self._memories:
+            return
+        units = self._of(space)
+        first = offsets // self._unit
+        for further in range(-(-size // self._unit)):
+            at = first + further
+            if stored is None:
+                units.pc[at] = -1
+                continue
+            planes = (units.strict, units.exact, units.opaque, units.leaves)
+            for plane, each in zip(planes, stored, strict=True):
+                plane[at] = each[warps, lanes]
+            units.pc[at] = pc
+
+    def _of(self, space: Space) -> _Units:
+        known = self._memories.get(space)
+        if known is None:
+            count = len(self._machine.arena(space).data) // self._unit + 1
+            known = self._memories[space] = _Units.fresh(count)
+        return known
+
+    # --- races ----------------------------------------------------------------------------------
+
+    def race(self, race: Race) -> None:
+        """Compare what the racing entries of a step store with what those store that they race with."""
+        step, last = race.step, race.last
+        for other_pc in np.unique(last[:, PC]).tolist():
+            key = (race.rule, step.pc, int(other_pc))
+            verdict = self.verdicts.setdefault(key, Verdict())
+            here = np.flatnonzero(last[:, PC] == other_pc)
+            if step.pc not in self._sites or other_pc not in self._sites or step.kind != "write" or self._now is None:
+                verdict.copies = Copies.DIFFERENT
+            else:
+                self._compare(race, here, verdict)
+
+    def _compare(self, race: Race, some: NDArray[np.int64], verdict: Verdict) -> None:
+        step, bad, last = race.step, race.bad[some], race.last[some]
+        assert self._now is not None  # noqa: S101 - the caller has looked
+        own = [each[step.warps[bad], step.lanes[bad]] for each in self._now]
+        lane = only_lane(last[:, MASK])
+        others = np.maximum(last[:, WARP].astype(np.int64) - step.first_warp, 0)
+        if race.within:
+            other, known = [each[others, lane] for each in self._now], lane >= 0
+        else:
+            units = self._of(step.space)
+            at = step.at[bad] * race.granule // self._unit
+            other = [units.strict[at], units.exact[at], units.opaque[at], units.leaves[at]]
+            known = units.pc[at] == last[:, PC]
+        mine, theirs = self._bytes(race, bad, others, lane)
+        same = (mine == theirs).all(axis=1)
+        unknown = own[2] | other[2] | (own[3] == other[3])
+        copies = np.where(own[1] == other[1], Copies.ROUNDED, np.where(unknown, Copies.UNKNOWN, Copies.DIFFERENT))
+        copies = np.where(own[0] == other[0], np.where(same, Copies.EQUAL, Copies.UNKNOWN), copies)
+        copies = np.where(known, copies, Copies.UNKNOWN)
+        verdict.copies = max(verdict.copies, Copies(int(copies.max())))
+        rounded = copies == Copies.ROUNDED
+        if rounded.any():
+            element = self._sites[step.pc].element
+            verdict.ulps = max(verdict.ulps, _ulps(mine[rounded], theirs[rounded], element))
+
+    def _bytes(
+        self, race: Race, bad: NDArray[np.int64], warps: NDArray[np.int64], lanes: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Return what racing entries store, and what the others have stored, or do, `[entries, bytes]`."""
+        step, stores = race.step, self._stores
+        assert stores is not None  # noqa: S101 - a store has told of it
+        mine = stores.bytes_of(bad // step.granules)
+        if race.within:
+            number = np.zeros((int(step.warps.max()) + 1, 32), np.int64)
+            number[step.warps, step.lanes] = np.arange(len(step.at)) // step.granules
+            return mine, stores.bytes_of(number[np.minimum(warps, len(number) - 1), lanes])
+        size = mine.shape[1]
+        offsets = step.at[bad] * race.granule // size * size
+        data = self._machine.arena(step.space).data
+        return mine, data[offsets[:, None] + np.arange(size)]
+
+
+def _numbers(site: StoreSite, wave: Wave, lanes: Lanes) -> tuple[NDArray[Any], ...]:
+    """Return the numbers of what lanes are about to store, for all warps of a wave, and whether nothing is known."""
+    given = [each(wave, lanes).number for each in site.sources]
+    size = np.full((1, 1), site.size, np.uint64)
+    strict = mix(size, *(each.strict for each in given))
+    exact = reduced(mix(size, *(each.exact for each in given)))
+    leaves = np.bitwise_or.reduce(np.broadcast_arrays(*(each.leaves for each in given)))
+    return tuple(_full(wave, lanes, each) for each in (strict, exact, highest(given) == OPAQUE, leaves))
+
+
+def _full(wave: Wave, lanes: Lanes, values: NDArray[Any]) -> NDArray[Any]:
+    full = np.zeros((wave.height, 32), values.dtype)
+    full[lanes.row_numbers()] = values
+    return full
+
+
+_ORDERED: Final = frozenset({1, 2, 4, 8})
+
+
+def _ulps(some: NDArray[np.uint8], others: NDArray[np.uint8], element: int) -> int:
+    """Return how many floats lie between elements at most; the bits of floats are ordered as their magnitudes are."""
+    kind = np.dtype(f"<i{element if element in _ORDERED else 8}")
+    lowest = -(1 << 8 * kind.itemsize - 1)
+
+    def places(values: NDArray[np.uint8]) -> NDArray[np.int64]:
+        bits = np.ascontiguousarray(values).view(kind).astype(np.int64)
+        return np.where(bits < 0, lowest - bits, bits)
+
+    return int(np.abs(places(some) - places(others)).max())

@@ -1,0 +1,295 @@
+"""Code that computes the numbers of registers together with their values, for the instructions of a slice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from pyptx_ir.syntax.operands import Negated, Register
+from pyptx_sim.duplicates import transfer
+from pyptx_sim.duplicates.loading import loader
+from pyptx_sim.duplicates.planes import DATA, FIXED, Number, Planes, chosen, fixed, where
+from pyptx_sim.duplicates.sources import source
+from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.instructions.compiling.compute import parts
+from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.semantics.meaning import operation_of
+from pyptx_sim.semantics.warp import source_lane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyptx_ir.syntax.operands import Operand
+    from pyptx_sim.duplicates.loading import Versions
+    from pyptx_sim.duplicates.slices import Branch, Slice
+    from pyptx_sim.duplicates.sources import Source
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action, Block, Code, Group, Terminator
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.program.program import Program
+    from pyptx_sim.program.scopes import RegisterBinding
+
+    Numbering: TypeAlias = Callable[[Wave, Lanes], list[Number]]
+    """Computes the numbers of results before an instruction is executed."""
+    Numbered: TypeAlias = tuple[Numbering | None, Sequence[Operand], bool]
+
+__all__ = ["tracked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tracker:
+    """Wraps the instructions of a program that write registers in `slots`."""
+
+    program: Program
+    slice: Slice
+    slots: frozenset[int]
+    versions: Versions
+
+    def step(self, pc: int, action: Action) -> Action:
+        """Return an instruction's step with the numbers of its results computed, if they are needed."""
+        if self.slots.isdisjoint(self.slice.uses[pc].written):
+            return action
+        operands = Operands(self.program, self.program.sites[pc], checked=False)
+        numbering, outs, keeps = _numbering(operands, self.versions)
+        results = [operands.register(each) for each in outs]
+        if numbering is None:
+            return _losing(action, sorted(self.slots & self.slice.uses[pc].written))
+        guard = None if operands.instruction.guard is None else _guard(operands)
+        return _numbered(action, _Numbered(numbering, results, guard, keeps))
+
+    def end(self, branch: Branch | None, pc: int, terminator: Terminator) -> Terminator:
+        """Return a terminator that notes what its lanes branch by, and what it writes."""
+        operands = Operands(self.program, self.program.sites[pc], checked=False)
+        if branch is not None and not self.slots.isdisjoint(branch.written):
+            return _branching(terminator, branch, _decider(operands))
+        lost = sorted(self.slots & self.slice.uses[pc].written)
+        return _losing_end(terminator, lost) if lost else terminator
+
+
+def tracked(program: Program, code: Code, slices: Slice, slots: frozenset[int], versions: Versions) -> Code:
+    """Return code that computes the numbers of the registers in `slots`, too."""
+    tracker = Tracker(program, slices, slots, versions)
+    branches = {branch.pc: branch for branch in slices.branches}
+    joins: dict[int, list[Branch]] = {}
+    for branch in slices.branches:
+        for block in branch.joins if not slots.isdisjoint(branch.written) else ():
+            joins.setdefault(block, []).append(branch)
+    return tuple(_block(tracker, block, branches, joins.get(block.index, [])) for block in code)
+
+
+def _block(tracker: Tracker, block: Block, branches: Mapping[int, Branch], met: Sequence[Branch]) -> Block:
+    steps = [(pc, tracker.step(pc, action)) for pc, action in block.steps]
+    end = block.terminator
+    if end is not None:
+        end = tracker.end(branches.get(block.end), block.end, end)
+    if met and steps:
+        (pc, first), *others = steps
+        steps = [(pc, _meeting(first, met, tracker.slots)), *others]
+    elif met and end is not None:
+        end = _meeting_end(end, met, tracker.slots)
+    return replace(block, steps=tuple(steps), terminator=end)
+
+
+# --- what is executed ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """How an instruction's results are numbered, under its guard; `keeps`: so are the exact numbers of fixed ones."""
+
+    numbering: Numbering
+    results: Sequence[RegisterBinding | None]
+    guard: Source | None
+    keeps: bool
+
+
+def _numbered(action: Action, how: _Numbered) -> Action:
+    def step(wave: Wave, lanes: Lanes) -> None:
+        planes = wave.part(Planes)
+        by = None if how.guard is None else how.guard(wave, lanes)
+        found = how.numbering(wave, lanes)
+        before = [None if each is None else planes.read(each.slot, lanes) for each in how.results]
+        action(wave, lanes)
+        for register, new, old in zip(how.results, found, before, strict=False):
+            if register is None or old is None:
+                continue
+            number = _by_value(wave, lanes, register, new, keeps=how.keeps)
+            if by is not None:
+                number = chosen(by.values.astype(np.bool_), by.number, number, old)
+            planes.write(register.slot, lanes, number)
+
+    return step
+
+
+def _by_value(wave: Wave, lanes: Lanes, register: RegisterBinding, number: Number, *, keeps: bool) -> Number:
+    """Return the number of what a register holds: where that is fixed, its value's."""
+    held = wave.registers[register.slot]
+    if number.level.min() != FIXED or held is None:
+        return number
+    told, by_value = fixed(lanes.select(held)), number.level == FIXED
+    found = where(by_value, told, number)
+    return replace(found, exact=number.exact) if keeps else found
+
+
+def _losing(action: Action, slots: Sequence[int]) -> Action:
+    def step(wave: Wave, lanes: Lanes) -> None:
+        action(wave, lanes)
+        planes = wave.part(Planes)
+        for slot in slots:
+            planes.write(slot, lanes, planes.fresh(lanes))
+
+    return step
+
+
+def _losing_end(terminator: Terminator, slots: Sequence[int]) -> Terminator:
+    def end(wave: Wave, group: Group) -> int | None:
+        planes = wave.part(Planes)
+        for slot in slots:
+            planes.write(slot, group.lanes, planes.fresh(group.lanes))
+        return terminator(wave, group)
+
+    return end
+
+
+def _branching(terminator: Terminator, branch: Branch, decider: Source) -> Terminator:
+    def end(wave: Wave, group: Group) -> int | None:
+        by = decider(wave, group.lanes).number
+        wave.part(Planes).branched(branch.pc, group.lanes, by, certain=branch.certain)
+        return terminator(wave, group)
+
+    return end
+
+
+def _meet(wave: Wave, lanes: Lanes, branches: Sequence[Branch], slots: frozenset[int]) -> None:
+    for branch in branches:
+        wave.part(Planes).meet(branch.pc, lanes, branch.written & slots)
+
+
+def _meeting(action: Action, branches: Sequence[Branch], slots: frozenset[int]) -> Action:
+    def step(wave: Wave, lanes: Lanes) -> None:
+        _meet(wave, lanes, branches, slots)
+        action(wave, lanes)
+
+    return step
+
+
+def _meeting_end(terminator: Terminator, branches: Sequence[Branch], slots: frozenset[int]) -> Terminator:
+    def end(wave: Wave, group: Group) -> int | None:
+        _meet(wave, group.lanes, branches, slots)
+        return terminator(wave, group)
+
+    return end
+
+
+def _guard(operands: Operands) -> Source:
+    guard = operands.instruction.guard
+    assert guard is not None  # noqa: S101 - the caller has looked
+    register = Register(guard.register)
+    return source(operands, Negated(register) if guard.negated else register, "pred")
+
+
+def _decider(operands: Operands) -> Source:
+    """Return what the lanes of a branch part by."""
+    if operands.opcode[0] == "brx":
+        return source(operands, operands.named("index"), "u32")
+    return _guard(operands)
+
+
+# --- instructions -------------------------------------------------------------------------------
+
+
+def _numbering(operands: Operands, versions: Versions) -> Numbered:
+    """Return how an instruction's results are numbered, None where that is not known, and where they go.
+
+    Last comes whether the exact numbers are those of values that are fixed, too: such as are moved or computed exactly.
+    """
+    meaning = meaning_of(operands.opcode)
+    if isinstance(meaning, Step):
+        return _of_step(operands, meaning, versions)
+    if meaning is None:
+        return None, (), False
+    operation = operands.located(lambda: operation_of(meaning, operands.form()))
+    if operation.reads_carry or operation.writes_carry:
+        return None, (), False
+    outs, ins = parts(operands, operation)
+    name = operands.opcode[0]
+    if name == "shfl":
+        return _shuffle(operands), outs, True
+    sources = [source(operands, *pair) for pair in zip(ins, operation.sources, strict=True)]
+    said = transfer.Meaning(name, operands.opcode, operation.results, operation.sources)
+    compute = transfer.among_lanes if operation.warp else transfer.of_operation
+    return partial(_computed, compute, said, sources), outs, name == "selp" or said.exact
+
+
+def _computed(
+    compute: Callable[..., list[Number]],
+    meaning: transfer.Meaning,
+    sources: Sequence[Source],
+    wave: Wave,
+    lanes: Lanes,
+) -> list[Number]:
+    return compute(meaning, [each(wave, lanes) for each in sources], lanes)
+
+
+def _shuffle(operands: Operands) -> Numbering:
+    (kind, *_), mode = operands.types("d"), operands.word("mode")
+    value, amount, bounds = (
+        source(operands, operands.named(name), each) for name, each in (("a", kind), ("b", "u32"), ("c", "u32"))
+    )
+
+    def number(wave: Wave, lanes: Lanes) -> list[Number]:
+        given, by, within = value(wave, lanes), amount(wave, lanes), bounds(wave, lanes)
+        full = (np.broadcast_to(each.values.astype(np.int64), (lanes.height, 32)) for each in (by, within))
+        lane, in_range = source_lane(mode, *full)
+        moved = transfer.of_lanes(given.number, np.broadcast_to(lane, (lanes.height, 32)), lanes.height)
+        level = np.maximum(by.number.level, within.number.level)
+        if (level >= DATA).any():
+            moved = wave.part(Planes).fresh(lanes)
+        told = fixed(np.broadcast_to(in_range, (lanes.height, 32)))
+        return [moved, replace(told, level=np.broadcast_to(level, (lanes.height, 32)))]
+
+    return number
+
+
+def _of_step(operands: Operands, step: Step, versions: Versions) -> Numbered:
+    if step.opcode == "mov":
+        number, outs = _move(operands)
+        return number, outs, len(outs) == len(operands.elements(operands.named("a")))
+    if step.opcode == "ld":
+        elements = operands.elements(operands.named("d"))
+        return loader(operands, versions), elements, False
+    if step.effect != "none":
+        return None, (), False
+    form = operands.form()
+    written = [name for name in form.operands if form.places[name].written]
+    read = [name for name in form.operands if form.places[name].read]
+    if any(form.types[name] is None for name in (*written, *read)):
+        return None, (), False
+    ins = [
+        pair
+        for name in read
+        for pair in zip(operands.elements(operands.named(name)), operands.types(name), strict=True)
+    ]
+    outs = [each for name in written for each in operands.elements(operands.named(name))]
+    said = transfer.Meaning(operands.opcode[0], operands.opcode, tuple(operands.types(written[0])) if written else ())
+    sources = [source(operands, *pair) for pair in ins]
+    return partial(_computed, transfer.of_operation, said, sources), outs, False
+
+
+def _move(operands: Operands) -> tuple[Numbering, Sequence[Operand]]:
+    outs, ins = operands.elements(operands.named("d")), operands.elements(operands.named("a"))
+    (kind, *_) = operands.types("d" if len(outs) == len(ins) else "a")
+    sources = [source(operands, each, kind) for each in ins]
+
+    def number(wave: Wave, lanes: Lanes) -> list[Number]:
+        given = [each(wave, lanes) for each in sources]
+        if len(outs) == len(ins):
+            return [each.number for each in given]
+        if len(ins) == 1:
+            return transfer.unpacked(len(outs), given[0])
+        return [transfer.packed(given)]
+
+    return number, outs

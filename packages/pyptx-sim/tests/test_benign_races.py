@@ -1,0 +1,338 @@
+"""Races of compilers' duplicates are notes by proof, whatever the data; each has a twin that is a true race."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx_sim import Launch, run
+from pyptx_sim.command import run as command
+
+from .ptx_text import execute, module
+
+# Data, and the schedule that it is run by.
+RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("zeros", {}),
+    ("zeros", {"seed": 1}),
+    ("ones", {"seed": 2, "late": True}),
+    ("random", {"seed": 3}),
+)
+WORDS = 256
+
+
+def data(kind: str) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """Return words: an output of 64, then an input."""
+    floats = {
+        "zeros": np.zeros(WORDS),
+        "ones": np.ones(WORDS),
+        "random": np.random.default_rng(7).standard_normal(WORDS),
+    }
+    words = floats[kind].astype(np.float32).view(np.uint32).copy()
+    words[64:96] = (
+        np.random.default_rng(1).standard_normal(32).astype(np.float32).view(np.uint32)
+        if kind == "random"
+        else words[64:96]
+    )
+    words[:64] = 0
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """A body with `FAULT`: what makes it benign, what makes it a true race, and how it is launched."""
+
+    body: str
+    benign: str
+    racy: str
+    grid: int = 1
+    block: int = 64
+    before: str = ""
+
+    def severities(self, part: str, words: Any, **schedule: Any) -> set[str]:
+        """Run one of the two and return how severe its races are."""
+        body = self.body.replace("FAULT", part)
+        shape = {"grid": self.grid, "block": self.block, "before": self.before}
+        found = execute(body, words, **shape, **schedule).findings
+        assert all(each.rule in {"lane-race", "global-race", "shared-race"} for each in found)
+        return {each.severity for each in found}
+
+
+BUTTERFLY = "".join(
+    f"shfl.sync.bfly.b32 %f2, %f1, {step}, 31, -1;\nadd.f32 %f1, %f1, %f2;\n" for step in (1, 2, 4, 8, 16)
+)
+LARGEST = "".join(
+    f"shfl.sync.bfly.b32 %f2, %f1, {step}, 31, -1;\nsetp.gt.f32 %p1, %f1, %f2;\nselp.f32 %f1, %f1, %f2, %p1;\n"
+    for step in (1, 2, 4, 8, 16)
+)
+OF_THREAD, OF_ALL = "[%rd1+256]", "[%rd0+256]"
+STORE = "st.global.u32 [%rd0], %r2;"
+SHARED = ".shared .align 4 .b8 s[1024];"
+LOOP = """
+FAULT
+mov.f32 %f1, 0f00000000;
+AGAIN:
+mad.wide.u32 %rd2, %r3, 4, %rd0;
+ld.global.f32 %f2, [%rd2+256];
+add.f32 %f1, %f1, %f2;
+add.u32 %r3, %r3, 1;
+setp.lt.u32 %p1, %r3, 64;
+@%p1 bra AGAIN;
+st.global.f32 [%rd0], %f1;
+"""
+# The parity of an element decides, by each way that control can flow.
+PARITY = "ld.global.u32 %r1, FAULT;\nsetp.gt.s32 %p1, %r1, 0;\n"
+
+STORES = {
+    "a constant": Twins("FAULT\nst.global.u32 [%rd0], %r2;", "mov.u32 %r2, 7;", "mov.u32 %r2, %ctaid.x;", grid=2),
+    "one element": Twins(f"ld.global.u32 %r2, FAULT;\n{STORE}", OF_ALL, OF_THREAD, grid=2),
+    "an element of two lanes": Twins(
+        "and.b32 %r3, %r0, 15;\nmad.wide.u32 %rd2, %r3, 4, %rd0;\nld.global.f32 %f1, FAULT;\n"
+        "ex2.approx.f32 %f1, %f1;\nst.global.f32 [%rd2], %f1;",
+        "[%rd2+256]",
+        OF_THREAD,
+        grid=2,
+    ),
+    "a vector": Twins(
+        f"ld.global.u32 %r1, {OF_ALL};\nld.global.u32 %r2, FAULT;\nst.global.v2.u32 [%rd0], {{%r1, %r2}};",
+        OF_ALL,
+        OF_THREAD,
+        grid=2,
+    ),
+    "an address that depends on data": Twins(
+        f"ld.global.u32 %r1, FAULT;\nand.b32 %r1, %r1, 31;\nmad.wide.u32 %rd2, %r1, 4, %rd0;\n"
+        f"ld.global.u32 %r2, [%rd2+512];\n{STORE}",
+        OF_ALL,
+        OF_THREAD,
+        grid=2,
+    ),
+    "a selection": Twins(PARITY + "selp.u32 %r2, 1, 2, %p1;\n" + STORE, OF_ALL, OF_THREAD, grid=2),
+    "a predicate": Twins(PARITY + "mov.u32 %r2, 1;\n@%p1 mov.u32 %r2, 2;\n" + STORE, OF_ALL, OF_THREAD, grid=2),
+    "a branch": Twins(
+        PARITY + "mov.u32 %r2, 1;\n@%p1 bra OTHER;\nmov.u32 %r2, 2;\nOTHER:\n" + STORE, OF_ALL, OF_THREAD, grid=2
+    ),
+    "a loop": Twins(LOOP, "mov.u32 %r3, 0;", "mov.u32 %r3, %r0;", grid=2),
+    "a sum by a butterfly": Twins(
+        f"ld.global.f32 %f1, {OF_THREAD};\nFAULT\nst.global.f32 [%rd0], %f1;",
+        BUTTERFLY,
+        BUTTERFLY.replace(" 16, 31", " 8, 31"),
+        grid=2,
+        block=32,
+    ),
+    "a maximum by a butterfly of selections": Twins(
+        f"ld.global.f32 %f1, {OF_THREAD};\nFAULT\nst.global.f32 [%rd0], %f1;",
+        LARGEST,
+        LARGEST.replace(" 16, 31", " 8, 31"),
+        block=32,
+    ),
+    "a double by a butterfly of halves": Twins(
+        "mad.wide.u32 %rd3, %r0, 8, %rd0;\nld.global.f64 %fd1, [%rd3+256];\nmov.b64 {%r1, %r2}, %fd1;\n"
+        "shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;\nshfl.sync.bfly.b32 %r4, %r2, 1, 31, -1;\n"
+        "mov.b64 %fd2, {%r3, %r4};\nadd.f64 %fd1, %fd1, %fd2;\nshr.u32 %r5, %r0, FAULT;\n"
+        "mad.wide.u32 %rd2, %r5, 8, %rd0;\nst.global.f64 [%rd2], %fd1;",
+        "1",
+        "2",
+        grid=2,
+        block=32,
+    ),
+    "a vote": Twins(
+        "mov.u32 %r3, %ctaid.x;\nmad.wide.u32 %rd2, %r3, 4, %rd0;\nld.global.u32 %r1, FAULT;\n"
+        "setp.ne.u32 %p1, %r1, 0;\nvote.sync.ballot.b32 %r2, %p1, -1;\n" + STORE,
+        OF_ALL,
+        "[%rd2+256]",
+        grid=2,
+        block=32,
+    ),
+    "shared memory": Twins(
+        f"mov.u32 %r3, s;\nshl.b32 %r4, %r0, 2;\nadd.u32 %r4, %r4, %r3;\nld.global.u32 %r1, {OF_THREAD};\n"
+        f"st.shared.u32 [%r4], %r1;\nbar.sync 0;\nld.shared.u32 %r2, FAULT;\nst.shared.u32 [s+512], %r2;\n{STORE}",
+        "[s+4]",
+        "[%r4]",
+        before=SHARED,
+    ),
+}
+# Several threads load an element, one stores it.
+IN_PLACE = """
+and.b32 %r3, %r0, 15;
+mad.wide.u32 %rd2, %r3, 4, %rd0;
+ld.global.u32 %r1, [%rd2+256];
+add.u32 %r2, %r1, 1;
+setp.lt.u32 %p1, %r0, 16;
+FAULT
+@%p1 st.global.u32 [%rd2+256], %r2;
+"""
+UNUSED = "selp.u32 %r4, %r1, 0, %p1;\nsetp.eq.u32 %p2, %r4, 77;\n@%p1 add.u32 %r2, %r2, %r4;"
+USES = {
+    "a store": "st.global.u32 [%rd1], %r1;",
+    "an address": "and.b32 %r4, %r1, 4;\ncvt.u64.u32 %rd3, %r4;\nadd.u64 %rd3, %rd3, %rd0;\n"
+    "ld.global.u32 %r5, [%rd3+768];",
+    "a branch": "setp.eq.u32 %p2, %r1, 77;\n@%p2 bra NEXT;\nNEXT:",
+    "a predicate of a store": "setp.eq.u32 %p2, %r1, 77;\n@%p2 st.global.u32 [%rd1], 1;",
+    "a reduction": "red.global.add.u32 [%rd0], %r1;",
+    "another lane's store": "shfl.sync.down.b32 %r4, %r1, 16, 31, -1;\nadd.u32 %r2, %r2, %r4;",
+    "a vote": "setp.eq.u32 %p2, %r1, 77;\nvote.sync.any.pred %p3, %p2, -1;\n@%p3 add.u32 %r2, %r2, 1;",
+    "all stores": "setp.ge.u32 %p1, %r0, 0;",
+}
+
+each_run = pytest.mark.parametrize(("kind", "schedule"), RUNS, ids=str)
+
+
+@each_run
+@pytest.mark.parametrize("twins", STORES.values(), ids=list(STORES))
+def test_copies_of_one_value_are_a_note_and_others_an_error(twins: Twins, kind: str, schedule: dict[str, Any]) -> None:
+    assert twins.severities(twins.benign, data(kind), **schedule) <= {"note"}
+    assert twins.severities(twins.racy, data(kind), **schedule) == {"error"}
+
+
+@pytest.mark.parametrize("twins", STORES.values(), ids=list(STORES))
+def test_copies_of_two_blocks_are_reported(twins: Twins) -> None:
+    if twins.grid > 1:
+        assert twins.severities(twins.benign, data("random")) == {"note"}
+
+
+# --- products contracted into a reduction ------------------------------------------------------
+
+SQUARES = f"""
+ld.global.f32 %f1, {OF_THREAD};
+mul.f32 %f3, %f1, %f1;
+shfl.sync.bfly.b32 %f2, %f3, 1, 31, -1;
+fma.rn.f32 %f1, %f1, %f1, %f2;
+FAULT
+st.global.f32 [%rd0], %f1;
+"""
+REST = BUTTERFLY.partition("\n")[2].partition("\n")[2]
+CONTRACTED = Twins(SQUARES, REST, REST.replace(" 16, 31", " 8, 31"), block=32)
+# Means of different counts: one way round a weighted mean rounds otherwise than the other.
+WELFORD = Twins(
+    f"ld.global.f32 %f1, {OF_THREAD};\nand.b32 %r3, %r0, 1;\nsetp.eq.u32 %p1, %r3, 0;\n"
+    "selp.f32 %f3, 0f3F800000, 0f40000000, %p1;\n"
+    "shfl.sync.bfly.b32 %f2, %f1, 1, 31, -1;\nshfl.sync.bfly.b32 %f4, %f3, 1, 31, -1;\n"
+    "add.f32 %f5, %f3, %f4;\ndiv.full.f32 %f6, %f4, %f5;\nsub.f32 %f7, %f2, %f1;\nFAULT\n"
+    "shr.u32 %r5, %r0, 1;\nmad.wide.u32 %rd2, %r5, 4, %rd0;\nst.global.f32 [%rd2], %f1;",
+    "fma.rn.f32 %f1, %f7, %f6, %f1;",
+    "fma.rn.f32 %f1, %f7, %f6, %f2;",
+    block=32,
+)
+
+
+@each_run
+@pytest.mark.parametrize("twins", [CONTRACTED, WELFORD], ids=["squares", "means"])
+def test_copies_that_are_equal_but_for_rounding_are_a_note(twins: Twins, kind: str, schedule: dict[str, Any]) -> None:
+    assert twins.severities(twins.benign, data(kind), **schedule) == {"note"}
+    assert twins.severities(twins.racy, data(kind), **schedule) == {"error"}
+
+
+def test_a_note_says_how_far_copies_are_apart() -> None:
+    (finding,) = execute(SQUARES.replace("FAULT", REST), data("random")).findings
+    assert "lanes of one instruction store copies that differ by 1 ulp" in finding.message
+
+
+# --- loads whose value no thread uses ----------------------------------------------------------
+
+
+@each_run
+@pytest.mark.parametrize("block", [32, 64])
+def test_a_racing_load_whose_value_nobody_uses_is_a_note(kind: str, block: int, schedule: dict[str, Any]) -> None:
+    words = data(kind)
+    wanted = words.copy()
+    wanted[64:80] += 1
+    for body in (IN_PLACE.replace("FAULT", ""), IN_PLACE.replace("FAULT", UNUSED)):
+        found = execute(body, words.copy(), block=block, **schedule).findings
+        assert found
+        assert {(each.rule, each.severity) for each in found} <= {("lane-race", "note"), ("global-race", "note")}
+        assert all("no thread uses the value" in each.message for each in found)
+    execute(IN_PLACE.replace("FAULT", ""), words, block=block, **schedule)
+    assert words.tolist() == wanted.tolist()
+
+
+@each_run
+@pytest.mark.parametrize("use", USES.values(), ids=list(USES))
+def test_a_racing_load_whose_value_is_used_is_an_error(use: str, kind: str, schedule: dict[str, Any]) -> None:
+    found = execute(IN_PLACE.replace("FAULT", use), data(kind), **schedule).findings
+    assert "error" in {each.severity for each in found}
+
+
+# --- mbarriers that end ------------------------------------------------------------------------
+
+# As the destructor of cuda::pipeline: one lane of each warp releases for all, and the last one ends the mbarrier.
+ENDED = """
+setp.eq.u32 %p0, %r0, 0;
+@%p0 mbarrier.init.shared.b64 [bar], 64;
+@%p0 st.shared.u32 [left], 2;
+bar.sync 0;
+mbarrier.arrive.shared.b64 _, [bar];
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0;
+@!%p1 bra WAIT;
+mov.u32 %r1, %laneid;
+setp.lt.u32 %p2, %r1, 16;
+FAULT
+mov.u32 %r3, 0;
+setp.eq.u32 %p3, %r1, 0;
+@%p3 atom.acq_rel.cta.shared.add.u32 %r3, [left], -1;
+setp.eq.and.u32 %p4, %r3, 1, %p3;
+@%p4 mbarrier.inval.shared.b64 [bar];
+"""
+CONVERGED = "match.any.sync.b32 %r2, 7, -1;"
+APART = {"nothing": "", "half of the lanes": "@%p2 match.any.sync.b32 %r2, 7, 0xffff;"}
+
+
+def ends(between: str, schedule: dict[str, Any]) -> set[tuple[str, str]]:
+    """Return the rules that are broken, and how severely."""
+    words, before = np.zeros(64, np.uint32), ".shared .align 8 .b64 bar;\n.shared .align 4 .b32 left;"
+    found = execute(ENDED.replace("FAULT", between), words, block=64, before=before, **schedule).findings
+    return {(each.rule, each.severity) for each in found}
+
+
+@pytest.mark.parametrize("schedule", [{}, {"late": True}, {"seed": 1}, {"seed": 2}], ids=str)
+def test_an_mbarrier_that_ends_behind_a_warp_instruction_is_a_note(schedule: dict[str, Any]) -> None:
+    assert ends("bar.warp.sync -1;", schedule) == set()
+    assert ends(CONVERGED, schedule) == {("mbarrier-inval", "note")}
+    for between in APART.values():
+        assert ends(between, schedule) == {("mbarrier-inval", "error")}
+
+
+# --- what is not proved ------------------------------------------------------------------------
+
+UNPROVED = {
+    # A store that is ordered lies between the loads, and stores what was there: in this run only.
+    "loads of two versions": "setp.lt.u32 %p1, %r0, 32;\n@%p1 ld.global.u32 %r2, [%rd0+256];\nbar.sync 0;\n"
+    "setp.eq.u32 %p2, %r0, 5;\nld.global.u32 %r1, [%rd0+512];\n@%p2 st.global.u32 [%rd0+256], %r1;\nbar.sync 0;\n"
+    f"@!%p1 ld.global.u32 %r2, [%rd0+256];\nmov.u32 %r3, %ctaid.x;\n{STORE}",
+    "volatile loads": f"ld.volatile.global.u32 %r2, [%rd0+256];\n{STORE}",
+    "a partner that is none": "setp.lt.u32 %p1, %r0, 48;\nld.global.u32 %r2, [%rd0+256];\n"
+    f"@!%p1 ld.global.u32 %r2, {OF_THREAD};\n{STORE}",
+    "what an atomic update returns": f"atom.global.or.b32 %r2, [%rd0+256], 0;\n{STORE}",
+    "a clock": f"mov.u32 %r2, %clock;\nand.b32 %r2, %r2, 0;\n{STORE}",
+}
+
+
+@pytest.mark.parametrize("schedule", [{}, {"seed": 1}], ids=str)
+@pytest.mark.parametrize("body", UNPROVED.values(), ids=list(UNPROVED))
+def test_an_equal_value_that_is_not_proved_leaves_the_error(body: str, schedule: dict[str, Any]) -> None:
+    found = execute(body, data("zeros"), grid=2, block=64, **schedule).findings
+    assert {each.severity for each in found if each.rule == "global-race"} >= {"error"}
+
+
+def test_each_launch_has_its_own_verdict() -> None:
+    text = module(
+        f"ld.param.u32 %r3, [all];\nsetp.eq.u32 %p1, %r3, 0;\nld.global.u32 %r2, {OF_ALL};\n"
+        f"@%p1 ld.global.u32 %r2, {OF_THREAD};\n{STORE}",
+        parameters=".param .u64 out, .param .u32 all",
+    )
+    words = data("zeros")
+    severities = []
+    for launches in ([1], [0], [1, 0]):
+        made = [Launch(grid=2, block=32, args=[words, np.uint32(each)]) for each in launches]
+        severities.append({each.severity for each in run(text, made).findings})
+    assert severities == [{"note"}, {"error"}, {"note", "error"}]
+
+
+def test_the_command_succeeds_where_only_notes_are_found(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "k.ptx"
+    for body, status in ((f"mov.u32 %r2, 7;\n{STORE}", 0), (f"mov.u32 %r2, %ctaid.x;\n{STORE}", 1)):
+        file.write_text(module(body))
+        assert command([str(file), "--grid", "2", "--block", "32", "--arg", "u32[64]"]) == status
+    assert "global-race (note)" in capsys.readouterr().out
