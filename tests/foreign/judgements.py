@@ -36,20 +36,6 @@ def known(verdict: Literal["letter", "waits"], rules: str, kernels: str, reason:
 KNOWN = (
     known(
         "letter",
-        "lane-race",
-        "triton/rows/welford.*",
-        "Every lane of a warp stores its copy of a reduction to one word, without a predicate. Welford's combination "
-        "is not symmetric in floating point: the copies differ in their last bits, and which of them lands is open.",
-    ),
-    known(
-        "letter",
-        "global-race lane-race",
-        "triton/memory/spin-lock-read-by-all.* triton/memory/locked-tile-smaller-*",
-        "Where a tensor has fewer elements than the block has threads, several threads load each element and one "
-        "stores it. Triton puts no barrier between the loads of the others, whose values nobody uses, and the store.",
-    ),
-    known(
-        "letter",
         "read-before-wait",
         "triton/maps/host-maps-roles* triton/attention/attention-roles.*",
         "A tile of 64 rows cannot be shared between two warpgroups: both compute it, and both store it by TMA, the "
@@ -61,13 +47,6 @@ KNOWN = (
         "cuda/blocks/large-tiles.*",
         "In a group of two warps, lane 0 of the last warp acquires what the other has written, and lane 1 reads it "
         "behind a shuffle. `shfl.sync` orders no memory, as `bar.warp.sync` would: some schedules show the old value.",
-    ),
-    known(
-        "letter",
-        "mbarrier-inval",
-        "cuda/copies/pipeline-of-a-block.* cuda/copies/pipeline-with-roles.*",
-        "The destructor of `cuda::pipeline` lets one lane, which `match.any.sync` has elected, release for its whole "
-        "warp, and the last one ends the barriers. `match.sync` orders no memory; `bar.warp.sync` would.",
     ),
     known(
         "letter",
