@@ -9,7 +9,7 @@ import numpy as np
 from pyptx_sim.extension import WARPGROUP
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.scheduling.code import Group
-from pyptx_sim.machine.scheduling.warp_splits import State
+from pyptx_sim.machine.scheduling.warp_splits import PASS, State
 from pyptx_sim.numerics.membermasks import LANE_BITS, ballot
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ _DIVERGING = 0.25
 # For how many steps at most warps keep their paces in a random schedule, and of which powers of a random number these
 # are: the higher, the more uneven.
 _PACED, _POWERS = 32, 3
-# `key` of a split that passes its gate although lanes are missing.
-_PASS = -2
 
 
 class Scheduler:
@@ -217,7 +215,7 @@ class Scheduler:
         warps, masks = splits.warp[ids], splits.mask[ids]
         named = gate.masks(wave, Lanes(warps, masks, len(ids), whole=False))
         lacking = masks & ((named & ballot(wave.live[warps]) & ~_alike(named, masks)) != 0)
-        lacking[splits.key[ids] == _PASS] = False
+        lacking[splits.key[ids] == PASS] = False
         splits.key[ids] = -1
         some = lacking.any(axis=1)
         if not some.any():
@@ -265,7 +263,7 @@ class Scheduler:
         for position in np.flatnonzero(opened.any(axis=1)).tolist():
             passing = self._take_out(waiting[[position]], opened[[position]])
             splits.state[passing] = State.READY
-            splits.key[passing] = _PASS
+            splits.key[passing] = PASS
         if (masks & lacking).any():
             self._force_gates(splits.ready())
 
@@ -273,7 +271,7 @@ class Scheduler:
         """Where all warps are whole again, nobody looks at a gate: let no split keep what lets it pass one."""
         splits = self._wave.splits
         if not splits.diverged:
-            splits.key[splits.key == _PASS] = -1
+            splits.key[splits.key == PASS] = -1
 
     def _add_rendezvous(self, waiting: IntArray, present: Array) -> None:
         """Count lanes at any `bar.warp.sync` of a warp as present at each other one that has the same membermask.
@@ -326,7 +324,7 @@ class Scheduler:
                 count=int(np.count_nonzero(missing)),
             )
         splits.state[stuck[first]] = State.READY
-        splits.key[stuck[first]] = _PASS
+        splits.key[stuck[first]] = PASS
         return True
 
 

@@ -33,6 +33,8 @@ class State(IntEnum):
 
 _FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run", "parked")
 
+# `key` of a split that passes its gate although lanes are missing, or are elsewhere.
+PASS = -2
 # `parked` of a split that does not poll, or has not come round yet; and of one whose round nobody has taken note of.
 AWAKE = -1
 UNNOTED = -2
@@ -93,20 +95,19 @@ class WarpSplits:
     def merge(self) -> None:
         """Merge splits of a warp that are ready or at a gate at the same block with the same frame; drop dead ones.
 
-        Splits with different keys stay apart: one that passes its gate must not take newcomers along. Afterwards splits
-        are in order of their warps.
+        A split that passes its gate does not take newcomers along. Afterwards splits are in order of their warps.
         """
         candidates = self.alive()
-        alike = ("key", "frame", "block", "state", "warp")
-        ids = candidates[np.lexsort(tuple(getattr(self, name)[candidates] for name in alike))]
+        alike = (self.key == PASS, self.frame, self.block, self.state, self.warp)
+        ids = candidates[np.lexsort(tuple(each[candidates] for each in alike))]
         if len(ids) < 2:
             self._keep(ids)
             return
         same = np.zeros(len(ids), np.bool_)
         states = self.state[ids[1:]]
         same[1:] = (states == State.READY) | (states == State.GATE)
-        for name in alike:
-            values = getattr(self, name)[ids]
+        for each in alike:
+            values = each[ids]
             same[1:] &= values[1:] == values[:-1]
         if same.any():
             starts = np.flatnonzero(~same)
