@@ -63,8 +63,9 @@ def prefixes(a: Array, b: Array) -> Iterator[Array]:
 
 
 def _multiply_add(a: Array, b: Array, c: Array) -> Array:
-    product = np.asarray(a * b)
-    return np.add(product, c, out=product)
+    product: Array = np.asarray(a * b)
+    product += c
+    return product
 
 
 def _exact_products(a: Array, b: Array) -> bool:
@@ -150,8 +151,10 @@ def _drawn(count: int, dtype: str, start: int) -> Array:
     mixed = number * np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
     mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)  # and a factor of splitmix64
     signed = (mixed ^ mixed >> np.uint64(32)).view(np.int64)
-    values = np.ldexp(signed.astype(dtype), (mixed >> np.uint64(5)).astype(np.int32) % 12 - 63)
-    return values if dtype == "float64" else (values.view(np.uint32) & np.uint32(0xFFFFF000)).view(np.float32)
+    values: Array = np.ldexp(signed.astype(dtype), (mixed >> np.uint64(5)).astype(np.int32) % 12 - 63)
+    if dtype != "float64":
+        values = (values.view(np.uint32) & np.uint32(0xFFFFF000)).view(np.float32)
+    return values
 
 
 def _edges(dtype: str) -> tuple[Array, Array, Array]:

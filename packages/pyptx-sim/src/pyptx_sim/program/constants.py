@@ -180,7 +180,7 @@ def encode(value: int | float, ptx_type: str) -> bytes:
 def _float_bytes(value: float, size: int) -> bytes:
     """Return a float of so many bytes; one that is too large is infinite."""
     with np.errstate(over="ignore"):
-        return np.float64(value).astype(f"<f{size}").tobytes()
+        return np.array(value, np.float64).astype(f"<f{size}").tobytes()
 
 
 def _encode_element(operand: Operand, ptx_type: str, address_of: AddressOf) -> bytes:

@@ -107,8 +107,8 @@ def _settle(program: Program, *, trusting: bool) -> dict[int, _Value]:
     ]
     known: dict[int, _Value] = {}
     for layout in program.functions.values():
-        for each in (*layout.parameters, *layout.returns):
-            parts = each.components if isinstance(each, VectorBinding) else (each,)
+        for passed in (*layout.parameters, *layout.returns):
+            parts = passed.components if isinstance(passed, VectorBinding) else (passed,)
             known.update((part.slot, _UNKNOWN) for part in parts if isinstance(part, RegisterBinding))
     defined = {slot for each in definitions for slot in each.targets} | known.keys()
     used = {each for one in definitions for each in (*one.addresses, *one.numbers) if isinstance(each, int)}

@@ -71,7 +71,8 @@ class Barriers:
     def _weights(self, ids: IntArray, keys: IntArray) -> IntArray:
         """Return how many arrivals each split adds at its barrier, if the splits arrive in this order."""
         splits = self._wave.splits
-        warps, own = splits.warp[ids], np.count_nonzero(splits.mask[ids], axis=1)
+        warps = splits.warp[ids]
+        own: IntArray = np.count_nonzero(splits.mask[ids], axis=1)
         if not splits.diverged and not self._came:
             return own + self._dead(warps)
         found, which = np.unique(keys * self._wave.height + warps, return_inverse=True)
