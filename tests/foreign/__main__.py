@@ -1,14 +1,16 @@
 """Compile kernels of other compilers' languages, run them on the simulator, and write down what came of it.
 
-    python -m tests.foreign                    all languages; writes docs/foreign-kernels.md
-    python -m tests.foreign triton cuda        these languages, and no page
+    python -m tests.foreign                    all compilers; writes docs/foreign-kernels.md
+    python -m tests.foreign cuda triton-3.6    compilers of these languages, or of these names, and no page
+    python -m tests.foreign operators liger    operators of all libraries, or of these, and no page
     … --only attention --only sort             of these, kernels whose name holds one of the words
     … --jobs 1                                 so many processes that run kernels (default: 2)
     … --environments FOLDER                    where compilers are, or are put (default: .nox/corpus-environments)
-    … --cache FOLDER                           where what they wrote is kept (default: .cache/foreign)
+    … --cache FOLDER                           where PTX and outcomes are kept (default: .cache/foreign)
 
-Compilers are installed on the first run: 6 GB, which the corpus shares. Exits with 1 if a kernel is wrong, or accused
-of something that `judgements.py` does not list, or if something listed there is no longer found.
+Compilers are installed on the first run: 9 GB, which the corpus shares. A run that was interrupted continues: outcomes
+of kernels are reused until the simulator changes. Exits with 1 if a compiler cannot be installed, if a kernel is wrong,
+does not compile or has a finding that `judgements.py` does not list, or if something listed there is no longer found.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .judgements import stale, unlisted
-from .languages import LANGUAGES, ROOT, compiled
-from .report import PAGE, page
+from .languages import COMPILERS, LANGUAGES, ROOT, compiled
+from .libraries import LIBRARIES, ran
+from .report import PAGE, page, summary, summary_of_operators
 from .running import Outcome, judge
 
 if TYPE_CHECKING:
@@ -41,17 +44,23 @@ def run_all(folders: Sequence[Path], cache: Path, jobs: int) -> dict[str, Outcom
     with ProcessPoolExecutor(jobs) as pool:
         for name, outcome in zip(names, pool.map(judge, folders), strict=True):
             outcomes[name] = outcome
-            strange = unlisted(name, outcome)
-            verdict = "FAULT" if strange else "clean" if outcome.clean else "known"
-            say(f"{verdict} {name} {outcome.seconds:.1f} s")
-            for fault in strange:
-                say(f"      {fault.kind} ({fault.schedules} schedules): {fault.message[:500]}")
+            say_outcome(name, outcome)
     return outcomes
+
+
+def say_outcome(name: str, outcome: Outcome) -> None:
+    """Print what came of one kernel or operator."""
+    strange = unlisted(name, outcome)
+    listed = "absent" if outcome.refused else "known"
+    verdict = "FAULT" if strange else "clean" if outcome.clean else listed
+    say(f"{verdict} {name} {outcome.seconds:.1f} s")
+    for fault in strange:
+        say(f"      {fault.kind} ({fault.schedules} schedules): {fault.message[:500]}")
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("languages", nargs="*", metavar="LANGUAGE", help=", ".join(each.name for each in LANGUAGES))
+    parser.add_argument("languages", nargs="*", metavar="LANGUAGE", help=", ".join([*LANGUAGES, "operators"]))
     parser.add_argument("--only", action="append", default=[], metavar="WORD")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--environments", type=Path, default=ROOT / ".nox" / "corpus-environments", metavar="FOLDER")
@@ -62,18 +71,27 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out the command line; return the exit status."""
     options = _arguments(argv)
-    chosen = [each for each in LANGUAGES if not options.languages or each.name in options.languages]
+    asked = set(options.languages)
+    chosen = [each for each in COMPILERS if not asked or asked & {each.language, each.name}]
     folders = [folder for each in chosen for folder in compiled(each, options.environments, options.cache)]
     wanted = [folder for folder in folders if not options.only or any(word in str(folder) for word in options.only)]
     outcomes = run_all(wanted, options.cache, options.jobs)
+    libraries = [each for each in LIBRARIES if not asked or asked & {"operators", each.table, each.name}]
+    for library in libraries:
+        found = ran(library, options.environments, options.cache)
+        for name, outcome in found.items():
+            say_outcome(name, outcome)
+        outcomes |= found
     strange = [name for name, outcome in outcomes.items() if unlisted(name, outcome)]
     old = [] if options.only else stale(outcomes)
     for row in old:
         say(f"listed, and not found: {', '.join(row.kernels)}: {', '.join(sorted(row.rules))}")
-    clean = sum(outcome.clean for outcome in outcomes.values())
-    known = len(outcomes) - clean - len(strange)
-    say(f"{len(outcomes)} modules: {clean} clean, {known} known, {len(strange)} at fault")
-    if len(chosen) == len(LANGUAGES) and not options.only:
+    for each in chosen:
+        say(summary(each, outcomes))
+    for library in libraries:
+        say(summary_of_operators(library, outcomes))
+    say(f"{len(outcomes)} modules, {len(strange)} at fault")
+    if not asked and not options.only:
         PAGE.write_text(page(outcomes), encoding="utf-8")
     return 1 if strange or old or not outcomes else 0
 

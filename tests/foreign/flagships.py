@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .languages import LANGUAGES, REQUIREMENTS, ROOT, SOURCES, compile_source, environment
+from .languages import REQUIREMENTS, ROOT, SOURCES, compile_source, environment, newest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,14 +87,14 @@ DSLS = {"triton": "flagships", "cutedsl": "flagships"}
 def of_dsls(into: Path, environments: Path) -> dict[str, str]:
     """Write the flagships of the languages that are Python; return by whom each is."""
     made_by: dict[str, str] = {}
-    for language in (each for each in LANGUAGES if each.name in DSLS):
+    for compiler in map(newest, DSLS):
         with tempfile.TemporaryDirectory() as folder:
-            source = SOURCES / language.name / f"{DSLS[language.name]}.py"
-            compile_source(language, source, environment(language.environment, environments), Path(folder), (TARGET,))
+            source = SOURCES / compiler.language / f"{DSLS[compiler.language]}.py"
+            compile_source(compiler, source, environment(compiler.environment, environments), Path(folder), (TARGET,))
             for case in sorted(Path(folder).glob(f"*.{TARGET}")):
-                name = f"{language.name}-{case.name.removesuffix(f'.{TARGET}')}"
+                name = f"{compiler.language}-{case.name.removesuffix(f'.{TARGET}')}"
                 (into / f"{name}.ptx").write_text((case / "0.ptx").read_text(encoding="utf-8"), encoding="utf-8")
-                made_by[name] = f"{language.title} {language.version}"
+                made_by[name] = f"{compiler.title} {compiler.version}"
     return made_by
 
 

@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What `rules` say of kernels whose `language/source/name.target` fits one of the patterns, and why that stands.
+    """What `rules` say of kernels whose `compiler/source/name.target` fits one of the patterns, and why that stands.
 
     `letter`: the manual's text gives the finding reason, whatever devices do. `waits`: the simulator is to learn it.
+    `lacks`: the release of the compiler lacks something that the source needs, and refuses it.
     """
 
     kernels: tuple[str, ...]
     rules: frozenset[str]
-    verdict: Literal["letter", "waits"]
+    verdict: Literal["letter", "waits", "lacks"]
     reason: str
 
 
-def known(verdict: Literal["letter", "waits"], rules: str, kernels: str, reason: str) -> Known:
+def known(verdict: Literal["letter", "waits", "lacks"], rules: str, kernels: str, reason: str) -> Known:
     """Return a row; rules and patterns are given as words."""
     return Known(tuple(kernels.split()), frozenset(rules.split()), verdict, reason)
 
@@ -37,57 +38,110 @@ KNOWN = (
     known(
         "letter",
         "read-before-wait",
-        "triton/maps/host-maps-roles* triton/attention/attention-roles.*",
+        "triton-*/maps/host-maps-roles* triton-*/attention/attention-roles.*",
         "A tile of 64 rows cannot be shared between two warpgroups: both compute it, and both store it by TMA, the "
         "same bytes at the same time.",
     ),
     known(
         "letter",
         "shared-race wrong",
-        "cuda/blocks/large-tiles.*",
+        "nv*/blocks/large-tiles.*",
         "In a group of two warps, lane 0 of the last warp acquires what the other has written, and lane 1 reads it "
         "behind a shuffle. `shfl.sync` orders no memory, as `bar.warp.sync` would: some schedules show the old value.",
     ),
     known(
         "letter",
         "mbarrier-inval",
-        "gluon/tensor_memory/two-blocks*",
+        "gluon-*/tensor_memory/two-blocks*",
         "Gluon ends the barriers of a pair of blocks behind `barrier.cluster.arrive.relaxed`, which orders no "
         "memory: other warps may still wait at them. Without `.relaxed` nothing is found.",
     ),
     known(
         "letter",
         "exited-block",
-        "mosaic/kernels/tiles-as-they-come-to-pairs.*",
+        "mosaic-*/kernels/tiles-as-they-come-to-pairs.*",
         "Blocks end behind `barrier.cluster.arrive.relaxed`, which orders no memory: the last arrival at the other "
         "block's barrier may come after that block has ended. Without `.relaxed` nothing is found.",
     ),
     known(
         "letter",
         "barrier-divergence",
-        "mosaic/kernels/two-blocks.*",
+        "mosaic-*/kernels/two-blocks.*",
         "Mosaic GPU writes `bar.sync` as inline assembly that LLVM may copy: the lane that multiplies and the others "
         "of its warp meet the barrier at two instructions. `.aligned`, which `bar.sync` means, wants one.",
     ),
     known(
         "letter",
         "unchecked-wait",
-        "cutedsl/kernels/tensor-memory.*",
+        "cutedsl-*/kernels/tensor-memory.*",
         "CuTe DSL asks once more whether the next stage is free behind the last step, and nothing looks at the answer.",
     ),
     known(
         "letter",
         "tensor-freed wrong",
-        "tilelang/kernels/tensor-memory-*",
+        "tilelang-*/kernels/tensor-memory-*",
         "TileLang gives back tensor memory at the end of the kernel, by the first warp, with no barrier in front: "
         "other warps may not have loaded yet. Some schedules show what another block leaves there.",
     ),
     known(
         "letter",
         "early-reuse tensor-freed wrong",
-        "tilelang/kernels/product-in-tensor-memory.*",
+        "tilelang-*/kernels/product-in-tensor-memory.*",
         "The warps that copy end first, and the first of them gives back tensor memory while the others multiply. "
         "They also let a stage be filled again as soon as its product is issued, not when it has ended.",
+    ),
+    known(
+        "letter",
+        "missing-proxy-fence",
+        "triton-3.[246]/attention/*.sm_90a triton-3.[246]/products/*.sm_90a",
+        "Triton before 3.9 multiplies by `wgmma` what `cp.async` has brought, without `fence.proxy.async` between. "
+        "`cp.async` writes through the generic proxy, `wgmma` reads through the async proxy; 3.9 emits the fence.",
+    ),
+    known(
+        "letter",
+        "global-race lane-race",
+        "triton-3.2/memory/locked-tile.*",
+        "Triton 3.2 puts no barrier between the loads of a flag by all threads and the atomic operation by which one "
+        "of them changes it: another warp may load the new value. Later releases emit `bar.sync`.",
+    ),
+    known(
+        "lacks",
+        "refused",
+        "triton-3.2/maps/* triton-3.2/attention/attention-roles.* triton-3.2/attention/attention-through-maps*",
+        "Triton has tensor descriptors since 3.3.",
+    ),
+    known(
+        "lacks",
+        "refused",
+        "triton-3.2/rows/gather-in-a-block.* triton-3.2/rows/topk.* triton-3.2/rows/histogram.* "
+        "triton-3.2/memory/atomic-add-of-bfloat16.* triton-3.[24]/memory/behind-another.*",
+        "`tl.gather`, `tl.topk`, masks of `tl.histogram`, `atomic_add` of bfloat16 and `gdc_wait` are newer.",
+    ),
+    known(
+        "lacks",
+        "refused",
+        "triton-3.[24]/products/dot-double.* triton-3.2/products/scaled-product.*",
+        "`tl.dot` takes doubles since 3.6, and `tl.dot_scaled` two scaled operands of 8 bits since 3.3.",
+    ),
+    known(
+        "lacks",
+        "refused",
+        "triton-3.6/maps/persistent-roles.sm_100a triton-3.6/rows/softmax-of-a-cluster.sm_90a",
+        "Passes of Triton 3.6 fail: of its warp specialization, and of its layouts of a cluster.",
+    ),
+    known(
+        "lacks",
+        "refused",
+        "nvrtc-12.4/messages/*",
+        "PTX 8.4, which NVRTC 12.4 writes, has no relaxed arrival at an mbarrier for `cuda::ptx` to emit.",
+    ),
+    known(
+        "lacks",
+        "refused",
+        "cutedsl-4.2/kernels/rows-of-any-size.* cutedsl-4.2/kernels/t[eo]* cutedsl-4.2/kernels/*warpgroup* "
+        "cutedsl-4.2/flagships/*",
+        "CuTe DSL 4.2 has no symbolic extents, no stand-ins for tensors of bfloat16 and of 8 bits, no sum over a warp, "
+        "and other helpers for layouts in shared memory and for copies to tensor memory's operands.",
     ),
 )
 

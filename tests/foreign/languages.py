@@ -1,4 +1,4 @@
-"""The languages of the kernels, where their compilers are, and how sources are compiled: once, until one changes."""
+"""Languages of kernels, releases of their compilers, and compilation of sources: once, until one of them changes."""
 
 from __future__ import annotations
 
@@ -20,22 +20,27 @@ ROOT = HERE.parents[1]
 COMPILING, SOURCES, REQUIREMENTS = HERE / "compiling", HERE / "sources", ROOT / "corpus" / "requirements"
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
+BEFORE_BLACKWELL = TARGETS[:2]
 
-sys.path.insert(0, str(ROOT / "corpus"))  # whose compilers these are: an environment is made once for both
+sys.path.insert(0, str(ROOT / "corpus"))  # environments are shared with the corpus
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
-    """A language: `requirement` names the compiler's package, `environment` the file that pins all that it needs.
+class Compiler:
+    """One release of a compiler, for the sources of one language.
 
-    `own_python`: sources are imported by the environment's Python; otherwise its programs are only called.
+    `program` is the first part of its name, `requirement` its package, `environment` the requirements file that pins
+    all that it needs. `own_python`: the environment's Python imports the sources; otherwise only its programs are used.
+    `targets` are those that the release knows.
     """
 
-    name: str
+    language: str
     title: str
-    environment: str
+    program: str
     requirement: str
+    environment: str
     own_python: bool = True
+    targets: tuple[str, ...] = TARGETS
 
     @property
     def version(self) -> str:
@@ -44,66 +49,103 @@ class Language:
         return next(line.partition("==")[2] for line in lines if line.startswith(f"{self.requirement}=="))
 
     @property
+    def name(self) -> str:
+        """Program and release, for example `triton-3.9`."""
+        return f"{self.program}-{'.'.join(self.version.split('.')[:2])}"
+
+    @property
     def sources(self) -> list[Path]:
-        """Its files of kernels."""
-        return sorted((SOURCES / self.name).glob("*.py"))
+        """Source files of the language."""
+        return sorted((SOURCES / self.language).glob("*.py"))
 
 
-LANGUAGES = (
-    Language("triton", "Triton", "triton", "triton"),
-    Language("gluon", "Gluon", "triton", "triton"),
-    Language("cuda", "CUDA C++", "nvcc-13.5", "nvidia-cuda-nvcc", own_python=False),
-    Language("numba", "Numba", "numba", "numba-cuda"),
-    Language("cutedsl", "CuTe DSL", "cutedsl", "nvidia-cutlass-dsl"),
-    Language("mosaic", "Mosaic GPU", "jax", "jax"),
-    Language("tilelang", "TileLang", "tilelang", "tilelang"),
+# The newest release of each language comes first.
+COMPILERS = (
+    Compiler("triton", "Triton", "triton", "triton", "triton"),
+    *(Compiler("triton", "Triton", "triton", "triton", f"triton-{release}") for release in ("3.6", "3.4")),
+    Compiler("triton", "Triton", "triton", "triton", "triton-3.2", targets=BEFORE_BLACKWELL),
+    Compiler("gluon", "Gluon", "gluon", "triton", "triton"),
+    Compiler("cuda", "CUDA C++", "nvcc", "nvidia-cuda-nvcc", "nvcc-13.5", own_python=False),
+    Compiler("cuda", "CUDA C++", "nvcc", "nvidia-cuda-nvcc", "nvcc-13.0", own_python=False),
+    Compiler("cuda", "CUDA C++", "nvrtc", "nvidia-cuda-nvrtc-cu12", "nvrtc-12.9", own_python=False),
+    Compiler(
+        *("cuda", "CUDA C++", "nvrtc", "nvidia-cuda-nvrtc-cu12", "nvrtc-12.4"),
+        own_python=False,
+        targets=BEFORE_BLACKWELL,
+    ),
+    Compiler("numba", "Numba", "numba", "numba-cuda", "numba"),
+    Compiler("cutedsl", "CuTe DSL", "cutedsl", "nvidia-cutlass-dsl", "cutedsl"),
+    Compiler("cutedsl", "CuTe DSL", "cutedsl", "nvidia-cutlass-dsl", "cutedsl-4.2"),
+    Compiler("mosaic", "Mosaic GPU", "mosaic", "jax", "jax"),
+    Compiler("tilelang", "TileLang", "tilelang", "tilelang", "tilelang"),
 )
+BUILT_ON = {
+    "gluon": ("for_triton",),
+    "nvrtc": ("for_nvcc",),
+    "cutedsl": ("before_keep",),
+}  # other modules of `compiling` that a program uses
+LANGUAGES = {each.language: each.title for each in COMPILERS}
 
 
-def compiled(language: Language, environments: Path, cache: Path) -> list[Path]:
-    """Compile what has changed of a language's sources; return the folders of all its kernels.
+def newest(language: str) -> Compiler:
+    """Return the newest compiler of a language."""
+    return next(each for each in COMPILERS if each.language == language)
 
-    Raises RuntimeError where a source cannot even be imported.
+
+def compiled(compiler: Compiler, environments: Path, cache: Path) -> list[Path]:
+    """Compile the sources that have changed; return the folders of all kernels.
+
+    Raises RuntimeError if the compiler cannot be installed or a source cannot be imported.
     """
-    into = cache / language.name
-    key, stamp = _key(language), into / "key"
+    into = cache / compiler.name
+    key, stamp = _key(compiler), into / "key"
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != key:
         shutil.rmtree(into, ignore_errors=True)
-        for source in language.sources:
-            compile_source(language, source, environment(language.environment, environments), into / source.stem)
+        for source in compiler.sources:
+            compile_source(compiler, source, environment(compiler.environment, environments), into / source.stem)
         stamp.write_text(key, encoding="utf-8")
     return sorted(path for path in into.glob("*/*") if path.is_dir())
 
 
 def environment(name: str, folder: Path) -> Path:
-    """Return where the environment of a compiler is, in a folder; install it if it isn't."""
-    return Path(import_module("environments").made(folder, name))
+    """Return the path of a compiler's environment in a folder; install it on first use.
+
+    Raises RuntimeError if a package cannot be installed.
+    """
+    try:
+        return Path(import_module("environments").made(folder, name))
+    except subprocess.CalledProcessError as error:
+        raise RuntimeError(f"{name} cannot be installed: {error}") from error
 
 
-def _key(language: Language) -> str:
+def _key(compiler: Compiler) -> str:
+    emitters = {"emit", "cases", "modules", f"for_{compiler.program}", *BUILT_ON.get(compiler.program, ())}
     files = (
-        REQUIREMENTS / f"{language.environment}.txt",
-        *COMPILING.glob("*.py"),
-        *(SOURCES / language.name).iterdir(),
+        REQUIREMENTS / f"{compiler.environment}.txt",
+        *(COMPILING / f"{name}.py" for name in emitters),
+        *(SOURCES / compiler.language).iterdir(),
     )
     texts = (path.read_bytes() for path in sorted(files) if path.is_file())
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
 def compile_source(
-    language: Language, source: Path, environment: Path, into: Path, targets: Sequence[str] = TARGETS
+    compiler: Compiler, source: Path, environment: Path, into: Path, targets: Sequence[str] = ()
 ) -> None:
-    """Compile a source of a language; each of its kernels gets a folder in `into`.
+    """Compile a source; each of its kernels gets a folder in `into`.
 
-    Raises RuntimeError where it cannot even be imported.
+    Raises RuntimeError if it cannot be imported.
     """
     into.mkdir(parents=True, exist_ok=True)
-    python = str(environment / "bin" / "python") if language.own_python else sys.executable
+    python = str(environment / "bin" / "python") if compiler.own_python else sys.executable
     programs = [str(path.parent) for path in environment.glob("lib/python3*/site-packages/nvidia/cu13/bin/nvcc")]
     variables = os.environ | {"PATH": os.pathsep.join([*programs, os.environ["PATH"]])}
+    variables["FOREIGN_ENVIRONMENT"] = str(environment)
     variables.pop("PYTHONPATH", None)
-    for target in targets:
-        command = [python, str(COMPILING / "emit.py"), language.name, str(source), target, str(into)]
+    for target in targets or compiler.targets:
+        command = [python, str(COMPILING / "emit.py"), compiler.program, str(source), target, str(into)]
         done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise RuntimeError(f"{source.relative_to(ROOT)} cannot be compiled:\n{done.stderr[-2000:]}")
+            raise RuntimeError(
+                f"{source.relative_to(ROOT)} cannot be compiled by {compiler.name}:\n{done.stderr[-2000:]}"
+            )

@@ -6,13 +6,15 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 from .judgements import KNOWN, fitting
-from .languages import LANGUAGES, ROOT
+from .languages import COMPILERS, LANGUAGES, ROOT
+from .libraries import LIBRARIES, triton
 from .running import SCHEDULES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .languages import Language
+    from .languages import Compiler
+    from .libraries import Library
     from .running import Outcome
 
 PAGE = ROOT / "docs" / "foreign-kernels.md"
@@ -25,7 +27,12 @@ in double precision, under {schedules} schedules: seeds 0 to {last}, each with a
 and as late as it may. *Clean* means that every result is right, and that no rule finds an error or a warning. The
 session writes this page; it last did on {date}.
 """
-_BY = {"letter": "by the letter", "waits": "to be mended"}
+_BY = {"letter": "by the letter", "waits": "to be mended", "lacks": "not compiled"}
+_OPERATORS = """\
+Forward operators of libraries, called with CPU tensors: a driver for `triton.runtime` (`tests/foreign/operators`)
+launches what Triton compiles for an H100 on the simulator, under the same schedules. torch computes the references in
+double precision. Of several configurations of an autotuner, the smallest runs.
+"""
 _UNAVAILABLE = """\
 ## What is not here
 
@@ -43,29 +50,73 @@ UNAVAILABLE = (
 
 
 def page(outcomes: Mapping[str, Outcome]) -> str:
-    """Return the page of all kernels, by `language/source/name.target`."""
-    ran = [language for language in LANGUAGES if any(name.startswith(f"{language.name}/") for name in outcomes)]
+    """Return the page of all kernels, by `compiler/source/name.target`."""
     today = dt.datetime.now(dt.UTC).date()
     head = _HEAD.format(schedules=len(SCHEDULES), last=SCHEDULES[-1]["seed"], date=today)
-    parts = [head, _summary(ran, outcomes), _reasons(outcomes)]
-    parts += [_table(language, outcomes) for language in ran]
+    parts = [head, _summaries(outcomes), _reasons(outcomes)]
+    parts += [_table(language, outcomes) for language in LANGUAGES if _ran(language, outcomes)]
+    parts += [_operators(outcomes)]
     rows = "\n".join(f"| {what} | {why} |" for what, why in UNAVAILABLE)
     return "\n".join([*parts, _UNAVAILABLE.format(rows=rows)])
 
 
-def _of(language: Language, outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    return {name: outcome for name, outcome in outcomes.items() if name.startswith(f"{language.name}/")}
+def _ran(language: str, outcomes: Mapping[str, Outcome]) -> list[Compiler]:
+    """Return the compilers of a language that have outcomes, the newest first."""
+    return [each for each in COMPILERS if each.language == language and _of(each, outcomes)]
 
 
-def _summary(languages: Sequence[Language], outcomes: Mapping[str, Outcome]) -> str:
-    lines = ["| language | compiler | kernels | modules | right | clean |", "|---|---|---|---|---|---|"]
-    for language in languages:
-        mine = _of(language, outcomes)
-        kernels = len({name.rpartition(".")[0] for name in mine})
-        right = sum(outcome.right for outcome in mine.values())
-        clean = sum(outcome.clean for outcome in mine.values())
-        words = (language.title, f"{language.requirement} {language.version}", kernels, len(mine), right, clean)
+def _of(compiler: Compiler, outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    return {name: outcome for name, outcome in outcomes.items() if name.startswith(f"{compiler.name}/")}
+
+
+def _counts(compiler: Compiler, outcomes: Mapping[str, Outcome]) -> tuple[int, int, int, int]:
+    """Return how many modules of a compiler were asked for, compiled, right and clean."""
+    mine = _of(compiler, outcomes).values()
+    compiled = sum(not outcome.refused for outcome in mine)
+    return len(mine), compiled, sum(each.right for each in mine), sum(each.clean for each in mine)
+
+
+def summary(compiler: Compiler, outcomes: Mapping[str, Outcome]) -> str:
+    """Return one line about a compiler: its version, and how many modules compiled, were right and clean."""
+    asked, compiled, right, clean = _counts(compiler, outcomes)
+    counts = f"{compiled} of {asked} modules compiled, {right} right, {clean} clean"
+    return f"{compiler.name}: {compiler.requirement} {compiler.version} for {', '.join(compiler.targets)}: {counts}"
+
+
+def _summaries(outcomes: Mapping[str, Outcome]) -> str:
+    head = ("language", "compiler", "kernels", "modules", "compiled", "right", "clean")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for compiler in (each for language in LANGUAGES for each in _ran(language, outcomes)):
+        kernels = len({name.rpartition(".")[0] for name in _of(compiler, outcomes)})
+        counts = _counts(compiler, outcomes)
+        words = (compiler.title, f"{compiler.requirement} {compiler.version}", kernels, *counts)
         lines.append(f"| {' | '.join(map(str, words))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _of_library(library: Library, outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    return {name: outcome for name, outcome in outcomes.items() if name.startswith(f"{library.name}/")}
+
+
+def summary_of_operators(library: Library, outcomes: Mapping[str, Outcome]) -> str:
+    """Return one line about a library: its version, and how many operators ran and were right and clean."""
+    mine = _of_library(library, outcomes)
+    operators = len({name.rpartition("/")[0] for name in mine})
+    right, clean = (sum(getattr(each, what) for each in mine.values()) for what in ("right", "clean"))
+    what = f"{library.requirement} {library.version} by Triton {triton()}"
+    return f"{library.name}: {what}: {operators} operators at {len(mine)} sizes, {right} right, {clean} clean"
+
+
+def _operators(outcomes: Mapping[str, Outcome]) -> str:
+    lines = ["## Operators of libraries", "", _OPERATORS]
+    lines += [f"- {summary_of_operators(library, outcomes)}" for library in LIBRARIES]
+    lines += ["", "| operator | outcome |", "|---|---|"]
+    for library in LIBRARIES:
+        said: dict[str, list[str]] = {}
+        for name, outcome in _of_library(library, outcomes).items():
+            operator, _, size = name.rpartition("/")
+            said.setdefault(operator, []).append(f"{size} {_said(name, outcome)}")
+        lines += [f"| {operator} | {'; '.join(_together(words))} |" for operator, words in said.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -79,14 +130,21 @@ def _reasons(outcomes: Mapping[str, Outcome]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table(language: Language, outcomes: Mapping[str, Outcome]) -> str:
-    rows: dict[str, list[str]] = {}
-    for name, outcome in _of(language, outcomes).items():
-        kernel, _, target = name.partition("/")[2].rpartition(".")
-        rows.setdefault(kernel, []).append(f"{target} {_said(name, outcome)}")
-    lines = [f"## {language.title}", "", "| kernel | outcome |", "|---|---|"]
-    lines += [f"| {kernel} | {'; '.join(_together(said))} |" for kernel, said in rows.items()]
+def _table(language: str, outcomes: Mapping[str, Outcome]) -> str:
+    ran = _ran(language, outcomes)
+    kernels = {name.partition("/")[2].rpartition(".")[0] for each in ran for name in _of(each, outcomes)}
+    lines = [f"## {LANGUAGES[language]}", "", f"| kernel | {' | '.join(each.name for each in ran)} |"]
+    lines.append("|---" * (len(ran) + 1) + "|")
+    for kernel in sorted(kernels):
+        cells = (_cell(f"{each.name}/{kernel}.", outcomes) for each in ran)
+        lines.append(f"| {kernel} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _cell(begin: str, outcomes: Mapping[str, Outcome]) -> str:
+    """Return what came of a kernel by one compiler for each target."""
+    of = {name: outcome for name, outcome in outcomes.items() if name.startswith(begin)}
+    return "; ".join(_together([f"{name.removeprefix(begin)} {_said(name, outcome)}" for name, outcome in of.items()]))
 
 
 def _together(said: Sequence[str]) -> list[str]:
@@ -101,6 +159,8 @@ def _together(said: Sequence[str]) -> list[str]:
 def _said(name: str, outcome: Outcome) -> str:
     if outcome.clean:
         return "clean"
+    if outcome.refused:
+        return "not compiled"
     words = [f"`{fault.kind}`" + (f" ({_BY[row.verdict]})" if row else "")
              for fault in outcome.faults for row in (fitting(name, fault),)]  # fmt: skip
     return f"{'right' if outcome.right else 'not right'}, {', '.join(words)}"

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
+import pyptx_arch_blackwell
+import pyptx_arch_hopper
+import pyptx_ir
+import pyptx_sim
 from pyptx_arch_hopper import TensorMap
 from pyptx_sim import Launch, Mapped, Sampler, Surface, Texture, run
 from pyptx_sim.extension import rules
 from pyptx_sim.readers import from_cute, from_triton
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
     from pyptx_sim.operation import Array
 
@@ -75,27 +81,64 @@ class Outcome:
         return not self.faults
 
     @property
+    def refused(self) -> bool:
+        """Whether the compiler refused it, so that nothing ran."""
+        return any(fault.kind == "refused" for fault in self.faults)
+
+    @property
     def right(self) -> bool:
         """Whether it ran, and all that it writes is as it should be."""
         return all(fault.of_a_rule for fault in self.faults)
 
 
 def judge(folder: Path) -> Outcome:
-    """Run a compiled kernel under every schedule."""
+    """Run a compiled kernel under every schedule; return its earlier outcome if it and the simulator are the same."""
+    kept, key = folder / "outcome.json", _key(folder)
+    if kept.exists():
+        known = json.loads(kept.read_text(encoding="utf-8"))
+        if known["key"] == key:
+            return Outcome(tuple(Fault(**fault) for fault in known["faults"]), known["seconds"])
+    outcome = _judged(folder)
+    words = {"key": key, "seconds": outcome.seconds, "faults": [asdict(fault) for fault in outcome.faults]}
+    kept.write_text(json.dumps(words, indent=1), encoding="utf-8")
+    return outcome
+
+
+def _key(folder: Path) -> str:
+    files = (path for path in sorted(folder.iterdir()) if path.name != "outcome.json")
+    return hashlib.sha256(b"\0".join([simulator().encode(), *(path.read_bytes() for path in files)])).hexdigest()
+
+
+@cache
+def simulator() -> str:
+    """Return a hash of all that an outcome depends on besides the kernel: our packages and this file."""
+    packages = (pyptx_ir, pyptx_sim, pyptx_arch_hopper, pyptx_arch_blackwell)
+    sources = (path for each in packages for path in Path(str(each.__file__)).parent.rglob("*.py"))
+    texts = (path.read_bytes() for path in sorted({Path(__file__), *sources}))
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+
+
+def _judged(folder: Path) -> Outcome:
     refused = folder / "refused.txt"
     if refused.exists():
         return Outcome((Fault("refused", refused.read_text(encoding="utf-8"), len(SCHEDULES)),))
-    started, faults = time.perf_counter(), dict[str, Fault]()
+    started = time.perf_counter()
     launches = json.loads((folder / "launch.json").read_text(encoding="utf-8"))
     with np.load(folder / "arrays.npz") as stored:
         arrays = dict(stored)
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.ptx"))]
-    for schedule in SCHEDULES:
-        met = {fault.kind: fault for fault in reversed(_faults(texts, launches, arrays, schedule))}
-        for kind, fault in met.items():
+    met = [_faults(texts, launches, arrays, schedule) for schedule in SCHEDULES]
+    return Outcome(together(met), time.perf_counter() - started)
+
+
+def together(met: Iterable[list[Fault]]) -> tuple[Fault, ...]:
+    """Return the first fault of each kind, with the number of schedules that met one."""
+    faults = dict[str, Fault]()
+    for of_schedule in met:
+        for kind, fault in {fault.kind: fault for fault in reversed(of_schedule)}.items():
             known = faults.get(kind)
             faults[kind] = replace(known, schedules=known.schedules + 1) if known else fault
-    return Outcome(tuple(faults.values()), time.perf_counter() - started)
+    return tuple(faults.values())
 
 
 def _faults(

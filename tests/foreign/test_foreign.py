@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
+from fnmatch import fnmatch
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +15,16 @@ import numpy as np
 import pytest
 
 from .judgements import KNOWN, fitting, stale, unlisted
-from .languages import COMPILING, LANGUAGES, SOURCES
-from .report import PAGE, page
+from .languages import COMPILERS, COMPILING, LANGUAGES, SOURCES, Compiler, compiled, newest
+from .libraries import LIBRARIES
+from .report import PAGE, page, summary
 from .running import SCHEDULES, Fault, Outcome, distance, judge, map_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+OF_ANOTHER = {"gluon": "triton"}  # whose compiler has another's name
 
 UNIT = ".version 8.0\n.target sm_90\n.address_size 64\n"
 HEAD = UNIT + ".visible .entry k(.param .u64 x, .param .u64 y, .param .f32 f) {\n"
@@ -126,47 +131,105 @@ def test_what_is_no_number_is_far_from_any() -> None:
 
 def test_what_is_listed_is_known_and_what_is_not_found_any_more_is_stale() -> None:
     listed = Outcome((Fault("lane-race", "…"),))
-    outcomes = {"triton/rows/welford.sm_80": listed, "triton/rows/softmax.sm_80": Outcome()}
-    assert unlisted("triton/rows/welford.sm_80", listed) == []
-    assert unlisted("triton/rows/softmax.sm_80", listed) == list(listed.faults)
+    outcomes = {"triton-3.9/rows/welford.sm_80": listed, "triton-3.9/rows/softmax.sm_80": Outcome()}
+    assert unlisted("triton-3.9/rows/welford.sm_80", listed) == []
+    assert unlisted("triton-3.9/rows/softmax.sm_80", listed) == list(listed.faults)
     assert stale(outcomes) == []
-    assert [row.kernels for row in stale({"triton/rows/welford.sm_80": Outcome()})] == [("triton/rows/welford.*",)]
+    assert [row.kernels for row in stale({"triton-3.9/rows/welford.sm_80": Outcome()})] == [
+        ("triton-*/rows/welford.*",)
+    ]
 
 
-def test_what_waits_is_an_accusation_alone() -> None:
-    """A wrong result is listed only where a race explains it."""
+def test_a_wrong_result_is_listed_only_where_a_race_explains_it() -> None:
     for row in KNOWN:
         accused = [rule for rule in row.rules if Fault(rule, "").of_a_rule]
-        assert accused, row
-        assert row.verdict == "letter" or len(accused) == len(row.rules), row
+        assert accused or row.verdict == "lacks", row
+        assert row.verdict != "waits" or len(accused) == len(row.rules), row
 
 
-def test_every_row_is_about_a_source() -> None:
+def test_a_kernel_may_be_absent_only_by_what_its_compiler_lacks() -> None:
+    for row in KNOWN:
+        assert (row.rules == {"refused"}) == (row.verdict == "lacks"), row
+        assert "refused" not in row.rules or len(row.rules) == 1, row
+
+
+def test_every_row_is_about_a_compiler_and_a_source() -> None:
     for pattern in (pattern for row in KNOWN for pattern in row.kernels):
-        language, source, _ = pattern.split("/")
-        assert (SOURCES / language / f"{source}.py").exists(), pattern
+        name, source, _ = pattern.split("/")
+        languages = {each.language for each in COMPILERS if fnmatch(each.name, name)}
+        libraries = [each for each in LIBRARIES if fnmatch(each.name, name)]
+        sources = [each for language in languages for each in (SOURCES / language).glob("*.py")]
+        assert libraries or any(fnmatch(each.stem, source) for each in sources), pattern
+
+
+def test_every_compiler_is_pinned_and_has_a_name_of_its_own() -> None:
+    names = [each.name for each in COMPILERS]
+    assert len(set(names)) == len(names)
+    for compiler in COMPILERS:
+        assert compiler.version.split(".")[0].isdigit()
+        assert (COMPILING / f"for_{OF_ANOTHER.get(compiler.program, compiler.program)}.py").exists()
+        assert newest(compiler.language).language == compiler.language
+    assert {"triton-3.2", "triton-3.4", "triton-3.6", "triton-3.9", "nvrtc-12.4", "nvrtc-12.9", "nvcc-13.0",
+            "nvcc-13.5", "cutedsl-4.2", "cutedsl-4.8"} <= set(names)  # fmt: skip
+
+
+def test_a_compiler_that_cannot_be_installed_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def made(*_: Any) -> None:
+        raise subprocess.CalledProcessError(1, "pip")
+
+    monkeypatch.setattr(import_module("environments"), "made", made)
+    absent = Compiler("triton", "Triton", "triton", "triton", "triton")
+    with pytest.raises(RuntimeError, match="triton cannot be installed"):
+        compiled(absent, tmp_path, tmp_path)
+
+
+def test_what_a_compiler_refuses_is_neither_right_nor_hidden() -> None:
+    refused = Outcome((Fault("refused", "no such type"),))
+    assert refused.refused
+    assert not refused.right
+    outcomes = {"triton-3.2/rows/topk.sm_80": refused, "triton-3.2/rows/softmax.sm_80": Outcome()}
+    (early,) = (each for each in COMPILERS if each.name == "triton-3.2")
+    assert summary(early, outcomes).endswith("for sm_80, sm_90a: 1 of 2 modules compiled, 1 right, 1 clean")
+    assert unlisted("triton-3.2/rows/topk.sm_80", refused) == []
+    assert unlisted("triton-3.9/rows/topk.sm_80", refused) == list(refused.faults)
+
+
+@pytest.mark.parametrize("changed", ["the kernel", "the simulator", ""])
+def test_an_outcome_is_kept_until_something_changes(
+    writing: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    first = written(writing, tmp_path, HEAD + BODY, X.astype(np.float64) * 2)
+    kernel, other = tmp_path / "doubled.sm_90a", Outcome((Fault("wrong", "judged again"),))
+    monkeypatch.setattr(sys.modules[judge.__module__], "_judged", lambda _: other)
+    if changed == "the kernel":
+        (kernel / "0.ptx").write_text("no PTX", encoding="utf-8")
+    if changed == "the simulator":
+        monkeypatch.setattr(sys.modules[judge.__module__], "simulator", lambda: "another")
+    assert judge(kernel) == (other if changed else first)
 
 
 def test_the_page_tells_of_each_kernel_what_came_of_it() -> None:
     outcomes = {
-        "triton/rows/welford.sm_80": Outcome((Fault("lane-race", "…"),)),
-        "triton/rows/welford.sm_90a": Outcome((Fault("wrong", "…"),)),
-        "cuda/blocks/exchange.sm_80": Outcome(),
-        "cuda/blocks/exchange.sm_90a": Outcome(),
+        "triton-3.9/rows/welford.sm_80": Outcome((Fault("lane-race", "…"),)),
+        "triton-3.9/rows/welford.sm_90a": Outcome((Fault("wrong", "…"),)),
+        "nvcc-13.5/blocks/exchange.sm_80": Outcome(),
+        "nvcc-13.5/blocks/exchange.sm_90a": Outcome(),
     }
     text = page(outcomes)
+    assert "| kernel | triton-3.9 |" in text
     assert "| rows/welford | sm_80: right, `lane-race` (by the letter); sm_90a: not right, `wrong` |" in text
     assert "| blocks/exchange | sm_80, sm_90a: clean |" in text
-    reason = fitting("triton/rows/welford.sm_80", Fault("lane-race", "…"))
+    reason = fitting("triton-3.9/rows/welford.sm_80", Fault("lane-race", "…"))
     assert reason is not None
     assert reason.reason in text
 
 
 def test_the_page_of_the_last_run_has_every_language_and_says_of_every_fault_why_it_stands() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for language in LANGUAGES:
-        assert f"## {language.title}\n" in text
-        assert f"| {language.requirement} {language.version} |" in text
+    for title in LANGUAGES.values():
+        assert f"## {title}\n" in text
+    for compiler in map(newest, LANGUAGES):
+        assert f"{compiler.requirement} {compiler.version} " in text
     lines = [line for line in text.splitlines() if "right, `" in line]
     assert lines
     assert not [line for line in lines if re.search(r"`[\w-]+`(?! \()", line)]

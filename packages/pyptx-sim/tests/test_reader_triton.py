@@ -100,7 +100,7 @@ def test_arguments_stand_in_front_of_what_triton_adds(place: Any) -> None:
     memory = Memory()
     given = [x, out] if place is np.asarray else [memory.put(x), memory.put(out)]
     launch = from_triton(made, 4, [*given, 90, 2.5])
-    assert (launch.entry, launch.grid, launch.block, launch.cluster) == ("scaled", (4, 1, 1), 32, 1)
+    assert (launch.entry, launch.grid, launch.block, launch.cluster) == ("scaled", (4, 1, 1), 32, (1, 1, 1))
     assert run(made.asm["ptx"], launch).findings == ()
     assert out.tolist() == [2.5 * number if number < 90 else 0 for number in range(100)]
 
@@ -149,7 +149,7 @@ def test_scratch_memory_is_for_all_blocks_and_holds_nothing_yet() -> None:
     made = recorded("scaled", num_ctas=2, num_warps=4, global_scratch_size=384, launch_pdl=True, shared=100)
     x = np.zeros(64, np.float32)
     launch = from_triton(made, (2, 3), [x, x, 64, 1.0])
-    assert (launch.grid, launch.cluster, launch.block, launch.shared_bytes) == ((4, 3, 1), 2, 128, 100)
+    assert (launch.grid, launch.cluster, launch.block, launch.shared_bytes) == ((4, 3, 1), (2, 1, 1), 128, 100)
     assert (launch.cooperative, launch.dependent) == (False, True)
     *_, scratch, profile = launch.args
     assert isinstance(scratch, Uninitialised)
@@ -157,15 +157,34 @@ def test_scratch_memory_is_for_all_blocks_and_holds_nothing_yet() -> None:
     assert launch.names == ["x", "out", "n", "alpha", "global_scratch", "profile_scratch"]
 
 
-def test_a_descriptor_that_the_device_makes_is_passed_in_parts() -> None:
-    """As `decompose_descriptor` of Triton has it: base, shape, strides, two flags, and shape and strides again."""
+@pytest.mark.parametrize(("flags", "scratch"), [(2, 2), (1, 2), (0, 1)], ids=["3.9", "3.6", "3.4"])
+def test_a_descriptor_that_the_device_makes_is_passed_in_parts(flags: int, scratch: int) -> None:
+    """Base, shape, strides, the flags of the release, and shape and strides again; then scratch memory."""
     made, x = recorded("copied", tensordesc_meta=[]), np.zeros((30, 8), np.float32)
-    entry = made.asm["ptx"].replace(".param .align 64 .b8 p0[128]", ".param .u64 q, " + "".join(
-        f".param .u64 q{number}, " for number in range(4)) + ".param .u8 q5, .param .u8 q6")  # fmt: skip
+    parts = "".join(f".param .u64 q{number}, " for number in range(4))
+    more = "".join(f".param .u8 flag{number}, " for number in range(flags)).removesuffix(", ")
+    parts = parts + more if more else parts.removesuffix(", ")
+    entry = made.asm["ptx"].replace(".param .align 64 .b8 p0[128]", f".param .u64 q, {parts}")
+    if scratch == 1:
+        entry = entry.replace(", .param .u64 .ptr .global .align 1 p8", "")
+        del made.metadata.profile_scratch_size
     made.asm["ptx"] = entry
     launch = from_triton(made, 1, [x, x, 0])
     assert launch.args[0] is x
-    assert list(launch.args[1:11]) == [30, 8, 8, 1, 0, 0, 30, 8, 8, 1]
+    assert list(launch.args[1 : 9 + flags]) == [30, 8, 8, 1, *[0] * flags, 30, 8, 8, 1]
+    assert launch.names[-scratch:] == ["global_scratch", "profile_scratch"][:scratch]
+
+
+def test_early_releases_choose_the_dimensions_of_a_cluster_and_pass_no_scratch_memory() -> None:
+    made = recorded("scaled", num_ctas=4, cluster_dims=[2, 2, 1])
+    made.asm["ptx"] = made.asm["ptx"].replace(
+        ",\n    .param .u64 .ptr .global .align 1 p4, .param .u64 .ptr .global .align 1 p5", ""
+    )
+    del made.metadata.global_scratch_size, made.metadata.profile_scratch_size
+    x = np.zeros(64, np.float32)
+    launch = from_triton(made, (2, 3), [x, x, 64, 1.0])
+    assert (launch.grid, launch.cluster) == ((4, 6, 1), (2, 2, 1))
+    assert launch.names == ["x", "out", "n", "alpha"]
 
 
 @pytest.mark.parametrize(

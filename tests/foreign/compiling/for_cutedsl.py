@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from modules import Compiled, Parameters
 
 if TYPE_CHECKING:
     from cases import Case
 
+KEEPS = tuple(map(int, version("nvidia-cutlass-dsl").split(".")[:2])) >= (4, 8)
 DUMPS = Path(tempfile.gettempdir()) / f"foreign-{os.getpid()}"
 
 
@@ -24,20 +26,32 @@ def begin(target: str) -> None:
     """Say for whom to compile, and that the text is to be kept: the package asks when it is imported."""
     os.environ |= {"CUTE_DSL_ARCH": target, "CUTE_DSL_KEEP": "ptx,ir", "CUTE_DSL_DUMP_DIR": str(DUMPS)}
     os.environ["CUTE_DSL_DISABLE_FILE_CACHING"] = "1"
+    if not KEEPS:
+        import before_keep
+
+        before_keep.begin()
 
 
 def compiled(case: Case, target: str) -> Compiled:  # noqa: ARG001 # `begin` was told
     """Compile, and read what the compiler keeps."""
+    function, stand_ins = case.kernel()
+    if not KEEPS:
+        import before_keep
+
+        return before_keep.compiled(case, function, stand_ins)
+    parameters = Parameters()
+    for argument in case.arguments.values():
+        parameters.add(argument)
+    return _compiled(case, function, stand_ins, parameters)
+
+
+def _compiled(case: Case, function: Any, stand_ins: Any, parameters: Parameters) -> Compiled:
     from cutlass import cute
 
     shutil.rmtree(DUMPS, ignore_errors=True)
     DUMPS.mkdir()
-    function, stand_ins = case.kernel()
     kept = cute.compile(function, *stand_ins)
     shutil.rmtree(DUMPS)
-    parameters = Parameters()
-    for argument in case.arguments.values():
-        parameters.add(argument)
     said = {"MLIR": kept.artifacts.MLIR, "ir_module": str(kept.ir_module)}
     (entry,) = kept.kernel_info
     return Compiled(kept.artifacts.PTX, entry, parameters, case.block, cute=said)

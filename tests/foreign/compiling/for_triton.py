@@ -11,26 +11,26 @@ import triton
 from cases import Array, Case, Described
 from modules import Compiled, Parameters
 from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.compiler import CUDABackend
 from triton.compiler import ASTSource
-from triton.experimental.gluon._runtime import GluonASTSource, GluonJITFunction
 
 # Triton's names of element types.
 TYPES = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "fp8e4nv",
          "float8_e5m2": "fp8e5", "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
          "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64"}  # fmt: skip
-_PTX_VERSION = 90  # the newest that ptxas 13.0 reads
+RELEASE = tuple(map(int, triton.__version__.split(".")[:2]))
+# The newest PTX ISA that ptxas 13.0 reads; earlier releases of Triton know only those of their own ptxas.
+VERSIONED = {"ptx_version": 90} if RELEASE >= (3, 9) else {}
 
 
-def without_assembly(_: Any = None, stages: dict[str, Any] | None = None, *_others: Any) -> tuple[str, str]:
-    """Leave machine code empty: a hook into the compiler's stages, which is also asked for a key of its cache."""
-    if stages is not None:
-        stages["cubin"] = lambda _ptx, _metadata: b""
-    return "ptx", "ptx"
+def without_assembly(*_: Any) -> bytes:
+    """Return empty machine code: only PTX is wanted."""
+    return b""
 
 
 def compiled(case: Case, target: str) -> Compiled:
     """Compile as the language's own launcher would for these arguments."""
-    triton.knobs.runtime.add_stages_inspection_hook = without_assembly
+    CUDABackend.make_cubin = without_assembly
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TRITON_CACHE_DIR"] = cache
         kernel = _compiled(case, int(re.sub(r"\D", "", target)))
@@ -46,15 +46,35 @@ def compiled(case: Case, target: str) -> Compiled:
 
 def _compiled(case: Case, capability: int) -> Any:
     names = case.kernel.arg_names
-    signature = {name: _type(case.arguments[name]) if name in case.arguments else "constexpr" for name in names}
-    constants = {(names.index(name),): value for name, value in case.constants.items()}
-    attributes = {(names.index(name),): [["tt.divisibility", 16]]
-                  for name, argument in case.arguments.items() if _divisible(argument)}  # fmt: skip
-    make = GluonASTSource if isinstance(case.kernel, GluonJITFunction) else ASTSource
-    source = make(case.kernel, signature, constants, attributes)
-    return triton.compile(
-        source, target=GPUTarget("cuda", capability, 32), options={"ptx_version": _PTX_VERSION, **case.options}
-    )
+    types = {name: _type(case.arguments[name]) if name in case.arguments else "constexpr" for name in names}
+    divisible = [names.index(name) for name, argument in case.arguments.items() if _divisible(argument)]
+    make = _source_before_3_3 if RELEASE < (3, 3) else _source
+    source = make(case, types, divisible)
+    return triton.compile(source, target=GPUTarget("cuda", capability, 32), options={**VERSIONED, **case.options})
+
+
+def _source(case: Case, types: dict[str, str], divisible: list[int]) -> Any:
+    constants = {(case.kernel.arg_names.index(name),): value for name, value in case.constants.items()}
+    attributes = {(place,): [["tt.divisibility", 16]] for place in divisible}
+    return _maker(case.kernel)(case.kernel, types, constants, attributes)
+
+
+def _source_before_3_3(case: Case, types: dict[str, str], divisible: list[int]) -> Any:
+    """Constants are not in the signature, and attributes are a class of their own."""
+    from triton.backends.compiler import AttrsDescriptor
+
+    signature = {name: kind for name, kind in types.items() if kind != "constexpr"}
+    attributes = AttrsDescriptor.from_hints(dict.fromkeys(divisible, 16))
+    return ASTSource(case.kernel, signature, case.constants, attributes)
+
+
+def _maker(kernel: Any) -> Any:
+    """Return the class of a kernel's source: Gluon, which early releases lack, has its own."""
+    if type(kernel).__name__ != "GluonJITFunction":
+        return ASTSource
+    from triton.experimental.gluon._runtime import GluonASTSource
+
+    return GluonASTSource
 
 
 def _type(argument: Any) -> str:

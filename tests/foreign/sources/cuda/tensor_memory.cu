@@ -28,7 +28,14 @@ __device__ constexpr u32 instruction(int d, int a, int b, int m, int n) {
   return d << 4 | a << 7 | b << 10 | n >> 3 << 17 | m >> 4 << 24;
 }
 
-__device__ bool one_of_the_first_warp() { return threadIdx.x < 32 && ptx::elect_sync(~0u); }
+// cuda::ptx has elect_sync since CCCL 3.
+__device__ bool elected() {
+  u32 chosen;
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(chosen)::"memory");
+  return chosen;
+}
+
+__device__ bool one_of_the_first_warp() { return threadIdx.x < 32 && elected(); }
 
 template <typename Group>
 __device__ void begin(Room &room, Group group, u32 columns, u32 count = 1) {
@@ -127,7 +134,7 @@ extern "C" __global__ void product_of_each_warp(const char *a, const char *b, u3
   for (int i = 0; i < 4; i++) stage(right[i], b + i * PART * BYTES, PART, BYTES);
   begin(room, ptx::cta_group_1, N, 4);
   u32 warp = threadIdx.x / 32;
-  if (ptx::elect_sync(~0u)) {
+  if (elected()) {
     for (int k = 0; k < BYTES / 32; k++)
       ptx::tcgen05_mma<ptx::dot_kind::f16>(ptx::kind_f16, ptx::cta_group_1, room.base + warp * PART,
                        described(left + k * 128 * 32, 128), described(right[warp] + k * PART * 32, PART),

@@ -67,7 +67,7 @@ def fake(element, *shape):
 
 
 def case(name, function, arguments, stand_ins, targets=BOTH, grid=0):
-    return Case(name, lambda: (function(), stand_ins), dict(enumerate(arguments)), grid, targets=targets)
+    return Case(name, lambda: (function(), stand_ins() if callable(stand_ins) else stand_ins), dict(enumerate(arguments)), grid, targets=targets)
 
 
 X, P, R, T = normal(1000), normal(64, 256), np.abs(normal(2, 16384)) / 8192, normal(64, 96)
@@ -83,7 +83,7 @@ def mapped(array, rows, element="float16", width=64):
 def in_tensor_memory(name, n, element, kind, k):
     a, b, width = eighths(256, k), eighths(2 * n, k), 1024 // kind.width
     arguments = [mapped(a, 128, element, width), mapped(b, n, element, width), made(double(a) @ double(b).T, "float16")]
-    return case(name, lambda: products.tensor_memory(n, kind), arguments, [fake(kind, 256, k), fake(kind, 2 * n, k), fake(HALF, 256, 2 * n)],
+    return case(name, lambda: products.tensor_memory(n, kind), arguments, lambda: [fake(kind, 256, k), fake(kind, 2 * n, k), fake(HALF, 256, 2 * n)],
                 targets=BLACKWELL)
 
 
@@ -93,7 +93,7 @@ CASES = [
     case("totals", lambda: vectors.totals, [given(R), made(np.exp(SUM) + 1 / np.sqrt(SUM), "float32")],
          [fake(SINGLE, 2, 16384), fake(SINGLE, 2)]),
     case("rows-of-any-size", lambda: rows, [given(P), made(double(P) * 3 + 5.5, "float32"), 3.0, np.int64(5), np.float16(0.5)],
-         open_rows(), grid=64),
+         open_rows, grid=64),
     case("transpose", lambda: transpose, [given(T), made(T.T, "float32")], [fake(SINGLE, 64, 96), fake(SINGLE, 96, 64)]),
     case("ampere-product", products.ampere, [given(A, "float16"), given(B, "float16"), made(double(A) @ double(B).T, "float16")],
          [fake(HALF, 128, 64), fake(HALF, 256, 64), fake(HALF, 128, 256)]),

@@ -4,7 +4,7 @@ import numpy as np
 import triton
 import triton.language as tl
 from cases import HOPPER, Case, double, eighths, given, made, normal, whole
-from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+from triton.language.extra import cuda
 
 
 @triton.jit
@@ -129,7 +129,7 @@ def grid_barrier(x, out, count, B: tl.constexpr):
 
 @triton.jit
 def halved(x, halves, B: tl.constexpr):
-    gdc_launch_dependents()
+    cuda.gdc_launch_dependents()
     at = tl.program_id(0) * B + tl.arange(0, B)
     tl.store(halves + at, tl.load(x + at) / 2)
 
@@ -139,7 +139,7 @@ def behind_another(halves, weights, out, B: tl.constexpr):
     """Weights are loaded while the kernel in front still runs."""
     at = tl.program_id(0) * B + tl.arange(0, B)
     weight = tl.load(weights + at)
-    gdc_wait()
+    cuda.gdc_wait()
     tl.store(out + tl.program_id(0), tl.sum(tl.load(halves + at) * weight))
 
 

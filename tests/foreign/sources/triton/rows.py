@@ -167,7 +167,7 @@ def histogram(x, out, n, N: tl.constexpr, BINS: tl.constexpr):
 
 @triton.jit
 def flip(x, out, N: tl.constexpr):
-    tl.store(out + tl.arange(0, N), tl.flip(tl.load(x + tl.arange(0, N))))
+    tl.store(out + tl.arange(0, N), tl.flip(tl.load(x + tl.arange(0, N)), 0))
 
 
 @triton.jit

@@ -1,8 +1,8 @@
 """What Triton's compiler says of a kernel, as a launch.
 
-Read of Triton 3.9, which compiles without a GPU: `triton.compile(ASTSource(fn, signature, constexprs), target)`. How it
-launches stands in its `triton/backends/nvidia/driver.py`; what it passes for a tensor descriptor, in
-`triton/backends/driver.py`.
+Verified with Triton 3.2, 3.4, 3.6 and 3.9, which compile without a GPU: `triton.compile(ASTSource(fn, signature,
+constexprs), target)`. Their `triton/backends/nvidia/driver.py` defines how kernels are launched; in 3.9,
+`triton/backends/driver.py` defines what is passed for a tensor descriptor.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ _ELEMENTS: Final = {
 _HALVES: Final = {"fp16": "f16", "bf16": "bf16"}
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[")
 _WARP: Final = 32
+# Memory that Triton allocates for all blocks: 3.2 passes neither, 3.4 the first, later releases both.
+_SCRATCH: Final = ("global_scratch", "profile_scratch")
 
 
 class Compiled(Protocol):
@@ -72,22 +74,21 @@ def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Laun
     Raises LaunchError for arguments that do not fit, and for descriptors of im2col mode or of fp4, which are not read.
     """
     metadata = compiled.metadata
-    clusters = int(getattr(metadata, "num_ctas", 1))
-    x, y, z = extent_of(grid, "grid", least=0)
-    signature = cast("Mapping[str, object]", compiled.src.signature)
-    reader = _Reader(iter(getattr(metadata, "tensordesc_meta", None) or ()))
-    given = list(reader.all(list(signature), tuple(signature.values()), args))
-    hidden = _parameters(compiled.asm["ptx"], metadata.name) - len(given)
-    kinds = ("global_scratch", "profile_scratch")
-    if not 0 <= hidden <= len(kinds):
+    clusters = _clusters(metadata)
+    extent = extent_of(grid, "grid", least=0)
+    parameters = _parameters(compiled.asm["ptx"], metadata.name)
+    given = _given(compiled, args, parameters - sum(hasattr(metadata, f"{kind}_size") for kind in _SCRATCH))
+    hidden = parameters - len(given)
+    if not 0 <= hidden <= len(_SCRATCH):
         raise LaunchError(
             f"{metadata.name} has {hidden} parameters behind its {len(given)} arguments, where Triton adds up to two",
             hint="this version of Triton is not known here; pass all arguments to a Launch",
         )
-    given += [(kind, _scratch(metadata, kind, x * y * z * clusters)) for kind in kinds[:hidden]]
+    blocks = math.prod(extent) * math.prod(clusters)
+    given += [(kind, _scratch(metadata, kind, blocks)) for kind in _SCRATCH[:hidden]]
     return Launch(
         entry=metadata.name,
-        grid=(x * clusters, y, z),
+        grid=(extent[0] * clusters[0], extent[1] * clusters[1], extent[2] * clusters[2]),
         block=_WARP * metadata.num_warps,
         cluster=clusters,
         shared_bytes=metadata.shared,
@@ -96,6 +97,25 @@ def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Laun
         cooperative=bool(getattr(metadata, "launch_cooperative_grid", False)),
         dependent=bool(getattr(metadata, "launch_pdl", False)),
     )
+
+
+def _clusters(metadata: Any) -> tuple[int, int, int]:  # noqa: ANN401 - see Compiled
+    """Return the extent of a cluster: releases before 3.6 choose its dimensions, later ones put all blocks on x."""
+    count = int(getattr(metadata, "num_ctas", 1))
+    x, y, z = getattr(metadata, "cluster_dims", None) or (count, 1, 1)
+    return (int(x), int(y), int(z)) if x * y * z == count else (count, 1, 1)
+
+
+def _given(compiled: Compiled, args: Sequence[object], wanted: int) -> list[tuple[str, Argument]]:
+    """Return arguments with their names: `wanted` of them if a known release of Triton passes so many.
+
+    After the strides of a descriptor that the device makes, 3.9 passes two flags, 3.6 one, and 3.4 none.
+    """
+    signature = cast("Mapping[str, object]", compiled.src.signature)
+    descriptors = getattr(compiled.metadata, "tensordesc_meta", None) or ()
+    readers = (_Reader(iter(descriptors), flags) for flags in (2, 1, 0))
+    given = [list(reader.all(list(signature), tuple(signature.values()), args)) for reader in readers]
+    return next((each for each in given if len(each) == wanted), given[0])
 
 
 def _parameters(ptx: str, name: str) -> int:
@@ -110,10 +130,13 @@ def _scratch(metadata: Any, kind: str, blocks: int) -> Argument:  # noqa: ANN401
 
 
 class _Reader:
-    """Turns arguments into those of the entry; `descriptors` are what Triton says of each descriptor, in order."""
+    """Turns arguments into those of the entry; `descriptors` are what Triton says of each descriptor, in order.
 
-    def __init__(self, descriptors: Iterator[Mapping[str, Any]]) -> None:
-        self._descriptors = descriptors
+    `flags` is the number of flags that are passed with a descriptor that the device makes.
+    """
+
+    def __init__(self, descriptors: Iterator[Mapping[str, Any]], flags: int) -> None:
+        self._descriptors, self._flags = descriptors, flags
 
     def all(
         self, names: Sequence[str], types: Sequence[object], args: Sequence[object]
@@ -144,7 +167,7 @@ class _Reader:
         base, shape, strides, nan, rounded = _tensor(name, value)
         said = next(self._descriptors, None)
         if said is None:
-            yield from (base, *shape, *strides, int(nan), int(rounded))
+            yield from (base, *shape, *strides, *(int(nan), int(rounded))[: self._flags])
         else:
             yield Mapped(base, _map(name, kind, said, shape, strides, nan=nan, rounded=rounded))
         yield from shape

@@ -6,34 +6,37 @@ import subprocess
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from modules import Compiled, Parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cases import Case
 
 SOURCES = Path(__file__).resolve().parents[1] / "sources" / "cuda"
+Compile: TypeAlias = "Callable[..., tuple[str, str]]"
 OPTIONS = ("-ptx", "-std=c++17", "-O3", "--extended-lambda", "-w")
 
 
-def compiled(case: Case, target: str) -> Compiled:
-    """Return the module of a source with one of its entries chosen, and those of the units `linked` with it."""
-    behind = compiled(case.behind, target) if case.behind else None
+def compiled(case: Case, target: str, compile_: Compile | None = None) -> Compiled:
+    """Return the module of a source with one of its entries chosen, and those of the units `linked` with it.
+
+    `compile_` returns the text of a module, or the errors, for a source, a target and options.
+    """
+    behind = compiled(case.behind, target, compile_) if case.behind else None
     parameters = Parameters.behind(behind)
     for argument in case.arguments.values():
         parameters.add(argument)
     linked = case.options.get("linked", ())
-    relocatable = ("-dc",) if linked else ()
-    text, *others = (_module(source, target, *relocatable) for source in (case.options["source"], *linked))
-    return Compiled(text, case.kernel, parameters, case.block, linked=tuple(others), behind=behind)
-
-
-def _module(source: str, target: str, *options: str) -> str:
-    text, complaint = _said(source, target, *options)
-    if complaint:
+    said = [
+        (compile_ or _said)(each, target, *(("-dc",) if linked else ())) for each in (case.options["source"], *linked)
+    ]
+    if complaint := "".join(words for _, words in said):
         raise RuntimeError(complaint)
-    return text
+    text, *others = (text for text, _ in said)
+    return Compiled(text, case.kernel, parameters, case.block, linked=tuple(others), behind=behind)
 
 
 @cache
