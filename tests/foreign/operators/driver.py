@@ -41,6 +41,7 @@ class SimulatorDriver:
         CUDABackend.make_cubin = lambda _self, ptx, *_: ptx.encode()
         Autotuner.prune_configs = lambda tuner, _arguments: [min(tuner.configs, key=_size)]
         triton.runtime.driver.set_active(self)
+        torch.cuda.get_device_capability, torch.cuda.get_device_name = self.get_device_capability, lambda *_: "H100"
 
     def launcher_cls(self, source: Any, metadata: Any) -> Any:
         """Return the function that launches a kernel, as Triton calls it."""

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import torch
+from fla.ops.attn import parallel_attn
+from fla.ops.delta_rule import chunk_delta_rule, fused_recurrent_delta_rule
+from fla.ops.gated_delta_rule import chunk_gated_delta_rule, fused_recurrent_gated_delta_rule
+from fla.ops.gla import chunk_gla, fused_recurrent_gla
+from fla.ops.hgrn import chunk_hgrn, fused_recurrent_hgrn
+from fla.ops.kda import fused_recurrent_kda
+from fla.ops.lightning_attn import chunk_lightning_attn
+from fla.ops.linear_attn import chunk_linear_attn, fused_recurrent_linear_attn
+from fla.ops.retention import chunk_retention
+from fla.ops.rwkv6 import fused_recurrent_rwkv6
+from fla.ops.simple_gla import chunk_simple_gla, fused_recurrent_simple_gla
 from torch.nn import functional
 
-# The library asks torch what the GPU is while it is imported.
-torch.cuda.get_device_capability = lambda *_: (9, 0)
-torch.cuda.get_device_name = lambda *_: "NVIDIA H100"
-
-from fla.ops.attn import parallel_attn  # noqa: E402 - see above
-from fla.ops.delta_rule import chunk_delta_rule, fused_recurrent_delta_rule  # noqa: E402
-from fla.ops.gated_delta_rule import chunk_gated_delta_rule, fused_recurrent_gated_delta_rule  # noqa: E402
-from fla.ops.gla import chunk_gla, fused_recurrent_gla  # noqa: E402
-from fla.ops.hgrn import chunk_hgrn, fused_recurrent_hgrn  # noqa: E402
-from fla.ops.kda import fused_recurrent_kda  # noqa: E402
-from fla.ops.lightning_attn import chunk_lightning_attn  # noqa: E402
-from fla.ops.linear_attn import chunk_linear_attn, fused_recurrent_linear_attn  # noqa: E402
-from fla.ops.retention import chunk_retention  # noqa: E402
-from fla.ops.rwkv6 import fused_recurrent_rwkv6  # noqa: E402
-from fla.ops.simple_gla import chunk_simple_gla, fused_recurrent_simple_gla  # noqa: E402
-
-from .rows import Operator  # noqa: E402
+from .rows import Operator
 
 # Batch, steps, heads, width of keys, width of values. Chunks have 64 steps; the last size is odd, and below a chunk.
 CHUNKS = ((1, 80, 1, 32, 32), (1, 64, 2, 16, 48), (1, 17, 1, 15, 15))
