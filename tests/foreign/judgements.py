@@ -93,16 +93,23 @@ KNOWN = (
     known(
         "letter",
         "missing-proxy-fence",
-        "triton-3.[246]/attention/*.sm_90a triton-3.[246]/products/*.sm_90a",
-        "Triton before 3.9 multiplies by `wgmma` what `cp.async` has brought, without `fence.proxy.async` between. "
-        "`cp.async` writes through the generic proxy, `wgmma` reads through the async proxy; 3.9 emits the fence.",
+        "triton-3.[246]/attention/*.sm_90a triton-3.[246]/products/*.sm_90a triton-3.6/attention/*.sm_100a",
+        "Triton before 3.9 emits no `fence.proxy.async` between `cp.async` and the MMA that reads the copied tile. "
+        "`cp.async` writes through the generic proxy, `wgmma` and `tcgen05.mma` read through the async proxy.",
     ),
     known(
         "letter",
         "global-race lane-race",
-        "triton-3.2/memory/locked-tile.*",
-        "Triton 3.2 puts no barrier between the loads of a flag by all threads and the atomic operation by which one "
-        "of them changes it: another warp may load the new value. Later releases emit `bar.sync`.",
+        "triton-3.[246]/memory/locked-tile.*",
+        "Triton before 3.9 puts no barrier between the loads of a flag by all threads and the atomic operation by "
+        "which one of them changes it: another warp may load the new value.",
+    ),
+    known(
+        "letter",
+        "mbarrier-as-data mbarrier-reinit",
+        "triton-3.6/maps/*-roles*.sm_90a triton-3.6/attention/attention-roles.sm_90a",
+        "With warp specialization Triton 3.6 initializes mbarriers that nothing uses, in shared memory that tiles "
+        "reuse, twice and without `mbarrier.inval` between.",
     ),
     known(
         "lacks",

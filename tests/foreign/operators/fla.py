@@ -49,6 +49,11 @@ def inputs(*more):
     return made
 
 
+def halved(made):
+    """Return a function that makes the same inputs, queries, keys, values and strengths in bfloat16."""
+    return lambda *size: {name: each if name == "g" else each.bfloat16() for name, each in made(*size).items()}
+
+
 def recurrence(q, k, v, decay=None, beta=None, bonus=None, *, delta=False):
     """Return what is read of a state of keys by values, a step after the other; `decay` is in logarithms."""
     batch, steps, heads, keys = q.shape
@@ -118,9 +123,11 @@ OPERATORS = (
     *each("simple-gla", chunk_simple_gla, fused_recurrent_simple_gla, inputs("g"),
           lambda q, k, v, g: recurrence(q, k, v, g[..., None])),
     *each("gla", chunk_gla, fused_recurrent_gla, inputs("gk"), recurrence),
-    *each("delta-rule", chunk_delta_rule, fused_recurrent_delta_rule, inputs("beta"),
-          lambda q, k, v, beta: recurrence(q, k, v, None, beta, delta=True)),
-    Operator("chunk-gated-delta-rule", inputs("g", "beta"), first(chunk_gated_delta_rule),
+    Operator("chunk-delta-rule", halved(inputs("beta")), first(chunk_delta_rule),
+             lambda q, k, v, beta: recurrence(q, k, v, None, beta, delta=True), CHUNKS, TF32),
+    Operator("fused-recurrent-delta-rule", inputs("beta"), first(fused_recurrent_delta_rule),
+             lambda q, k, v, beta: recurrence(q, k, v, None, beta, delta=True), STEPS),
+    Operator("chunk-gated-delta-rule", halved(inputs("g", "beta")), first(chunk_gated_delta_rule),
              lambda q, k, v, g, beta: recurrence(q, k, v, g[..., None], beta, delta=True), CHUNKS, TF32),
     Operator("fused-recurrent-gated-delta-rule", inputs("g", "beta"),
              lambda q, k, v, g, beta: fused_recurrent_gated_delta_rule(q, k, v, g, beta=beta)[0],

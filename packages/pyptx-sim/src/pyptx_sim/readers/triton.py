@@ -7,6 +7,7 @@ constexprs), target)`. Their `triton/backends/nvidia/driver.py` defines how kern
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
