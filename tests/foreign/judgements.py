@@ -106,9 +106,16 @@ KNOWN = (
     ),
     known(
         "letter",
+        "missing-proxy-fence",
+        "triton-3.4/maps/*.sm_90a",
+        "Triton 3.4 makes tensor maps in shared memory that a TMA copy fills next, without `fence.proxy.async` between "
+        "its stores and the copy.",
+    ),
+    known(
+        "letter",
         "mbarrier-as-data mbarrier-reinit",
-        "triton-3.6/maps/*-roles*.sm_90a triton-3.6/attention/attention-roles.sm_90a",
-        "With warp specialization Triton 3.6 initializes mbarriers that nothing uses, in shared memory that tiles "
+        "triton-3.[46]/maps/*-roles*.sm_90a triton-3.[46]/attention/attention-roles.sm_90a",
+        "With warp specialization Triton 3.4 and 3.6 initialize mbarriers that nothing uses, in shared memory that tiles "
         "reuse, twice and without `mbarrier.inval` between.",
     ),
     known(
