@@ -115,8 +115,8 @@ KNOWN = (
         "letter",
         "mbarrier-as-data mbarrier-reinit",
         "triton-3.[46]/maps/*-roles*.sm_90a triton-3.[46]/attention/attention-roles.sm_90a",
-        "With warp specialization Triton 3.4 and 3.6 initialize mbarriers that nothing uses, in shared memory that tiles "
-        "reuse, twice and without `mbarrier.inval` between.",
+        "With warp specialization Triton 3.4 and 3.6 initialize mbarriers that nothing uses, in shared memory that "
+        "tiles reuse, twice and without `mbarrier.inval` between.",
     ),
     known(
         "lacks",

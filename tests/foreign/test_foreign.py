@@ -104,7 +104,8 @@ def test_what_is_wrong_is_wrong_under_every_schedule(writing: tuple[Any, Any], t
 
 def test_a_kernel_may_be_right_and_accused(writing: tuple[Any, Any], tmp_path: Path) -> None:
     """Every thread reads what the first one writes."""
-    racy = HEAD + BODY.replace("ret;", "ld.param.u64 %rd4, [y];\nld.global.f32 %f3, [%rd4];\nret;")
+    racy = HEAD + BODY.replace("ret;", "ld.param.u64 %rd4, [y];\nld.global.f32 %f3, [%rd4];\n.reg .pred %p1;\n"
+                                "setp.lt.f32 %p1, %f3, 0f00000000;\n@%p1 st.global.f32 [%rd2], %f3;\nret;")  # fmt: skip
     outcome = written(writing, tmp_path, racy, X.astype(np.float64) * 2)
     assert outcome.right
     assert {fault.kind for fault in outcome.faults} == {"global-race", "lane-race"}
@@ -130,13 +131,13 @@ def test_what_is_no_number_is_far_from_any() -> None:
 
 
 def test_what_is_listed_is_known_and_what_is_not_found_any_more_is_stale() -> None:
-    listed = Outcome((Fault("lane-race", "…"),))
-    outcomes = {"triton-3.9/rows/welford.sm_80": listed, "triton-3.9/rows/softmax.sm_80": Outcome()}
-    assert unlisted("triton-3.9/rows/welford.sm_80", listed) == []
-    assert unlisted("triton-3.9/rows/softmax.sm_80", listed) == list(listed.faults)
+    listed = Outcome((Fault("shared-race", "…"),))
+    outcomes = {"nvcc-13.5/blocks/large-tiles.sm_80": listed, "nvcc-13.5/blocks/exchange.sm_80": Outcome()}
+    assert unlisted("nvcc-13.5/blocks/large-tiles.sm_80", listed) == []
+    assert unlisted("nvcc-13.5/blocks/exchange.sm_80", listed) == list(listed.faults)
     assert stale(outcomes) == []
-    assert [row.kernels for row in stale({"triton-3.9/rows/welford.sm_80": Outcome()})] == [
-        ("triton-*/rows/welford.*",)
+    assert [row.kernels for row in stale({"nvcc-13.5/blocks/large-tiles.sm_80": Outcome()})] == [
+        ("nv*/blocks/large-tiles.*",)
     ]
 
 
@@ -210,16 +211,16 @@ def test_an_outcome_is_kept_until_something_changes(
 
 def test_the_page_tells_of_each_kernel_what_came_of_it() -> None:
     outcomes = {
-        "triton-3.9/rows/welford.sm_80": Outcome((Fault("lane-race", "…"),)),
-        "triton-3.9/rows/welford.sm_90a": Outcome((Fault("wrong", "…"),)),
+        "nvcc-13.5/blocks/large-tiles.sm_80": Outcome((Fault("shared-race", "…"),)),
+        "nvcc-13.5/blocks/large-tiles.sm_90a": Outcome((Fault("deadlock", "…"),)),
         "nvcc-13.5/blocks/exchange.sm_80": Outcome(),
         "nvcc-13.5/blocks/exchange.sm_90a": Outcome(),
     }
     text = page(outcomes)
-    assert "| kernel | triton-3.9 |" in text
-    assert "| rows/welford | sm_80: right, `lane-race` (by the letter); sm_90a: not right, `wrong` |" in text
+    assert "| kernel | nvcc-13.5 |" in text
+    assert "| blocks/large-tiles | sm_80: right, `shared-race` (by the letter); sm_90a: right, `deadlock` |" in text
     assert "| blocks/exchange | sm_80, sm_90a: clean |" in text
-    reason = fitting("triton-3.9/rows/welford.sm_80", Fault("lane-race", "…"))
+    reason = fitting("nvcc-13.5/blocks/large-tiles.sm_80", Fault("shared-race", "…"))
     assert reason is not None
     assert reason.reason in text
 
