@@ -143,7 +143,7 @@ def dense_products() -> Iterator[WarpProduct]:
 def dense(opcode: str, types: tuple[str, str, str, str], fragments: tuple[Any, ...]) -> WarpProduct:
     """Return a product of random matrices."""
     drawn = warp_tests.inputs(np.random.default_rng(SEED), fragments, types)
-    return WarpProduct(opcode, opcode, "", types, fragments, tuple(each[:, 0] for each in drawn))
+    return WarpProduct(opcode, opcode, "", types, fragments, tuple(np.ascontiguousarray(each[:, 0]) for each in drawn))
 
 
 def sparse_products() -> Iterator[WarpProduct]:
@@ -158,7 +158,7 @@ def sparse_products() -> Iterator[WarpProduct]:
         rng = np.random.default_rng(SEED + selector)
         drawn = warp_tests.inputs(rng, fragments, types)
         metadata, columns = warp_tests.random_metadata(rng, shape, types[1], selector)
-        operands = (*(each[:, 0] for each in drawn), metadata[None])
+        operands = (*(np.ascontiguousarray(each[:, 0]) for each in drawn), metadata[None])
         yield WarpProduct(f"{opcode} {selector}", opcode, str(selector), types, fragments, operands, columns)
 
 

@@ -282,7 +282,8 @@ def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronisation(sch
 @schedules
 def test_fences_of_tensor_memory_order_no_other(schedule: dict[str, Any]) -> None:
     """Shared memory between the same fences: the value is not ordered, for they are not of memory."""
-    send, receive = "bar.sync 0;\n@%p0 st.shared.u32 [columns], %r1;", "ld.shared.u32 %r13, [columns];"
+    send = "bar.sync 0;\n@%p0 st.shared.u32 [columns], %r1;"
+    receive = "ld.shared.u32 %r13, [columns];\nsetp.eq.u32 %p5, %r13, 77;\n@%p5 trap;"  # a use: else it is a note
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, receive, multiply(), COMMIT)
     assert handed((send, *first), second, **schedule) == {"shared-race"}
     released = "@%p0 fence.acq_rel.cta;", "@%p0 " + ARRIVE

@@ -42,7 +42,7 @@ def multiply(fault: str) -> Kernel:
         if fault == "another swizzle":
             descriptor = ptx.wgmma.make_descriptor(sA, **{**DISTANCES, "stride_byte_offset": 512}, swizzle=2)
         if fault == "a row too far":
-            descriptor = ptx.wgmma.make_descriptor(ptx.addr(sA, 128), **DISTANCES, swizzle=1)
+            descriptor = ptx.wgmma.make_descriptor(sA, **DISTANCES, swizzle=1, addr_byte_offset=128)
         if fault == "onto itself":
             descriptor = ptx.wgmma.make_descriptor(sA, **{**DISTANCES, "stride_byte_offset": 512}, swizzle=1)
         if fault == "out of memory":

@@ -80,8 +80,8 @@ class _Case:
         case, program = cls(watched, Slice(watched.program)), watched.program
         for key in watched.machine.log.pairs():
             rule, *pcs = key
-            opcodes = sorted(program.sites[pc].instruction.opcode[0] for pc in pcs)
-            if rule in _RULES and opcodes == ["st", "st"]:
+            opcodes = [program.sites[pc].instruction.opcode[0] for pc in pcs]
+            if rule in _RULES and all(_stores_values(program, pc) for pc in pcs):
                 case._enter_stores(key)
             elif rule in _RULES and opcodes.count("ld") == 1:
                 if not surely_used(program, case.slices, case.load_of(key)):
@@ -89,7 +89,7 @@ class _Case:
             elif rule == _ENDED:
                 case.ends.append(key)
         doubtful = watched.checker.reports.doubtful
-        stores = [key for key in doubtful if program.sites[key[1]].instruction.opcode[0] == "st"]
+        stores = [key for key in doubtful if _stores_values(program, key[1])]
         case.doubtful = [key for key in stores if stored_constants(program, key[1]) is None]
         if any(layout.body for layout in program.functions.values() if layout is not program.entry):
             case.stores, case.doubtful = [], []  # numbers do not follow calls
@@ -243,3 +243,9 @@ def _unused(cases: Sequence[_Case], loads: Sequence[tuple[int, int]], rerun: Rer
             logs.append(cases[index].follow(machine, checker, pcs))
 
     return rerun(prepare) and not any(log.used for log in logs)
+
+
+def _stores_values(program: Program, pc: int) -> bool:
+    """Return whether an instruction stores values of its operand `b`: `st.bulk` has none."""
+    form = program.forms[pc]
+    return program.sites[pc].instruction.opcode[0] == "st" and form is not None and "b" in form.operands

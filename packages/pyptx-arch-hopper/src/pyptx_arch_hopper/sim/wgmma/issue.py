@@ -87,7 +87,7 @@ def _fragments(turn: Turn, warpgroups: Warpgroups, registers: tuple[Reader, ...]
     def fragments() -> list[Array]:
         return [warpgroups.threads(turn.read(each)) for each in registers]
 
-    if not turn.wave.engine.in_order:
+    if not turn.in_order:
         return fragments
     held = fragments()
     return lambda: held
@@ -163,7 +163,7 @@ def _finish(turn: Turn, read: Collection[int], written: Collection[int]) -> None
 
     It puts none before instructions that only write them: a schedule that delays completion overwrites the new value.
     """
-    slots = {*read, *written} if turn.wave.engine.in_order else set(read)
+    slots = {*read, *written} if turn.in_order else set(read)
     warpgroups = turn.wave.geometry.warpgroups.of[turn.warps]
 
     def theirs(item: object) -> Mask | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_ir.syntax.operands import Address, Binary, Parenthesized, Register, Symbol
+from pyptx_ir.syntax.operands import Address, Binary, Index, Parenthesized, Register, Symbol
 from pyptx_sim.instructions.compiling.registers import Reader, read_register
 from pyptx_sim.literals import integer
 from pyptx_sim.machine.lanes import IntArray, Lanes, pick
@@ -233,7 +233,7 @@ def frame_base(wave: Wave, lanes: Lanes) -> IntArray:
 
 def placed(operands: Operands, operand: Operand) -> tuple[Placement | None, int]:
     """Return the variable that an address expression is built on with the offset in its space, or a plain constant."""
-    if not isinstance(operand, Symbol):
+    if not isinstance(operand, Symbol | Index):
         operands.check_expression(operand)
     match operand:
         case Parenthesized(inner):

@@ -134,6 +134,11 @@ class ActiveLanes:
         """Note that work which is issued here writes registers, names by slots, as far as checks know of it."""
         self.wave.note_deferred(registers, self._lanes)
 
+    @property
+    def in_order(self) -> bool:
+        """Whether asynchronous operations complete in the order of issue: neither delayed nor by a seed."""
+        return self.wave.engine.in_order
+
     def part(self, make: Callable[[Wave], T]) -> T:
         """Return what an extension keeps for the wave: what `make(wave)` has made of it once."""
         return self.wave.part(make)
