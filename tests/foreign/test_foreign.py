@@ -201,7 +201,11 @@ def test_an_outcome_is_kept_until_something_changes(
 ) -> None:
     first = written(writing, tmp_path, HEAD + BODY, X.astype(np.float64) * 2)
     kernel, other = tmp_path / "doubled.sm_90a", Outcome((Fault("wrong", "judged again"),))
-    monkeypatch.setattr(sys.modules[judge.__module__], "_judged", lambda _: other)
+
+    def judged(_folder: Path) -> Outcome:
+        return other
+
+    monkeypatch.setattr(sys.modules[judge.__module__], "_judged", judged)
     if changed == "the kernel":
         (kernel / "0.ptx").write_text("no PTX", encoding="utf-8")
     if changed == "the simulator":

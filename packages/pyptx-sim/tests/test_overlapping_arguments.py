@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from tools.shares import at_most
 
 from pyptx_sim import Launch, Mapped, Memory, Result, Texture, Uninitialised, explore, run
 from pyptx_sim.errors import LaunchError
-
-sys.path.append(str(Path(__file__).parents[3] / "tools"))
-from shares import at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
