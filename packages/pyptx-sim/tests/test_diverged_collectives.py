@@ -46,7 +46,10 @@ TILES: dict[str, Callable[[Tile], Any]] = {
 
 
 @pytest.mark.parametrize("width", [2, 4, 8, 16])
-@pytest.mark.parametrize("instruction", list(TILES))
+@pytest.mark.parametrize(
+    "instruction",
+    [pytest.param(each, marks=[pytest.mark.hopper] if each.startswith("elect") else []) for each in TILES],
+)
 def test_a_tile_waits_for_its_own_lanes_only(instruction: str, width: int) -> None:
     mask = (1 << width) - 1
     body = f"""

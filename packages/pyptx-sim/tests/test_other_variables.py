@@ -124,6 +124,7 @@ def test_a_constant_past_the_end_of_a_variable_is_found() -> None:
     assert found("st.shared.u32 [a+252], 1;") == []
 
 
+@pytest.mark.hopper
 def test_the_memory_of_another_block_of_the_cluster_has_the_same_variables() -> None:
     body = "mapa.shared::cluster.u32 %r5, %r3, 1; add.u32 %r5, %r5, %r1; st.shared::cluster.u32 [%r5], %r2;"
     own = "add.u32 %r4, %r3, %r1; st.shared.u32 [%r4], %r2;"
