@@ -17,6 +17,8 @@ from pyptx_sim.errors import LaunchError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+pytestmark = pytest.mark.scaled
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 # y[i] = x[i] + 1 on the bits of elements, for count elements that lie `sx` and `sy` bytes apart. Thread t of all takes
@@ -155,7 +157,6 @@ def explored(case: Case, first: Any, second: Any, seed: int = 0, *, late: bool =
 DOORS: Sequence[Callable[..., Result]] = [raw, in_a_memory, beside_its_buffer, explored]
 
 
-@pytest.mark.scaled
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
 def test_one_thread_leaves_what_numpy_leaves_for_any_two_views_of_a_buffer(door: Callable[..., Result]) -> None:
     for number, case in enumerate(at_most(CASES, 80)):
@@ -167,7 +168,6 @@ def test_one_thread_leaves_what_numpy_leaves_for_any_two_views_of_a_buffer(door:
 
 
 @pytest.mark.torch
-@pytest.mark.scaled
 def test_one_thread_leaves_the_same_for_tensors() -> None:
     import torch
 
@@ -181,7 +181,6 @@ def test_one_thread_leaves_the_same_for_tensors() -> None:
         assert (bits.numpy().view(case.bits) == case.wanted()).all(), case
 
 
-@pytest.mark.scaled
 @pytest.mark.parametrize("shape", [{"grid": 1, "block": 32}, {"grid": 16, "block": 1}], ids=["lanes", "blocks"])
 def test_threads_race_exactly_where_views_give_one_element_to_two_of_them(shape: dict[str, int]) -> None:
     for number, case in enumerate(at_most(CASES, 80)):
