@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import Register
+from pyptx_sim.instructions.compiling.late_loads import slots_in
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.program.flow import successors
-from pyptx_sim.program.scopes import ParameterBinding, RegisterBinding, UnsizedParameter, VectorBinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.program.program import Program, Site
 
 __all__ = ["Branch", "Slice", "Use", "slots_in"]
@@ -46,22 +44,6 @@ class Branch:
     joins: frozenset[int]
     written: frozenset[int]
     certain: bool
-
-
-def slots_in(operands: Operands, nodes: Iterable[Operand]) -> frozenset[int]:
-    """Return the slots of the registers that some operands name."""
-    found: set[int] = set()
-    for name in (name for node in nodes for name in names_of(node)):
-        match operands.scope.find(name) or operands.scope.find(name.rpartition(".")[0]):
-            case RegisterBinding(slot=slot):
-                found.add(slot)
-            case VectorBinding(components):
-                found.update(each.slot for each in components)
-            case ParameterBinding(register) | UnsizedParameter(register):
-                found.add(register.slot)
-            case _:
-                pass
-    return frozenset(found)
 
 
 class Slice:

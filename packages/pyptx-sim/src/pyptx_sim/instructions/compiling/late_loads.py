@@ -212,11 +212,11 @@ def _use(program: Program, site: Site) -> _Use:
     operands = Operands(program, site, checked=False)
     instruction, form = site.instruction, program.forms[site.pc]
     guard = () if instruction.guard is None else (Register(instruction.guard.register),)
-    touched = _slots(operands, (*instruction.operands, *guard))
+    touched = slots_in(operands, (*instruction.operands, *guard))
     if form is None:
         return _Use(touched, touched, orders=True)
     places = {"a"} if instruction.opcode[0] == "st" else set[str]()
-    written = _slots(operands, (form.operands[name] for name in form.written - places))
+    written = slots_in(operands, (form.operands[name] for name in form.written - places))
     meaning = meaning_of(instruction.opcode)
     if not isinstance(meaning, Step) or meaning.effect == "none" or instruction.opcode[0] == "bra":
         return _Use(touched, written)
@@ -247,7 +247,7 @@ def _finder(operands: Operands) -> Find | None:
     return find
 
 
-def _slots(operands: Operands, nodes: Iterable[Operand]) -> frozenset[int]:
+def slots_in(operands: Operands, nodes: Iterable[Operand]) -> frozenset[int]:
     """Return the slots of the registers that some operands name."""
     found: set[int] = set()
     for name in (name for node in nodes for name in names_of(node)):
