@@ -1,0 +1,127 @@
+"""How long the example kernels take on the simulator, beside an earlier commit: by turns, in one run.
+
+    python benchmarks/compare_commits.py COMMIT [--runs N] [--only WORD …] [--most RATIO]
+
+Two processes simulate the cases of `bench_examples.py`, one with the packages of this tree, one with those of COMMIT.
+Prints, for each case without checks and with all, the best seconds of CPU time of N runs before and now, and the
+median of the ratios of neighboring runs. Exits 1 where that median is above RATIO (1.05). A case above it is measured
+again with three times the runs, and only that counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+CHECKS = ("none", "all")
+
+
+def serve() -> None:
+    """Simulate the cases that standard input names, each once more than it is asked for; answer with CPU seconds."""
+    examples = import_module("bench_examples")
+    cases = {case.name: case for case in examples.CASES}
+    print(*cases, sep="\t", flush=True)
+    ready = {}
+    for line in sys.stdin:
+        name, checks = line.rstrip("\n").split("\t")
+        case = cases[name]
+        if name not in ready:
+            module = import_module(f"examples.{case.file.replace('/', '.')}")
+            ready = {name: (case.kernel(module), case.arrays(module))}
+        kernel, arrays = ready[name]
+        start = time.process_time()
+        kernel.simulate(*arrays, checks=checks, **case.keywords)
+        print(time.process_time() - start, flush=True)
+
+
+class Tree:
+    """A process that simulates with the packages of one tree."""
+
+    def __init__(self, root: Path) -> None:
+        """Start the process."""
+        # The compiled shim is the installed one: nothing here launches.
+        sources = [str(path) for path in root.glob("packages/*/src") if path.parent.name != "pyptx-launch"]
+        paths = os.pathsep.join([str(root), str(root / "benchmarks"), *sources])
+        serving = f"import sys; sys.path.append({str(ROOT / 'benchmarks')!r}); import compare_commits as it; it.serve()"
+        settings = os.environ | {"PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
+        command = [sys.executable, "-c", serving]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=root, env=settings, text=True, stdin=pipe, stdout=pipe)
+        self.cases = self._line().split("\t")
+
+    def seconds(self, case: str, checks: str) -> float:
+        """Return the CPU time of one run."""
+        assert self.process.stdin
+        self.process.stdin.write(f"{case}\t{checks}\n")
+        self.process.stdin.flush()
+        return float(self._line())
+
+    def _line(self) -> str:
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit("a process has ended; its error is above")
+        return line.rstrip("\n")
+
+
+@contextmanager
+def checked_out(commit: str) -> Iterator[Path]:
+    """Provide the tree of a commit."""
+    git = ("git", "-C", str(ROOT), "worktree")
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "before"
+        subprocess.run([*git, "add", "--quiet", "--detach", str(root), commit], check=True)
+        try:
+            yield root
+        finally:
+            subprocess.run([*git, "remove", "--force", str(root)], check=True)
+
+
+def measure(before: Tree, now: Tree, case: str, checks: str, runs: int) -> tuple[float, float, float]:
+    """Return the best seconds before and now, and the median ratio of neighbors; first runs do not count."""
+    pairs = [(before.seconds(case, checks), now.seconds(case, checks)) for _ in range(runs + 1)][1:]
+    return *(min(each) for each in zip(*pairs, strict=True)), statistics.median(new / old for old, new in pairs)
+
+
+def main() -> int:
+    """Compare the cases that both trees have; return 1 if one takes longer than it may."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("commit")
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--only", nargs="*", default=[""])
+    parser.add_argument("--most", type=float, default=1.05)
+    options = parser.parse_args()
+    slow = 0
+    with ExitStack() as stack:
+        before, now = Tree(stack.enter_context(checked_out(options.commit))), Tree(ROOT)
+        for tree in (before, now):
+            stack.callback(tree.process.kill)
+        print(f"{'kernel':56} {'checks':>6} {'before s':>9} {'now s':>9} {'ratio':>6}")
+        for case in now.cases:
+            if case not in before.cases or not any(word in case for word in options.only):
+                continue
+            for checks in CHECKS:
+                old, new, ratio = measure(before, now, case, checks, options.runs)
+                if ratio > options.most:
+                    old, new, ratio = measure(before, now, case, checks, 3 * options.runs)
+                slow += ratio > options.most
+                mark = "   slower" if ratio > options.most else ""
+                print(f"{case:56} {checks:>6} {old:9.4f} {new:9.4f} {ratio:6.3f}{mark}", flush=True)
+    return int(slow > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
