@@ -132,6 +132,37 @@ class Stores(Protocol):
         """Return what some writes write, `[writes, bytes]`."""
         ...
 
+    def single(self, which: Offsets, at: Offsets, width: int) -> Stores:
+        """Return writes of `width` bytes: those from byte `at[i]` on of write `which[i]`."""
+        ...
+
+
+class Rows(Protocol):
+    """Rows of a matrix, of 16 bytes each: some lanes give their addresses, and others access the bytes."""
+
+    def masks(self, lanes: Offsets, count: int) -> NDArray[np.int32]:
+        """Return the lanes, as bits, that access each of `count` parts of the rows whose addresses `lanes` give.
+
+        The parts of a row stand one behind the other.
+        """
+        ...
+
+    def narrowed(self, mask: int, part: int, count: int) -> int:
+        """Return which lanes of a mask, that of a whole row, access one of `count` parts of the row."""
+        ...
+
+    def of_single_lanes(self, lanes: Offsets) -> tuple[Offsets, Offsets, Offsets]:
+        """Return the accesses of single lanes to `width` bytes of the rows whose addresses `lanes` give.
+
+        They are the numbers of rows among `lanes`, the first bytes in these rows, and the lanes.
+        """
+        ...
+
+    @property
+    def width(self) -> int:
+        """How many bytes that lie side by side have the same lanes: a power of 2."""
+        ...
+
 
 class Past(Protocol):
     """What lay in memory before, where the memory model lets reads return it still."""
@@ -253,6 +284,9 @@ class Observer:
 
     def noncoherent(self) -> None:
         """See that the reads told of next go through a cache that no write of the launch need reach: `ld.global.nc`."""
+
+    def rows(self, rows: Rows) -> None:
+        """See that the accesses told of next are to rows of a matrix: who gives an address need not access the row."""
 
     def storing(self, stores: Stores) -> None:
         """See what the accesses told of next store: write i is entry i of theirs. Not told of atomic updates."""

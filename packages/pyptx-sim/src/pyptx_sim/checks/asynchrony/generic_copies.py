@@ -39,7 +39,7 @@ class GenericCopies:
         # By warp and lane: when it has waited, and for all groups below which; and when arrivals were to follow copies.
         self._waits: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self._follows: dict[tuple[int, int], list[int]] = {}
-        self._latest = 0  # of all waits
+        self._latest = np.zeros(len(clocks.now), np.int32)  # wait of each warp
         self._fresh: list[tuple[Offsets, Masks, NDArray[np.int32], NDArray[np.int64]]] = []  # waits, not yet there
 
     def next_wave(self) -> None:
@@ -48,14 +48,14 @@ class GenericCopies:
         self._waits.clear()
         self._follows.clear()
         self._fresh.clear()
-        self._latest = 0
+        self._latest[:] = 0
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets) -> None:
         """Record when lanes wait for groups of a kind, those below `done`; earlier fences do not cover the copies."""
         if kind in self._kinds:
             times = self._clocks.now[warps]
             self._fresh.append((warps.copy(), masks.copy(), times, done))
-            self._latest = max(self._latest, int(times.max(initial=0)))
+            self._latest[warps] = times
 
     def follows(self, warps: Offsets, lanes: Offsets) -> None:
         """Record that an mbarrier completes after the copies of some threads: no wait of theirs need order them."""
@@ -113,6 +113,10 @@ class GenericCopies:
             message = f"{who} issues work that {does} {where}, which a copy of a thread wrote, and no fence lets the "
             self._report(proxy.unfenced, f"{message}{proxy.name} proxy see it", work.pc, int(last[first, PC]))
 
+    def awaited(self, space: Space, warps: Offsets) -> bool:
+        """Tell whether lanes of some warps may have waited for copies by themselves since those of a warp have met."""
+        return space in self._written and bool((self._latest[warps] > self._clocks.settled[warps]).any())
+
     def accessed(
         self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int, *, writes: bool
     ) -> None:
@@ -122,7 +126,7 @@ class GenericCopies:
         thread waits for its own copies.
         """
         shadow = self._written.get(space)
-        if shadow is None or self._latest <= int(self._clocks.settled[self._clocks.rows(warps, lanes)].min()):
+        if shadow is None or self._latest.max() <= int(self._clocks.settled[self._clocks.rows(warps, lanes)].min()):
             return
         granules = shadow.granules(offsets, size)
         at = granules.reshape(-1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.checks.race.lane_masks import bits_of
+from pyptx_sim.checks.race.lane_masks import bits_of, own_lanes
 from pyptx_sim.checks.race.messages import CROWD, WIDEST, level_of
 from pyptx_sim.checks.race.observations import Observations
 from pyptx_sim.checks.race.reports import Step
@@ -107,9 +107,8 @@ class Causality:
         own = np.flatnonzero((last[:, WARP] == mine[:, WARP]) & (last[:, MASK] != mine[:, MASK]))
         if len(own):
             there = last[own]
-            before[own] = self._clocks.orders_within(
-                rows[own], warps[own], mine[own, MASK], there[:, MASK], there[:, TIME]
-            )
+            masks = own_lanes(mine[own, MASK], there[:, MASK])
+            before[own] = self._clocks.orders_within(rows[own], warps[own], masks, there[:, MASK], there[:, TIME])
         return before
 
     def settled(self, shadow: Shadow, time: int) -> bool:

@@ -143,3 +143,7 @@ class SomeStores:
     def bytes_of(self, some: Offsets) -> NDArray[np.uint8]:
         """Return what some writes write, `[writes, bytes]`."""
         return self._stores.bytes_of(self._some[some])
+
+    def single(self, which: Offsets, at: Offsets, width: int) -> Stores:
+        """Return writes of `width` bytes: those from byte `at[i]` on of write `which[i]`."""
+        return self._stores.single(self._some[which], at, width)

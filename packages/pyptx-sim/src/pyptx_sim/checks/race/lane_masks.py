@@ -46,6 +46,15 @@ def booleans_of(masks: NDArray[Any]) -> Masks:
     return named
 
 
+def own_lanes(masks: NDArray[np.int32], others: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the lanes of `masks` whose earlier work comes before what `masks` do now, by the order of the program.
+
+    Lanes that access something together access different parts of it, unless `others` are the same ones.
+    """
+    alone: NDArray[np.int32] = np.where((masks & (masks - 1) == 0) | (masks == others), masks, 0)
+    return alone
+
+
 def only_lane(masks: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the lane of each mask; -1 where there are several."""
     bits = masks.astype(np.int64) & 0xFFFFFFFF

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.race.flags import Racer
     from pyptx_sim.extension import GroupKind, Proxy
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Space, Stores, Work
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, Rows, RunView, Space, Stores, Work
 
 
 class RaceChecker(Observer):
@@ -145,6 +145,10 @@ class RaceChecker(Observer):
     def noncoherent(self) -> None:
         """Note that the next reads are not coherent."""
         self._accesses.noncoherent = True
+
+    def rows(self, rows: Rows) -> None:
+        """Note that the next accesses are to rows of a matrix."""
+        self._accesses.rows = rows
 
     def storing(self, stores: Stores) -> None:
         """Note what the next accesses store."""
@@ -343,6 +347,12 @@ class RaceChecker(Observer):
         """Judge one instruction's accesses against asynchronous work and against each other, then enter them."""
         if not len(offsets):
             return
+        rows = self._accesses.rows
+        if rows is not None and (not self._clocks.alike(warps) or self._copies.awaited(space, warps)):
+            # Lanes know different things: those that give the addresses do not speak for those that access the rows.
+            which, at, lanes = rows.of_single_lanes(lanes)
+            offsets, size, warps = offsets[which] + at, rows.width, warps[which]
+            self._accesses.of_single_lanes(which, at, size)
         if space == "shared":
             self._objects.accessed(kind, offsets, size, warps, pc)
             self._starts.accessed(kind, offsets, warps, pc)

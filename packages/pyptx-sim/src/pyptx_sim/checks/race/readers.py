@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_sim.checks.race.entries import lanes_differ, rises, united
+from pyptx_sim.checks.race.lane_masks import own_lanes
 from pyptx_sim.checks.race.pages import Pages
 from pyptx_sim.checks.race.sparse import zeros
 from pyptx_sim.checks.race.tables import COLUMNS, MASK, TIME, WARP, WIDEST_ACCESS, Table, parts_at
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import WarpClocks
+    from pyptx_sim.checks.race.matrix_rows import MatrixRows
     from pyptx_sim.checks.race.overflow import Overflow
     from pyptx_sim.checks.race.reports import Step
     from pyptx_sim.observer import Offsets
@@ -54,12 +56,21 @@ class Readers:
     """
 
     def __init__(
-        self, clocks: WarpClocks, phases: Phases, size: int, group: int, *, keeps: bool, granule: int = WIDEST_ACCESS
+        self,
+        clocks: WarpClocks,
+        phases: Phases,
+        matrix_rows: MatrixRows,
+        size: int,
+        group: int,
+        *,
+        keeps: bool,
+        granule: int = WIDEST_ACCESS,
     ) -> None:
         """Start with memory of so many bytes, in granules that nobody has read."""
         granules = -(-size // granule)
         self._clocks = clocks
         self._phases = phases
+        self._matrix_rows = matrix_rows
         self._group = group
         self._keeps = keeps
         self._reads = Table(group * granules)
@@ -248,7 +259,8 @@ class Readers:
         if not len(entries):
             return None
         found = Late(entries, first[entries] + readers, reads[readers, entries])
-        bad = self._confirmed(found, warps, rows, masks[unsettled])
+        last = self._matrix_rows.narrowed(found.last, at[unsettled][entries], self._granule)
+        bad = self._confirmed(replace(found, last=last), warps, rows, masks[unsettled])
         return None if bad is None else replace(bad, entries=unsettled[bad.entries])
 
     def _known(self, rows: Offsets, first: Offsets) -> NDArray[np.int32]:
@@ -261,8 +273,8 @@ class Readers:
     def _confirmed(self, late: Late, warps: Offsets, rows: Offsets, masks: NDArray[np.int32]) -> Late | None:
         """Return what of `late` no lane has told of by itself, and what no scope was too narrow for."""
         clocks, over, rows = self._clocks, self._phases.over, rows[late.entries]
-        own = np.where(late.readers == warps[late.entries], masks[late.entries], 0)
         readers, times = late.last[:, MASK], late.last[:, TIME]
+        own = np.where(late.readers == warps[late.entries], own_lanes(masks[late.entries], readers), 0)
         held = clocks.orders_within(rows, late.readers, own, readers, times)
         if over is not None:
             held |= over.hold(clocks.known, rows, late.readers, readers & ~own, times)

@@ -18,6 +18,7 @@ from pyptx_sim.instructions.memory.addresses import shared_target
 from pyptx_sim.instructions.memory.undefined import leave_loaded, loaded
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.machine.memory.access import Access
+from pyptx_sim.machine.memory.row_lanes import ROW, row_lanes
 from pyptx_sim.numerics.elements import packing, split, unpacking
 from pyptx_sim.numerics.sparse_factors import meaningless
 from pyptx_sim.types import SIXTEEN
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-# A row of a matrix is 16 bytes, from the address that a lane of its own gives.
-_ROW = 16
 _HALF_ROW = np.dtype(np.uint64)
 
 
@@ -66,7 +65,7 @@ def compile_ldmatrix(operands: Operands) -> Action:
     if len(writers) != count * held:
         operands.fail(f"{len(writers)} registers for {count} matrices of {held}")
     find = shared_target(operands, operands.named("a"))
-    access = Access("read", _ROW)
+    access = Access("read", ROW, rows=row_lanes(move))
     naming = _naming(move, count)
     pack = packing(move.fragment, (count, 1))
     carried = [operands.carried(element, "b32") for element in operands.elements(operands.named("d"))]
@@ -132,7 +131,7 @@ def compile_stmatrix(operands: Operands) -> Action:
     if len(readers) != count * move.fragment.registers:
         operands.fail(f"{len(readers)} registers for {count} matrices")
     find = shared_target(operands, operands.named("a"))
-    access = Access("write", _ROW)
+    access = Access("write", ROW, rows=row_lanes(move))
     naming = _naming(move, count)
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -151,11 +150,11 @@ def compile_stmatrix(operands: Operands) -> Action:
             if wave.watching and memory.arena.holds(offsets, values):
                 continue
             memory.arena.scatter(offsets, values)
-            memory.arena.mark(offsets, _ROW)
+            memory.arena.mark(offsets, ROW)
             if unknown is not None:
                 bits, origin = unknown
                 halves = np.ascontiguousarray(places.pick(_stored_rows(move, lanes, bits)))[..., None].view(_HALF_ROW)
-                memory.arena.leave(offsets, _ROW, [halves[..., 0], halves[..., 1]], origin)
+                memory.arena.leave(offsets, ROW, [halves[..., 0], halves[..., 1]], origin)
             wave.version += 1
 
     return step

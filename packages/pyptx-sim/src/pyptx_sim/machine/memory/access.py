@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyptx_sim.machine.lanes import IntArray, Lanes
+    from pyptx_sim.machine.memory.row_lanes import RowLanes
     from pyptx_sim.machine.memory.spaces import Memory
     from pyptx_sim.machine.memory.variables import Within
     from pyptx_sim.machine.wave import Wave
@@ -79,7 +80,8 @@ class Access:
 
     Of the bytes that it reads, those in the mask `used` matter. `alignment` is that of the address where it isn't the
     size. `order` is that of a strong access; `noncoherent`: it reads what nothing may write. `within` is the variable
-    that the addresses are formed from, in a checked run, if that is known.
+    that the addresses are formed from, in a checked run, if that is known. `rows`: whose the bytes at an address are,
+    if it is that of a row of a matrix.
     """
 
     kind: AccessKind
@@ -90,6 +92,7 @@ class Access:
     order: Order | None = None
     noncoherent: bool = False
     within: Within | None = None
+    rows: RowLanes | None = None
 
     def places(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> Places | None:
         """Return where the lanes access; None if no access is sound.
@@ -164,6 +167,8 @@ class Access:
         if values is not None:
             height = lanes.height if places.positions is None else None
             machine.observers.storing(Stores(memory.arena, offsets, values, height))
+        if self.rows is not None:
+            machine.observers.rows(self.rows)
         if self.noncoherent:
             machine.observers.noncoherent()
         if self.order is not None:

@@ -45,3 +45,8 @@ class Stores:
         shape = (len(self.offsets),) if self.height is None else (self.height, WARP)
         parts = (np.broadcast_to(value, shape).reshape(-1)[some] for value in self.values)
         return np.concatenate([np.ascontiguousarray(part).reshape(-1, 1).view(np.uint8) for part in parts], axis=1)
+
+    def single(self, which: IntArray, at: IntArray, width: int) -> Stores:
+        """Return writes of `width` bytes: those from byte `at[i]` on of write `which[i]`."""
+        written = self.bytes_of(which)[np.arange(len(which))[:, None], at[:, None] + np.arange(width)]
+        return Stores(self.arena, self.offsets[which] + at, [written.view(f"u{width}")[:, 0]], None)
