@@ -50,22 +50,18 @@ def multiply_high(a: Array, b: Array) -> Array:
     return result
 
 
-def _divide_narrow(a: Array, b: Array) -> Array:
-    """Truncate a float64 quotient: exact for 32 bits, for it is no nearer to an integer than 2^-31 unless it is one."""
-    return np.trunc(a.astype(np.float64) / b.astype(np.float64))
-
-
 def divide(a: Array, b: Array) -> Array:
     """Return the quotient truncated towards zero; all ones where the divisor is zero."""
     zero = b == 0
+    if zero.any():
+        return np.where(zero, ~a.dtype.type(0), divide(a, np.where(zero, a.dtype.type(1), b)))
+    if a.dtype.kind == "u":
+        return np.asarray(a // b)
     if a.dtype.itemsize < 8:
-        quotient = np.where(zero, 0.0, _divide_narrow(a, b)).astype(np.int64).astype(a.dtype)
-    elif a.dtype.kind == "u":
-        quotient = a // np.where(zero, a.dtype.type(1), b)
-    else:
-        size = _magnitude(a) // np.where(zero, np.uint64(1), _magnitude(b))
-        quotient = np.where((a ^ b) < 0, -size.view(np.int64), size.view(np.int64))
-    return np.where(zero, ~a.dtype.type(0), quotient)
+        # Exact: a quotient of 32 bits is no nearer to an integer than 2^-31 unless it is one.
+        return np.asarray(np.true_divide(a, b, dtype=np.float64).astype(np.int64).astype(a.dtype))
+    size = _magnitude(a) // _magnitude(b)
+    return np.where((a ^ b) < 0, -size.view(np.int64), size.view(np.int64))
 
 
 def _magnitude(values: Array) -> Array:
@@ -74,8 +70,9 @@ def _magnitude(values: Array) -> Array:
 
 def remainder(a: Array, b: Array) -> Array:
     """Return what the truncated quotient leaves over, with the sign of `a`; all ones where the divisor is zero."""
-    result: Array = np.where(b == 0, ~a.dtype.type(0), a - divide(a, b) * b)
-    return result
+    result: Array = a - divide(a, b) * b
+    zero = b == 0
+    return np.where(zero, ~a.dtype.type(0), result) if zero.any() else result
 
 
 def top_bit(values: Array) -> Array:

@@ -33,8 +33,13 @@ _BELOW: Final = np.uint64((1 << 63) - (_UNITS << _TAIL))
 _WIDTH: Final = np.uint64(2 * _UNITS << _TAIL)
 
 
-def correctly_rounded(function: np.ufunc, exact: Callable[[float], Decimal]) -> Callable[[Array], Array]:
-    """Return the float32 function that rounds `function` of float64, or `exact` if that does not settle it."""
+def correctly_rounded(
+    function: np.ufunc, exact: Callable[[float], Decimal], *, normal_above: float = math.inf
+) -> Callable[[Array], Array]:
+    """Return the float32 function that rounds `function` of float64, or `exact` if that does not settle it.
+
+    No argument above `normal_above` has a subnormal result.
+    """
 
     def settled(x: float) -> float:
         return _to_odd(exact(x))
@@ -44,7 +49,9 @@ def correctly_rounded(function: np.ufunc, exact: Callable[[float], Decimal]) -> 
         result = wide.astype(F32)
         tails = wide.view(np.uint64) << np.uint64(_TAIL)
         tails -= _BELOW
-        if np.minimum.reduce(tails, axis=None) > _WIDTH and not has_subnormal(result):
+        if np.minimum.reduce(tails, axis=None) > _WIDTH and (
+            np.minimum.reduce(a, axis=None) > normal_above or not has_subnormal(result)
+        ):
             return result
         low, high = ((wide * (1 + error)).astype(F32) for error in (-_RELATIVE, _RELATIVE))
         return patched(result, (low != high) & ~np.isnan(wide), settled, a)
@@ -116,8 +123,8 @@ def _arctan(inverse: int) -> Decimal:
     return total
 
 
-exp2 = correctly_rounded(np.exp2, _precise(_exp2))
-log2 = correctly_rounded(np.log2, _precise(_log2))
+exp2 = correctly_rounded(np.exp2, _precise(_exp2), normal_above=-126.0)
+log2 = correctly_rounded(np.log2, _precise(_log2), normal_above=-math.inf)
 tanh = correctly_rounded(np.tanh, _precise(_tanh))
 sin = correctly_rounded(np.sin, _precise(_sin))
 cos = correctly_rounded(np.cos, _precise(_cos))

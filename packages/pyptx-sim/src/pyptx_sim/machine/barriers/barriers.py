@@ -39,14 +39,16 @@ class Barriers:
     `bar.arrive` releases the earlier accesses of its threads and acquires nothing.
     """
 
-    __slots__ = ("_came", "_need", "_need_at", "_rounds", "_wave", "reductions")
+    __slots__ = ("_came", "_came_apart", "_need", "_need_at", "_rounds", "_wave", "reductions")
 
     def __init__(self, ctas: int) -> None:
         """Begin with nobody at any barrier."""
         self._need = np.zeros(ctas * PER_CTA, np.int64)  # 0: every live warp of the CTA
         self._need_at: dict[int, tuple[int, int]] = {}  # by barrier: the count that somebody named, and the pc
         self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # how often each has completed
-        self._came: dict[int, dict[int, IntArray]] = {}  # by barrier and warp: each lane's arrivals without waiting
+        # By barrier: how often each lane of the CTA's warps has arrived without waiting, `[warps, 32]`.
+        self._came: dict[int, IntArray] = {}
+        self._came_apart = False  # whether a warp has ever arrived without some of its live lanes
         self.reductions: dict[int, Reduction] = {}  # by pc
         self._wave: Wave
 
@@ -63,38 +65,34 @@ class Barriers:
         keys: IntArray = self._wave.geometry.cta[self._wave.splits.warp[ids]] * PER_CTA + names
         return keys
 
-    def _dead(self, warps: IntArray) -> IntArray:
-        """Return the number of lanes of each warp that were never launched or have exited."""
-        dead: IntArray = WARP - np.count_nonzero(self._wave.live[warps], axis=1)
-        return dead
-
     def _weights(self, ids: IntArray, keys: IntArray) -> IntArray:
         """Return how many arrivals each split adds at its barrier, if the splits arrive in this order."""
-        splits = self._wave.splits
-        warps = splits.warp[ids]
-        own: IntArray = np.count_nonzero(splits.mask[ids], axis=1)
-        if not splits.diverged and not self._came:
-            return own + self._dead(warps)
-        found, which = np.unique(keys * self._wave.height + warps, return_inverse=True)
-        before = np.zeros((len(found), WARP), np.int64)
-        for number, pair in enumerate(found.tolist()):
-            key, warp = divmod(pair, self._wave.height)
-            before[number] = self._came.get(key, {}).get(warp, 0)
-        weights = np.zeros(len(ids), np.int64)
-        for position, number in enumerate(which.reshape(-1).tolist()):
-            rounds = before[number].max()
-            before[number] += splits.mask[ids[position]]
-            begun = before[number].max() - rounds
-            weights[position] = own[position] + begun * np.count_nonzero(~self._wave.live[warps[position]])
+        splits, live = self._wave.splits, self._wave.live
+        warps, masks = splits.warp[ids], splits.mask[ids]
+        weights = np.full(len(ids), WARP, np.int64)
+        parts = np.flatnonzero((masks != live[warps]).any(axis=1) | self._came_apart)
+        before: dict[tuple[int, int], IntArray] = {}
+        for part, key, warp in zip(parts.tolist(), keys[parts].tolist(), warps[parts].tolist(), strict=True):
+            came = before.get((key, warp))
+            if came is None:
+                came = self._came[key][warp - self._warps_of(key).start] if key in self._came else np.zeros(WARP, int)
+            now = before[key, warp] = came + masks[part]
+            begun = now.max() - came.max()
+            weights[part] = np.count_nonzero(masks[part]) + begun * np.count_nonzero(~live[warp])
         return weights
+
+    def _warps_of(self, key: int) -> slice:
+        """Return the warps of the CTA whose barrier has this key."""
+        count = self._wave.geometry.launch.warps_per_cta
+        first = key // PER_CTA * count
+        return slice(first, first + count)
 
     def _arrived(self) -> IntArray:
         """Return the arrivals at each barrier by threads that do not wait there."""
         arrived = np.zeros(len(self._need), np.int64)
-        for key, by_warp in self._came.items():
-            for warp, lanes in by_warp.items():
-                live = self._wave.live[warp]
-                arrived[key] += lanes[live].sum() + lanes.max() * np.count_nonzero(~live)
+        for key, came in self._came.items():
+            live = self._wave.live[self._warps_of(key)]
+            arrived[key] = np.where(live, came, came.max(axis=1, keepdims=True)).sum()
         return arrived
 
     def arrive(self, ids: IntArray, names: IntArray, counts: IntArray | None) -> None:
@@ -124,18 +122,21 @@ class Barriers:
 
     def _note_arrived(self, ids: IntArray, keys: IntArray) -> None:
         """Note who has arrived and does not wait; report who has done so before in this round."""
-        splits, pc = self._wave.splits, self._wave.pc
-        for key, warp, mask in zip(keys.tolist(), splits.warp[ids].tolist(), splits.mask[ids], strict=True):
-            known = self._came.setdefault(key, {})
-            before = known.setdefault(warp, np.zeros(WARP, np.int64))
-            if before[mask].any() and self._wave.machine.checked:
-                self._wave.machine.log.report(
+        wave, warps, masks = self._wave, self._wave.splits.warp[ids], self._wave.splits.mask[ids]
+        self._came_apart |= not np.array_equal(masks, wave.live[warps])
+        for key in np.unique(keys).tolist():
+            here, cta = keys == key, self._warps_of(key)
+            came = self._came.setdefault(key, np.zeros((cta.stop - cta.start, WARP), np.int64))
+            rows, lanes = warps[here] - cta.start, masks[here]
+            again = (lanes & (came[rows] > 0)).any(axis=1)
+            for warp in warps[here][again].tolist() if wave.machine.checked else ():
+                wave.machine.log.report(
                     "barrier-divergence",
-                    f"{self._wave.geometry.warp_name(warp)} arrives at barrier {key % PER_CTA} twice for one wait",
-                    pc,
+                    f"{wave.geometry.warp_name(warp)} arrives at barrier {key % PER_CTA} twice for one wait",
+                    wave.pc,
                     hint="let each warp arrive once for each time that the others wait",
                 )
-            before += mask
+            np.add.at(came, rows, lanes)
 
     def _expect(self, keys: IntArray, counts: IntArray | None) -> None:
         """Note how many threads a round is for; report a count that is not the one named before."""

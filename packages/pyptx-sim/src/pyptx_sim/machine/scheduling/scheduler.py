@@ -214,6 +214,9 @@ class Scheduler:
         splits, wave = self._wave.splits, self._wave
         warps, masks = splits.warp[ids], splits.mask[ids]
         named = gate.masks(wave, Lanes(warps, masks, len(ids), whole=False))
+        if named.shape[1] == 1 and not splits.diverged:
+            splits.key[ids] = -1
+            return ids  # all live lanes are there, and all have the same membermask
         lacking = masks & ((named & ballot(wave.live[warps]) & ~_alike(named, masks)) != 0)
         lacking[splits.key[ids] == PASS] = False
         splits.key[ids] = -1
