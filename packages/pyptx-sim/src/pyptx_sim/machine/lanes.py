@@ -111,7 +111,7 @@ class Lanes:
 
     def select(self, per_warp: Array) -> Array:
         """Pick the rows of this step out of an array that has one for each warp, or one for all."""
-        return per_warp if self.rows is None or per_warp.shape[0] == 1 else per_warp[self.rows]
+        return per_warp if self.rows is None or per_warp.shape[0] == 1 else per_warp.take(self.rows, axis=0)
 
     def narrowed(self, condition: Mask) -> Lanes | None:
         """Return the lanes for which `condition` (broadcastable) holds too, or None if there are none."""
@@ -196,10 +196,17 @@ def merged(old: Array | None, value: Array, lanes: Lanes, height: int) -> Array:
     if rows is None:
         return value if mask is None else np.where(mask, value, old)
     columns = WARP if mask is not None else max(old.shape[1], value.shape[1])
-    new = np.empty((height, columns), dtype)
-    new[:] = old
-    if mask is None:
-        new[rows] = value
-    else:
-        new[rows] = np.where(mask, value, new[rows])
+    new = old.copy() if old.shape == (height, columns) else np.broadcast_to(old, (height, columns)).copy()
+    if mask is not None:
+        value = np.where(mask, value, new.take(rows, axis=0))
+    elif value.shape != (len(rows), columns):
+        value = np.broadcast_to(value, (len(rows), columns))
+    row = _bytes(columns * dtype.itemsize)
+    new.view(row)[:, 0].put(rows, np.ascontiguousarray(value).view(row))
     return new
+
+
+@lru_cache(maxsize=64)
+def _bytes(count: int) -> np.dtype[np.void]:
+    """Return the type of so many bytes: NumPy moves a row as one value several times faster than an array of values."""
+    return np.dtype((np.void, count))

@@ -51,7 +51,7 @@ def read_register(register: RegisterBinding, ptx_type: str, *, checked: bool) ->
         if value.dtype is not dtype:
             value = value.view(dtype)
         rows = lanes.rows
-        return value if rows is None or value.shape[0] == 1 else value[rows]
+        return value if rows is None or value.shape[0] == 1 else value.take(rows, axis=0)
 
     if not checked:
         return read
