@@ -163,12 +163,26 @@ setp.lt.u32 %p1, %r0, 16;
 FAULT
 @%p1 st.global.u32 [%rd2+256], %r2;
 """
-UNUSED = "selp.u32 %r4, %r1, 0, %p1;\nsetp.eq.u32 %p2, %r4, 77;\n@%p1 add.u32 %r2, %r2, %r4;"
+# Branches by what is loaded, which only select what a register holds.
+SELECTED = "mov.u32 %r4, 0;\nsetp.eq.u32 %p2, %r1, 77;\n@%p2 bra NEXT;\nmov.u32 %r4, 1;\nNEXT:\n"
+NESTED = "mov.u32 %r4, 0;\nsetp.eq.u32 %p2, %r1, 77;\nsetp.eq.u32 %p3, %r1, 0;\n@%p2 bra NEXT;\n@%p3 bra OTHER;\n"
+NESTED += "mov.u32 %r4, 1;\nbra.uni NEXT;\nOTHER:\nmov.u32 %r4, 2;\nNEXT:\n"
+UNUSED = {
+    "nothing": "",
+    "a sum": "selp.u32 %r4, %r1, 0, %p1;\nsetp.eq.u32 %p2, %r4, 77;\n@%p1 add.u32 %r2, %r2, %r4;",
+    "a branch": f"{SELECTED}@%p1 add.u32 %r2, %r2, %r4;\n@%p1 sub.u32 %r2, %r2, %r4;",
+    "nested branches": f"{NESTED}@%p1 add.u32 %r2, %r2, %r4;\n@%p1 sub.u32 %r2, %r2, %r4;",
+}
 USES = {
     "a store": "st.global.u32 [%rd1], %r1;",
     "an address": "and.b32 %r4, %r1, 4;\ncvt.u64.u32 %rd3, %r4;\nadd.u64 %rd3, %rd3, %rd0;\n"
     "ld.global.u32 %r5, [%rd3+768];",
-    "a branch": "setp.eq.u32 %p2, %r1, 77;\n@%p2 bra NEXT;\nNEXT:",
+    "a branch around a store": "setp.eq.u32 %p2, %r1, 77;\n@%p2 bra NEXT;\nst.global.u32 [%rd1], 1;\nNEXT:",
+    "a branch around a barrier": "setp.eq.u32 %p2, %r1, 77;\n@!%p2 bra NEXT;\nbar.warp.sync -1;\nNEXT:",
+    "a branch around the end": "setp.eq.u32 %p2, %r1, 77;\n@!%p2 bra NEXT;\nexit;\nNEXT:",
+    "a loop": "and.b32 %r4, %r1, 3;\nNEXT:\nsub.u32 %r4, %r4, 1;\nsetp.gt.s32 %p2, %r4, 0;\n@%p2 bra NEXT;",
+    "a selected value that is stored": f"{SELECTED}st.global.u32 [%rd1], %r4;",
+    "a value that nested branches select": f"{NESTED}st.global.u32 [%rd1], %r4;",
     "a predicate of a store": "setp.eq.u32 %p2, %r1, 77;\n@%p2 st.global.u32 [%rd1], 1;",
     "a reduction": "red.global.add.u32 [%rd0], %r1;",
     "another lane's store": "shfl.sync.down.b32 %r4, %r1, 16, 31, -1;\nadd.u32 %r2, %r2, %r4;",
@@ -238,9 +252,9 @@ def test_a_racing_load_whose_value_nobody_uses_is_a_note(kind: str, block: int, 
     words = data(kind)
     wanted = words.copy()
     wanted[64:80] += 1
-    for body in (IN_PLACE.replace("FAULT", ""), IN_PLACE.replace("FAULT", UNUSED)):
-        found = execute(body, words.copy(), block=block, **schedule).findings
-        assert found
+    for use in UNUSED.values():
+        found = execute(IN_PLACE.replace("FAULT", use), words.copy(), block=block, **schedule).findings
+        assert found, use
         assert {(each.rule, each.severity) for each in found} <= {("lane-race", "note"), ("global-race", "note")}
         assert all("no thread uses the value" in each.message for each in found)
     execute(IN_PLACE.replace("FAULT", ""), words, block=block, **schedule)

@@ -11,6 +11,7 @@ from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import Register
 from pyptx_sim.checks.race.lane_masks import booleans_of
 from pyptx_sim.checks.race.tables import MASK, PC, WARP
+from pyptx_sim.duplicates.selections import branching, meeting, meeting_end, selections
 from pyptx_sim.extension import Step, meaning_of
 from pyptx_sim.findings import FindingLog
 from pyptx_sim.instructions.compiling.carrying import Carried
@@ -18,12 +19,14 @@ from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.machine.undefined import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.checks.race.reports import Race
+    from pyptx_sim.duplicates.selections import Selection
+    from pyptx_sim.duplicates.slices import Slice
     from pyptx_sim.extension import Severity
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import Lanes
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.program.program import Program
 
-__all__ = ["RacingLoads", "Uses", "followed"]
+__all__ = ["Following", "RacingLoads", "Uses"]
 
 _RULES: Final = frozenset({"uninitialised-register", "uninitialised-memory"})
 
@@ -93,29 +96,48 @@ class Uses(FindingLog):
         self.used = self.used or rule in _RULES or (isinstance(cause, tuple) and rule in cause)
 
 
-def followed(
-    program: Program, code: Code, loads: RacingLoads, first_warp: Callable[[], int], pcs: frozenset[int]
-) -> Code:
-    """Return code in which racing loads at `pcs` leave undefined bits, and whatever has an effect must not use them."""
-    return tuple(_block(program, block, loads, first_warp, pcs) for block in code)
+@dataclass(frozen=True, slots=True)
+class Following:
+    """How the values of racing loads, at `pcs`, are followed in a rerun; `first_warp`: the number of a wave's first."""
 
+    program: Program
+    slices: Slice
+    loads: RacingLoads
+    first_warp: Callable[[], int]
+    pcs: frozenset[int]
 
-def _block(
-    program: Program, block: Block, loads: RacingLoads, first_warp: Callable[[], int], pcs: frozenset[int]
-) -> Block:
-    steps: list[tuple[int, Action]] = []
-    for pc, action in block.steps:
-        step = meaning_of(program.sites[pc].instruction.opcode)
-        operands = Operands(program, program.sites[pc], checked=True)
-        if pc in pcs:
-            action = _leaving(operands, action, loads, first_warp)  # noqa: PLW2901 - the same instruction's
+    def code(self, code: Code) -> Code:
+        """Return code in which racing loads leave undefined bits, and whatever has an effect must not use them."""
+        found = selections(self.program, self.slices.branches)
+        of_branch = {each.pc: each for each in found}
+        return tuple(
+            self._block(block, of_branch, [each for each in found if each.join == block.index]) for block in code
+        )
+
+    def _block(self, block: Block, of_branch: Mapping[int, Selection], met: Sequence[Selection]) -> Block:
+        steps = [(pc, self._step(pc, action)) for pc, action in block.steps]
+        end = block.terminator
+        if end is not None and block.end in of_branch:
+            end = branching(self._operands(block.end), block.index + 1, of_branch[block.end])
+        elif end is not None:
+            end = _needing_end(end, _Needs.of(self._operands(block.end)))
+        if met and steps:
+            steps[0] = steps[0][0], meeting(steps[0][1], met)
+        elif met and end is not None:
+            end = meeting_end(end, met)
+        return replace(block, steps=tuple(steps), terminator=end)
+
+    def _step(self, pc: int, action: Action) -> Action:
+        operands = self._operands(pc)
+        step = meaning_of(operands.opcode)
+        if pc in self.pcs:
+            action = _leaving(operands, action, self.loads, self.first_warp)
         if isinstance(step, Step) and step.effect != "none":
-            action = _needing(action, _Needs.of(operands))  # noqa: PLW2901 - as above
-        steps.append((pc, action))
-    end = block.terminator
-    if end is not None:
-        end = _needing_end(end, _Needs.of(Operands(program, program.sites[block.end], checked=True)))
-    return replace(block, steps=tuple(steps), terminator=end)
+            action = _needing(action, _Needs.of(operands))
+        return action
+
+    def _operands(self, pc: int) -> Operands:
+        return Operands(self.program, self.program.sites[pc], checked=True)
 
 
 def _leaving(operands: Operands, action: Action, loads: RacingLoads, first_warp: Callable[[], int]) -> Action:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from pyptx_sim.duplicates.converging import ordering_lanes
 from pyptx_sim.duplicates.evident import stored_constants, surely_used
 from pyptx_sim.duplicates.loading import Versions
-from pyptx_sim.duplicates.loads import RacingLoads, Uses, followed
+from pyptx_sim.duplicates.loads import Following, RacingLoads, Uses
 from pyptx_sim.duplicates.slices import Slice
 from pyptx_sim.duplicates.stores import Copies, StoredNumbers, StoreSite, Verdict
 from pyptx_sim.duplicates.tracking import tracked
@@ -136,8 +136,8 @@ class _Case:
     def follow(self, machine: Machine, checker: RaceChecker, pcs: frozenset[int]) -> Uses:
         """Prepare a rerun whose log records whether anything uses the values of racing loads; return the log."""
         program = self.watched.program
-        code = followed(program, self.watched.compile(), self.racing, lambda: checker.first_warp, pcs)
-        machine.code = scheduled(program, code, self.watched.schedule)
+        following = Following(program, self.slices, self.racing, lambda: checker.first_warp, pcs)
+        machine.code = scheduled(program, following.code(self.watched.compile()), self.watched.schedule)
         machine.log = log = Uses.like(machine.log)
         return log
 

@@ -35,13 +35,15 @@ class Use:
 class Branch:
     """A branch at `pc` whose lanes may part, the blocks where they meet again, and the registers written in between.
 
-    `certain`: they meet in one block, the immediate postdominator. Otherwise some of them end before that; then any
-    block that several ways lead to is a `join`, and `written` are the registers of all blocks that follow.
+    `between` are the blocks in between. `certain`: they meet in one block, the immediate postdominator. Otherwise some
+    of them end before that; then any block that several ways lead to is a `join`, and `written` are the registers of
+    all blocks that follow.
     """
 
     pc: int
     block: int
     joins: frozenset[int]
+    between: frozenset[int]
     written: frozenset[int]
     certain: bool
 
@@ -110,7 +112,7 @@ def _branches(program: Program, uses: tuple[Use, ...]) -> Iterable[Branch]:
         joins = frozenset({join}) if join is not None else _shared(edges, edges[block.index])
         sites = (pc for index in between for pc in range(program.blocks[index].first, program.blocks[index].last))
         written = frozenset(slot for pc in sites for slot in uses[pc].written)
-        yield Branch(last.pc, block.index, joins, written, certain=join is not None)
+        yield Branch(last.pc, block.index, joins, frozenset(between), written, certain=join is not None)
 
 
 def _shared(edges: dict[int, frozenset[int]], first: frozenset[int]) -> frozenset[int]:
