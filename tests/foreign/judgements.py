@@ -93,23 +93,24 @@ KNOWN = (
     known(
         "letter",
         "missing-proxy-fence",
-        "triton-3.[246]/attention/*.sm_90a triton-3.[246]/products/*.sm_90a triton-3.6/attention/*.sm_100a",
+        "triton-3.[246]/attention/*.sm_90a triton-3.[246]/products/*.sm_90a triton-3.6/attention/*.sm_100a "
+        "triton-3.6/products/*.sm_100a",
         "Triton before 3.9 emits no `fence.proxy.async` between `cp.async` and the MMA that reads the copied tile. "
         "`cp.async` writes through the generic proxy, `wgmma` and `tcgen05.mma` read through the async proxy.",
     ),
     known(
         "letter",
         "global-race lane-race",
-        "triton-3.[246]/memory/locked-tile.*",
+        "triton-3.[246]/memory/locked-tile*",
         "Triton before 3.9 puts no barrier between the loads of a flag by all threads and the atomic operation by "
         "which one of them changes it: another warp may load the new value.",
     ),
     known(
         "letter",
         "missing-proxy-fence",
-        "triton-3.4/maps/*.sm_90a",
-        "Triton 3.4 makes tensor maps in shared memory that a TMA copy fills next, without `fence.proxy.async` between "
-        "its stores and the copy.",
+        "triton-3.4/maps/*.sm_90a triton-3.6/maps/device-maps-roles.sm_100a triton-3.6/flagships/matmul.sm_100a",
+        "Triton 3.4 and 3.6 make tensor maps in shared memory that a TMA copy fills next, without `fence.proxy.async` "
+        "between their stores and the copy.",
     ),
     known(
         "letter",
@@ -117,6 +118,21 @@ KNOWN = (
         "triton-3.[46]/maps/*-roles*.sm_90a triton-3.[46]/attention/attention-roles.sm_90a",
         "With warp specialization Triton 3.4 and 3.6 initialize mbarriers that nothing uses, in shared memory that "
         "tiles reuse, twice and without `mbarrier.inval` between.",
+    ),
+    known(
+        "letter",
+        "mbarrier-uninitialised",
+        "triton-3.6/attention/attention-roles*.sm_100a triton-3.6/maps/*-roles*.sm_100a "
+        "triton-3.6/flagships/attention.sm_100a",
+        "With warp specialization Triton 3.6 waits for the last `tcgen05.commit` of a thread, and invalidates the "
+        "mbarriers of those before it. The manual orders the arrival of no commit before that of another.",
+    ),
+    known(
+        "letter",
+        "tensor-freed unstarted-block",
+        "triton-3.6/maps/device-maps-of-a-cluster.sm_100a triton-3.6/products/dot-half-of-a-cluster.sm_100a",
+        "Triton 3.6 allocates tensor memory of a CTA pair without knowing that the peer CTA has started, and "
+        "deallocates it without waiting for what the peer has issued.",
     ),
     known(
         "lacks",
