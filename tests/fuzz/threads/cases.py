@@ -1,4 +1,4 @@
-"""Programs that have failed, shrunk: each by what has to be right."""
+"""Shrunk programs that have failed, by the behavior that they test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .programs import (
 )
 
 CASES: Final[dict[str, Program]] = {
-    "lanes of a partial warp come to one barrier by two instructions": Program(
+    "lanes of a partial warp arrive at one barrier by two instructions": Program(
         ctas=1,
         threads=34,
         data=3074489803,
@@ -74,7 +74,7 @@ CASES: Final[dict[str, Program]] = {
         ),
         functions=(),
     ),
-    "the reduction of a barrier reaches all parts of a diverged warp": Program(
+    "all splits of a diverged warp receive the result of a barrier's reduction": Program(
         ctas=1,
         threads=2,
         data=734635191,
@@ -137,7 +137,7 @@ CASES: Final[dict[str, Program]] = {
             ),
         ),
     ),
-    "a tile whose lanes read beyond its mask": Program(
+    "a tile whose lanes read outside its membermask": Program(
         ctas=1,
         threads=4,
         data=205356100,

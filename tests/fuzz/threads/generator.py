@@ -1,9 +1,9 @@
 """Random programs whose results the manual defines under every schedule.
 
-The generator knows of the threads that execute a body which they are: all of a CTA, some whole warps of it, or lanes of
-warps, whose mask a register holds. From that follows what may stand there. Masks of diverged lanes come from a ballot
-before the branch, or from the lanes' numbers; a lane shuffles from lanes of its mask only, or drops what it gets; and
-every exchange through memory is between two barriers of all whom it concerns. The reference checks all of it again.
+The generator tracks which threads execute a body: all threads of a CTA, some whole warps, or lanes whose membermask is
+in a register. This determines the legal statements. The membermask of diverged lanes comes from a ballot before the
+branch, or from the lane indices. A lane shuffles from lanes of its membermask, or discards the result. An exchange
+through memory is between two barriers of the participating threads. The reference checks all of these.
 """
 
 from __future__ import annotations
@@ -61,33 +61,33 @@ Statements = list["Statement"]
 SIZES: Final = (1, 7, 32, 32, 33, 33, 36, 36, 40, 40, 48, 48, 63, 64, 64, 96, 100, 200)
 ARITHMETIC: Final = ("add", "sub", "mul", "and", "or", "xor", "shl", "shr", "min", "max", "eq", "ne", "lt", "ge")
 UNARY: Final = ("clz", "brev", "popc")
-# Words of global memory: what several threads add up, and which way; flags; what is published; then a word a thread.
+# Words of global memory: one for each of these reductions, flags, the words that flags publish, and a word per thread.
 UPDATES: Final = ("add", "min", "max", "and", "or", "xor", "add", "add")
 TICKET, LEADERS = 6, 7
 FLAGS, DATA, WORDS = 8, 12, 16
-PLANTED: Final = "planted"
+UNDEFINED: Final = "planted"  # the register of an undefined read, by its name in the programs of all seeds
 FORMS: Final = ("bar.sync", "barrier.sync", "barrier.sync.aligned")
 REDUCING: Final = ("bar.red", "barrier.red", "barrier.red.aligned")
 
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """What is known of the threads that execute a body.
+    """The threads that execute a body.
 
-    `warps` are those of the CTA that execute it as a whole, if it is whole warps; `mask` holds the lanes of the own
-    warp, with lanes that have exited or never were, unless it is `exact`.
+    `warps` are the warps of the CTA that execute it, if they are `whole`. `mask` is the membermask of the executing
+    lanes of a warp. Unless it is `exact`, it includes lanes that have exited or were never launched.
     """
 
     warps: tuple[int, ...]
     mask: Operand | None
     exact: bool
     depth: int = 0
-    whole: bool = True  # all threads of whole warps, but for those that have exited
+    whole: bool = True  # all threads of the warps, except exited ones
     all_warps: bool = True
     loops: int = 0
-    leaving: bool = False  # the body of a loop that its threads may leave one by one
-    continued: bool = False  # whether the loop has another mask: of some lanes that have gone on to the next iteration
-    exits: bool = True  # whether its threads may exit
+    leaving: bool = False  # the body of a loop that single lanes may leave
+    continued: bool = False  # `mask` is no longer the loop's: some lanes continue with the next iteration
+    exits: bool = True  # the threads may exit
     in_function: bool = False
 
 
@@ -96,24 +96,24 @@ def program(seed: int) -> Program:
     return _Writer(Random(seed)).program()
 
 
-def with_planted_read(seed: int) -> Program:
-    """Return the program of a seed in which a shuffle of `PLANTED` reads what no rule defines, and a store tells it."""
+def with_undefined_read(seed: int) -> Program:
+    """Return the program of a seed in which a shuffle writes an undefined value to `UNDEFINED`, which is stored."""
     for attempt in count():
-        made = _Writer(Random(f"planted {seed} {attempt}"), plants=True).program()
+        made = _Writer(Random(f"planted {seed} {attempt}"), undefined=True).program()
         if not outcome(made).defined:
             return made
     raise AssertionError
 
 
 class _Writer:
-    def __init__(self, chance: Random, *, plants: bool = False) -> None:
+    def __init__(self, chance: Random, *, undefined: bool = False) -> None:
         self.chance = chance
-        self.plants = plants
+        self.undefined = undefined
         self.names = 0
         self.threads = chance.choice(SIZES)
         self.ctas = chance.choice((1, 1, 1, 2, 3)) if self.threads <= 64 else 1
-        self.exited = False  # whether threads of a CTA may have exited
-        self.left = chance.randint(1, 6)  # so many groups of statements are to come
+        self.exited = False  # threads of a CTA may have exited
+        self.left = chance.randint(1, 6)  # groups of statements to generate
         self.flags = 0
         self.barriers = list(range(16))
         chance.shuffle(self.barriers)
@@ -140,7 +140,7 @@ class _Writer:
         )
 
     def prologue(self, body: Statements) -> Statements:
-        """Initialize the memory and the mbarriers that a body uses; a barrier has to follow."""
+        """Return the initialization of the memory and mbarriers that a body uses; a barrier must follow."""
         each = statements(tuple(body))
         used = {(one.space, one.base) for one in each if isinstance(one, Load | Store | Atomic)}
         first: Statements = [
@@ -160,8 +160,8 @@ class _Writer:
         return [*start, Let(yes, "eq", "tid", 0), If(yes, tuple(first), (), guarded=self.coin())] if first else start
 
     def epilogue(self) -> Statements:
-        """Read what all have added up in shared memory, behind a barrier of those that are still there."""
-        if self.exited or self.chance.random() < 0.3:  # what has exited is not ordered before
+        """Return a barrier and loads of reduction results in shared memory."""
+        if self.exited or self.chance.random() < 0.3:  # accesses of exited threads are not ordered before the loads
             return []
         ops = [self.sync()]
         for at in self.chance.sample(range(len(UPDATES)), 3):
@@ -170,7 +170,7 @@ class _Writer:
         return ops
 
     def first_mask(self) -> tuple[Operand, Statements]:
-        """Return the mask of all lanes of a warp: with those that never were, or without them."""
+        """Return the membermask of a warp, with or without lanes that were never launched."""
         rest, name = self.threads % WARP, self.name("m")
         if not rest:
             return self.chance.choice(((FULL, []), (name, [Let(name, "mov", FULL)])))
@@ -212,7 +212,7 @@ class _Writer:
         return self.chance.choice(("a0", "a1")) if region.in_function else self.variable()
 
     def condition(self, region: _Region) -> tuple[str, Statements]:
-        """Return a register that is 0 or 1 as it happens, and what computes it."""
+        """Return a register that is 0 or 1, and the statements that compute it."""
         c, small = self.name("c"), self.name("c")
         draw = self.chance.random()
         if draw < 0.3:
@@ -238,7 +238,7 @@ class _Writer:
         return found
 
     def after(self, region: _Region, found: Statements) -> _Region:
-        """Return what is known of a region behind some of its statements."""
+        """Return the region after the statements `found`, which may end with a `_Now`."""
         if found and isinstance(found[-1], _Now):
             now = found.pop()
             assert isinstance(now, _Now)
@@ -253,7 +253,7 @@ class _Writer:
         if self.functions and not region.in_function:
             kinds.append((1, self.call))
         if region.mask is not None:
-            kinds += [(4, self.plant)] if self.plants and not region.in_function else []
+            kinds += [(4, self.undefined_read)] if self.undefined and not region.in_function else []
             kinds += [(6, self.collective), (2, self.exchange_in_warp)]
             kinds += [(2, self.branch)] if region.depth < 3 else []
             kinds += [(1, self.leave_threads)] if region.exits and not region.in_function else []
@@ -266,7 +266,7 @@ class _Writer:
             kinds += [(1, self.block_loop)] if region.loops < 1 else []
             kinds += [(1, self.message)] if self.ctas > 1 and not region.loops and self.flags < 4 else []
         elif region.whole and not region.in_function:
-            kinds += [(3, self.meet_some)]
+            kinds += [(3, self.exchange_among_warps)]
         weights, makers = zip(*kinds, strict=True)
         return self.chance.choices(makers, weights)[0](region)
 
@@ -283,7 +283,7 @@ class _Writer:
         return found
 
     def private(self, region: _Region, *, loops: int = 0) -> Body:
-        """Return statements that concern nobody else."""
+        """Return statements that do not synchronize with other threads."""
         found: Statements = []
         for _ in range(self.chance.randint(1, 2)):
             makers = [self.arithmetic, self.arithmetic, self.update, self.own_memory]
@@ -318,7 +318,7 @@ class _Writer:
         return self.chance.choice(([store], [load], [store, load], [load, store]))
 
     def flow(self, region: _Region) -> Statements:
-        """Return blocks that jump to any of them."""
+        """Return basic blocks with arbitrary jumps."""
         if region.in_function and region.mask is not None:
             return self.arithmetic(region)
         size = self.chance.randint(3, 6)
@@ -335,11 +335,11 @@ class _Writer:
             return self.arithmetic(region)
         at = self.chance.randrange(6)
         space, base = self.chance.choice((("shared", self.counters), ("global", 0)))
-        d = self.name("u") if self.chance.random() < 0.3 else None  # what it returns is up to the schedule
+        d = self.name("u") if self.chance.random() < 0.3 else None  # the old value depends on the schedule
         return [Atomic(d, space, UPDATES[at], base + at, 0, self.operand(region))]
 
     def ticket(self, region: _Region) -> Statements:
-        """Draw numbers: who gets which is up to the schedule, their sum is not."""
+        """Return an atomic counter, whose values depend on the schedule, and the sum of the values, which does not."""
         if region.in_function:
             return self.arithmetic(region)
         d = self.name("u")
@@ -347,7 +347,7 @@ class _Writer:
         return [Atomic(d, space, "add", base + TICKET, 0, 1), Atomic(None, "global", "add", LEADERS, 0, d)]
 
     def function(self, name: str) -> Function:
-        """Return a function, of one thread or of the lanes that call it together."""
+        """Return a function for one thread, or for all lanes of the caller's membermask."""
         together = self.coin()
         region = _Region((), "a2" if together else None, exact=True, depth=1, whole=False, in_function=True)
         kept, self.left = self.left, self.chance.randint(1, 3)
@@ -369,7 +369,7 @@ class _Writer:
     # --- lanes of a warp --------------------------------------------------------------------------
 
     def some_lanes(self, region: _Region) -> tuple[Operand, Statements]:
-        """Return the mask of a group of the region's lanes, the own one: all, a tile, or any share of them."""
+        """Return the membermask of the lane's group: the whole region, a tile, or one of two random groups."""
         assert region.mask is not None
         draw, m = self.chance.random(), self.name("m")
         if draw < 0.4:
@@ -387,7 +387,7 @@ class _Writer:
         return m, [*found, *([Let(m, "and", m, region.mask)] if region.mask != FULL else [])]
 
     def collective(self, region: _Region) -> Statements:
-        """Return an instruction of a warp, at times for one of two groups of lanes only."""
+        """Return a warp instruction for a group of lanes."""
         mask, found = self.some_lanes(region)
         d = self.target(region)
         kinds = ["vote", "match", "redux", "sync", "shuffle", "shuffle"] + ["elect"] * (
@@ -416,7 +416,7 @@ class _Writer:
         return [*found, one]
 
     def shuffle(self, region: _Region, d: str, a: Operand, mask: Operand) -> Statements:
-        """Return a shuffle whose result is dropped where its source may be no lane of the mask."""
+        """Return a shuffle; its result is discarded if the source lane is not in the membermask."""
         mode, width = self.chance.choice(("up", "down", "bfly", "idx")), self.chance.choice((2, 4, 8, 16, 32, 32))
         b: Operand = self.chance.randrange(WARP)
         segment = WARP - width
@@ -431,19 +431,19 @@ class _Writer:
             Let(here, "shr", known, source), Let(here, "and", here, 1), Select(d, here, got, self.operand(region)),
         ]  # fmt: skip
 
-    def plant(self, region: _Region) -> Statements:
-        """Return a shuffle whose result is stored whatever it has read."""
-        self.plants = False
+    def undefined_read(self, region: _Region) -> Statements:
+        """Return a shuffle whose result is stored even if it is undefined."""
+        self.undefined = False
         mask, found = self.some_lanes(region)
         mode, width = self.chance.choice(("up", "down", "bfly", "idx")), self.chance.choice((2, 4, 8, 16, 32, 32))
         clamp = 0 if mode == "up" else self.chance.choice((31, 31, width - 1))
         shuffle = Shuffle(
-            *(PLANTED, None, mode, self.operand(), self.chance.randrange(WARP), WARP - width << 8 | clamp, mask)
+            *(UNDEFINED, None, mode, self.operand(), self.chance.randrange(WARP), WARP - width << 8 | clamp, mask)
         )
-        return [*found, shuffle, Store("global", WORDS + self.ctas * self.threads, "gid", PLANTED)]
+        return [*found, shuffle, Store("global", WORDS + self.ctas * self.threads, "gid", UNDEFINED)]
 
     def source(self, mode: str, name: str, b: Operand, segment: int) -> Statements:
-        """Compute the lane that a shuffle reads if it is in range."""
+        """Return statements that compute the source lane of a shuffle, if it is in range."""
         op = {"up": "sub", "down": "add", "bfly": "xor"}.get(mode)
         if op:
             return [Let(name, op, "lane", b)]
@@ -451,7 +451,7 @@ class _Writer:
         return [Let(name, "and", "lane", segment), Let(name, "or", name, b & ~segment & 31)]
 
     def exchange_in_warp(self, region: _Region) -> Statements:
-        """Exchange words through shared memory, with a barrier of the lanes concerned before and behind the loads."""
+        """Exchange words through shared memory between lanes, with `bar.warp.sync` before and after the loads."""
         if region.in_function:
             return self.collective(region)
         mask, found = self.some_lanes(region)
@@ -466,14 +466,14 @@ class _Writer:
         ]  # fmt: skip
 
     def live(self, region: _Region, mask: Operand, found: Statements) -> tuple[Operand, Statements]:
-        """Return a mask without lanes that have exited or never were, and what computes it behind some statements."""
+        """Return a membermask without lanes that exited or were never launched, and `found` with its computation."""
         if region.exact:
             return mask, found
         name = self.name("m")
         return name, [*found, Vote(name, "ballot", 1, mask)]
 
     def branch(self, region: _Region) -> Statements:
-        """Return a branch of some lanes, whose masks both sides know."""
+        """Return a branch of some lanes; each side has the membermask of its lanes in a register."""
         assert region.mask is not None
         deeper = replace(region, depth=region.depth + 1, whole=False, all_warps=False, leaving=False)
         yes, no = self.name("m"), self.name("m")
@@ -493,11 +493,11 @@ class _Writer:
         return self.noted(region, found)
 
     def noted(self, region: _Region, found: Statements) -> Statements:
-        """Return statements, and note behind them that the region's mask holds lanes that have exited."""
+        """Return the statements; if any exits, the region's membermask is no longer exact after them."""
         return [*found, _Now(replace(region, exact=False))] if _exits(found) else found
 
     def loop(self, region: _Region) -> Statements:
-        """Return a loop that lanes leave one by one, whose mask becomes smaller."""
+        """Return a loop that single lanes leave; its membermask loses them."""
         assert region.mask is not None
         mask, counter, c = self.name("m"), self.name("i"), self.name("c")
         inner = replace(region, mask=mask, depth=region.depth + 1, loops=region.loops + 1, whole=False, leaving=True)
@@ -508,7 +508,7 @@ class _Writer:
                 Let(low, "mul", counter, self.chance.randint(1, 12)), Let(c, "lt", "lane", low),
                 Let(alive, "shl", FULL, low), Let(mask, "and", mask, alive), Break(c),
             ]  # fmt: skip
-            # What exits in one iteration is in the mask of the next one.
+            # A lane that exits in one iteration is in the membermask of the next one.
             inner = replace(inner, exits=region.exits and self.chance.random() < 0.3)
             inner = replace(inner, exact=region.exact and not inner.exits)
         else:
@@ -523,7 +523,7 @@ class _Writer:
         return self.noted(region, found)
 
     def leave_iteration(self, region: _Region) -> Statements:
-        """Return a break or a continue of some lanes: the others know the mask without them."""
+        """Return a break or continue of some lanes; the others get a membermask without them."""
         c, made = self.condition(region)
         stay, mask = self.name("c"), region.mask
         assert isinstance(mask, str)
@@ -536,7 +536,7 @@ class _Writer:
         ]  # fmt: skip
 
     def leave_threads(self, region: _Region) -> Statements:
-        """Return an exit of some lanes; the first lane of each warp stays, so that the warp counts at barriers."""
+        """Return an exit of some lanes; lane 0 of each warp stays, so that the warp arrives at later barriers."""
         c, made = self.condition(region)
         keep = self.name("c")
         found: Statements = [*made, Let(keep, "ne", "lane", 0), Let(c, "and", c, keep)]
@@ -550,7 +550,7 @@ class _Writer:
     # --- CTAs -------------------------------------------------------------------------------------
 
     def count(self) -> int | None:
-        """Return how many threads a barrier of the CTA is for, unless all of them are."""
+        """Return the thread count of a CTA barrier, None for all threads."""
         if not self.exited and self.coin():
             return None
         return WARP * -(-self.threads // WARP)
@@ -559,7 +559,7 @@ class _Writer:
         return Sync(self.chance.choice(FORMS), self.barriers[0] if self.coin() else self.barriers[1], self.count())
 
     def exchange(self, region: _Region) -> Statements:
-        """Exchange words between any threads of the CTA, with barriers before and behind the loads."""
+        """Exchange words between any threads of the CTA, with barriers before and after the loads."""
         base, at, d = 2 * self.threads, self.name("c"), self.variable()
         where: Statements = self.chance.choice(
             (
@@ -583,14 +583,14 @@ class _Writer:
         return form, op, self.barriers[2], self.count(), c
 
     def reduced(self, region: _Region) -> Statements:
-        """Return a reduction of a barrier, behind a branch or a loop at times."""
+        """Return a barrier with a reduction after other statements, such as a branch or a loop."""
         c, made = self.condition(region)
         before = self.chance.choice((self.private_branch, self.private_branch, self.private_loop, self.arithmetic))
         found = [*made, *before(region), SyncReduce(self.variable(), *self.reduction(c))]
         return found if isinstance(found[-1], SyncReduce) else []
 
     def two_barriers(self, region: _Region) -> Statements:
-        """Let the lanes of a warp come to one barrier by two instructions: it is not aligned."""
+        """Return a non-aligned barrier at which lanes of a warp arrive by two instructions."""
         c, made = self.condition(region)
         count, name = self.count(), self.barriers[3]
         sides = ((*self.private(region), Sync("barrier.sync", name, count), *self.private(region)) for _ in range(2))
@@ -598,7 +598,7 @@ class _Writer:
         return [*made, If(c, then, other), self.sync()]
 
     def phase(self, region: _Region) -> Statements:
-        """Exchange words across a phase of an mbarrier at which all threads arrive, by two instructions at times."""
+        """Exchange words through a phase of an mbarrier; diverged lanes may arrive by two instructions."""
         base, at = 2 * self.threads, self.name("c")
         arrive: Statements = [Signal(0)]
         if self.coin():
@@ -612,7 +612,7 @@ class _Writer:
         ]  # fmt: skip
 
     def warps_apart(self, region: _Region) -> Statements:
-        """Let some warps go one way and the others another one, each with barriers of its own."""
+        """Return a branch of whole warps; each side has its own barriers."""
         split = self.chance.randrange(1, len(region.warps))
         c = self.name("c")
         deeper = replace(region, depth=region.depth + 1, all_warps=False)
@@ -621,19 +621,19 @@ class _Writer:
         found: Statements = [Let(c, "lt", "warp", region.warps[split]), If(c, tuple(then), tuple(other))]
         return self.noted(region, found)
 
-    def meet_some(self, region: _Region) -> Statements:
+    def exchange_among_warps(self, region: _Region) -> Statements:
         """Exchange words among the warps of one side of a branch."""
         base, at, low = 2 * self.threads, self.name("c"), WARP * region.warps[0]
         size = min(self.threads, WARP * (region.warps[-1] + 1)) - low
         name, count = self.barriers[4 + region.warps[0]], WARP * len(region.warps)
-        meet = [Sync(self.chance.choice(FORMS), name, count) for _ in range(2)]
+        syncs = [Sync(self.chance.choice(FORMS), name, count) for _ in range(2)]
         where: Statements = [Let(at, "rem", self.operand(), size), Let(at, "add", at, low)]
         store = Store("shared", base, "tid", self.operand())
         load = Load(self.variable(), "shared", base, at)
-        return [*where, store, *self.diverged(region), meet[0], load, meet[1]]
+        return [*where, store, *self.diverged(region), syncs[0], load, syncs[1]]
 
     def producers(self, region: _Region) -> Statements:
-        """Let some warps arrive at a barrier at which the others wait for what they have stored."""
+        """Return a barrier at which some warps arrive, and the others wait and load the words that those stored."""
         split = self.chance.randrange(1, len(region.warps))
         base, c, at = 2 * self.threads, self.name("c"), self.name("c")
         name, count = self.barriers[12], WARP * len(region.warps)
@@ -649,11 +649,11 @@ class _Writer:
         return [Let(c, "lt", "warp", region.warps[split]), If(c, produce, consume), self.sync()]
 
     def block_loop(self, region: _Region) -> Statements:
-        """Return a loop of the whole CTA, which may leave it by a vote of all."""
+        """Return a loop of the whole CTA; a barrier with a reduction may end it."""
         counter = self.name("i")
         inner = replace(region, depth=region.depth + 1, loops=1)
         before, outer = self.exited, self.left
-        # What a first iteration makes inexact, or leaves without threads, the second one finds.
+        # After the first iteration, the membermask may be inexact and threads may have exited.
         self.exited, self.left = True, min(outer, self.chance.randint(1, 4))
         body = self.body(replace(inner, exact=False))
         self.left = outer - 2
@@ -666,21 +666,21 @@ class _Writer:
         return self.noted(region, found)
 
     def message(self, _: _Region) -> Statements:
-        """Let a thread of one CTA tell the threads of others what it has stored."""
+        """Return a word that a thread of one CTA stores and publishes by a flag, and threads of other CTAs load."""
         flag, value, here = self.flags, self.chance.randrange(1, 99), self.chance.randrange(self.ctas)
         self.flags += 1
         c, one, first = self.name("c"), self.name("c"), self.name("c")
-        tell = (Store("global", DATA + flag, 0, self.operand()), Publish(FLAGS + flag, value))
-        hear = (Poll(FLAGS + flag, value), Load(self.variable(), "global", DATA + flag, 0))
+        publish = (Store("global", DATA + flag, 0, self.operand()), Publish(FLAGS + flag, value))
+        poll = (Poll(FLAGS + flag, value), Load(self.variable(), "global", DATA + flag, 0))
         return [
             Let(c, "eq", "cta", here), Let(one, "eq", "tid", 0),
-            If(c, (If(one, tell),), hear), Let(first, "mov", 0),
+            If(c, (If(one, publish),), poll), Let(first, "mov", 0),
         ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _Now:
-    """Stands behind statements after which another thing is known of their region."""
+    """End of statements after which the region differs."""
 
     region: _Region
 

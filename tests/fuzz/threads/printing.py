@@ -1,4 +1,4 @@
-"""PTX of a program."""
+"""Emit the PTX of a program."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ OPCODES: Final = {
 }  # fmt: skip
 UNARY: Final = {"clz": "clz.b32", "brev": "brev.b32", "popc": "popc.b32", "mov": "mov.u32"}
 COMPARISONS: Final = {"eq": "eq.u32", "ne": "ne.u32", "lt": "lt.u32", "ge": "ge.u32"}
-# Statements of several basic blocks: no guard fits before them.
+# Statements of several basic blocks, which cannot be predicated.
 BRANCHING: Final = (If, Loop, Flow, Await, Poll)
 
 
 def ptx(program: Program) -> str:
-    """Return the module of a program, whose entry is `k(inputs, out, memory)`."""
+    """Return the module of a program with the entry `k(inputs, outputs, memory)`."""
     functions = [_Printer().function(each) for each in program.functions]
     return "\n".join([HEAD, *functions, _Printer().entry(program), ""])
 
@@ -68,7 +68,7 @@ def has_mbarriers(program: Program) -> bool:
 
 @dataclass(slots=True)
 class _Printer:
-    """Text of one function: lines so far, counters of its predicates, temporaries and labels."""
+    """Emitter for one function: its lines, and counters of its predicates, temporaries and labels."""
 
     lines: list[str] = field(default_factory=list)
     predicates: int = 0
@@ -95,7 +95,7 @@ class _Printer:
 
     def function(self, function: Function) -> str:
         self.body(function.body)
-        self.emit("END:", f"mov.u32 y, {_spelt(function.result)};", "ret;")
+        self.emit("END:", f"mov.u32 y, {_text(function.result)};", "ret;")
         names = dict.fromkeys((*_names(function.body), *PARAMETERS, "lane", function.result))
         head = f".func (.reg .u32 y) {function.name}({', '.join(f'.reg .u32 {name}' for name in PARAMETERS)})"
         start = [f"mov.u32 %{name}, {name};" for name in PARAMETERS]
@@ -103,7 +103,7 @@ class _Printer:
 
     def declared(self, names: dict[str, None]) -> list[str]:
         return [
-            f".reg .b32 {', '.join(map(_spelt, names))};",
+            f".reg .b32 {', '.join(map(_text, names))};",
             f".reg .b32 %t<{self.temporaries + 1}>;",
             f".reg .b64 %q<{self.temporaries + 1}>;",
             f".reg .pred %p<{self.predicates + 1}>;",
@@ -125,16 +125,16 @@ class _Printer:
             self.statement(each, guard)
 
     def truth(self, value: Operand, guard: str = "") -> str:
-        """Emit a test for other than zero, and return its predicate."""
+        """Emit a comparison with zero; return the predicate register, true if the value is not zero."""
         name = self.predicate()
-        self.emit(f"{guard}setp.ne.u32 {name}, {_spelt(value)}, 0;")
+        self.emit(f"{guard}setp.ne.u32 {name}, {_text(value)}, 0;")
         return name
 
     def number(self, d: str, predicate: str, guard: str) -> None:
-        self.emit(f"{guard}selp.u32 {_spelt(d)}, 1, 0, {predicate};")
+        self.emit(f"{guard}selp.u32 {_text(d)}, 1, 0, {predicate};")
 
     def address(self, space: str, base: int, index: Operand, guard: str) -> str:
-        """Emit the address of a word, and return the address operand."""
+        """Emit the address computation of a word; return the address operand."""
         self.temporaries += 1
         start, wide = ("%mem", f"%q{self.temporaries}")
         if space != "global":
@@ -142,9 +142,9 @@ class _Printer:
         if isinstance(index, int):
             return f"[{start}+{4 * (base + index)}]"
         if space != "global":
-            self.emit(f"{guard}mov.u32 {wide}, {start};", f"{guard}mad.lo.u32 {wide}, {_spelt(index)}, 4, {wide};")
+            self.emit(f"{guard}mov.u32 {wide}, {start};", f"{guard}mad.lo.u32 {wide}, {_text(index)}, 4, {wide};")
         else:
-            self.emit(f"{guard}mad.wide.u32 {wide}, {_spelt(index)}, 4, %mem;")
+            self.emit(f"{guard}mad.wide.u32 {wide}, {_text(index)}, 4, %mem;")
         return f"[{wide}+{4 * base}]"
 
     def statement(self, each: Statement, guard: str) -> None:
@@ -166,13 +166,13 @@ class _Printer:
             case Initialize() | Signal() | Await():
                 self.mbarrier(each, guard)
             case Call():
-                values = ", ".join(map(_spelt, (each.a, each.b, each.mask)))
-                self.emit(f"{guard}call ({_spelt(each.d)}), {each.function}, ({values});")
+                values = ", ".join(map(_text, (each.a, each.b, each.mask)))
+                self.emit(f"{guard}call ({_text(each.d)}), {each.function}, ({values});")
             case _:
                 self.access(each, guard)
 
     def compute(self, each: Let | Select, guard: str) -> None:
-        d, a, b = _spelt(each.d), _spelt(each.a), _spelt(each.b)
+        d, a, b = _text(each.d), _text(each.a), _text(each.b)
         if isinstance(each, Select):
             self.emit(f"{guard}selp.b32 {d}, {a}, {b}, {self.truth(each.c, guard)};")
         elif each.op in COMPARISONS:
@@ -187,7 +187,7 @@ class _Printer:
     def branch(self, each: If) -> None:
         holds = self.truth(each.condition)
         inner = (*each.then, *each.other)
-        # A guard that its own body changed is read again: predicates are written once, so it is not.
+        # Each predicate register is written once, so a body cannot change its own guard.
         if each.guarded and not any(isinstance(one, BRANCHING) for one in inner):
             self.body(each.then, f"@{holds} ")
             self.body(each.other, f"@!{holds} ")
@@ -203,7 +203,7 @@ class _Printer:
 
     def loop(self, each: Loop) -> None:
         head, following, end = self.label(), self.label(), self.label()
-        counter, count = _spelt(each.counter), _spelt(each.count)
+        counter, count = _text(each.counter), _text(each.count)
         self.emit(f"mov.u32 {counter}, 0;")
         past, again = self.predicate(), self.predicate()
         test = (f"setp.ge.u32 {past}, {counter}, {count};", f"@{past} bra {end};")
@@ -219,7 +219,7 @@ class _Printer:
         self.emit(f"{end}:")
 
     def flow(self, each: Flow) -> None:
-        labels, counter = [self.label() for _ in range(len(each.blocks) + 1)], _spelt(each.counter)
+        labels, counter = [self.label() for _ in range(len(each.blocks) + 1)], _text(each.counter)
         self.emit(f"mov.u32 {counter}, {each.fuel};")
         for label, block, (operand, targets) in zip(labels, each.blocks, each.jumps, strict=False):
             self.emit(f"{label}:")
@@ -232,7 +232,7 @@ class _Printer:
                 continue
             self.temporaries += 1
             index, names = f"%t{self.temporaries}", ", ".join(labels[target] for target in targets)
-            self.emit(f"and.b32 {index}, {_spelt(operand)}, 3;", f"T{label}: .branchtargets {names};")
+            self.emit(f"and.b32 {index}, {_text(operand)}, 3;", f"T{label}: .branchtargets {names};")
             self.emit(f"brx.idx {index}, T{label};")
         self.emit(f"{labels[-1]}:")
 
@@ -244,7 +244,7 @@ class _Printer:
             self.emit(f"{guard}{go}")
         elif guard:
             both = self.predicate()
-            self.emit(f"setp.ne.u32 {both}, 0, 0;", f"{guard}setp.ne.u32 {both}, {_spelt(each.condition)}, 0;")
+            self.emit(f"setp.ne.u32 {both}, 0, 0;", f"{guard}setp.ne.u32 {both}, {_text(each.condition)}, 0;")
             self.emit(f"@{both} {go}")
         else:
             self.emit(f"@{self.truth(each.condition)} {go}")
@@ -253,48 +253,46 @@ class _Printer:
         match each:
             case Shuffle():
                 p = None if each.p is None else self.predicate()
-                d = _spelt(each.d) if p is None else f"{_spelt(each.d)}|{p}"
-                operands = f"{_spelt(each.a)}, {_spelt(each.b)}, {each.c}, {_spelt(each.mask)}"
+                d = _text(each.d) if p is None else f"{_text(each.d)}|{p}"
+                operands = f"{_text(each.a)}, {_text(each.b)}, {each.c}, {_text(each.mask)}"
                 self.emit(f"{guard}shfl.sync.{each.mode}.b32 {d}, {operands};")
                 if each.p is not None and p is not None:
                     self.number(each.p, p, guard)
             case Vote(mode="ballot"):
                 holds = self.truth(each.a, guard)
-                self.emit(f"{guard}vote.sync.ballot.b32 {_spelt(each.d)}, {holds}, {_spelt(each.mask)};")
+                self.emit(f"{guard}vote.sync.ballot.b32 {_text(each.d)}, {holds}, {_text(each.mask)};")
             case Vote():
                 holds, result = self.truth(each.a, guard), self.predicate()
-                self.emit(f"{guard}vote.sync.{each.mode}.pred {result}, {holds}, {_spelt(each.mask)};")
+                self.emit(f"{guard}vote.sync.{each.mode}.pred {result}, {holds}, {_text(each.mask)};")
                 self.number(each.d, result, guard)
             case Match():
                 p = None if each.p is None else self.predicate()
-                d = _spelt(each.d) if p is None else f"{_spelt(each.d)}|{p}"
-                self.emit(f"{guard}match.{each.mode}.sync.b32 {d}, {_spelt(each.a)}, {_spelt(each.mask)};")
+                d = _text(each.d) if p is None else f"{_text(each.d)}|{p}"
+                self.emit(f"{guard}match.{each.mode}.sync.b32 {d}, {_text(each.a)}, {_text(each.mask)};")
                 if each.p is not None and p is not None:
                     self.number(each.p, p, guard)
             case Reduce():
                 kind = "b32" if each.op in {"and", "or", "xor"} else "u32"
-                self.emit(
-                    f"{guard}redux.sync.{each.op}.{kind} {_spelt(each.d)}, {_spelt(each.a)}, {_spelt(each.mask)};"
-                )
+                self.emit(f"{guard}redux.sync.{each.op}.{kind} {_text(each.d)}, {_text(each.a)}, {_text(each.mask)};")
             case Elect():
                 leads = self.predicate()
-                # A predicate that no lane has written would be undefined where the guard is false.
+                # The predicate would be undefined in lanes whose guard is false.
                 self.emit(f"setp.ne.u32 {leads}, 0, 0;") if guard else None
-                self.emit(f"{guard}elect.sync _|{leads}, {_spelt(each.mask)};")
+                self.emit(f"{guard}elect.sync _|{leads}, {_text(each.mask)};")
                 self.emit(f"@{leads} red.global.add.u32 [%mem+{4 * each.base}], 1;")
             case WarpSync():
-                self.emit(f"{guard}bar.warp.sync {_spelt(each.mask)};")
+                self.emit(f"{guard}bar.warp.sync {_text(each.mask)};")
 
     def barrier(self, each: Sync | Arrive | SyncReduce, guard: str) -> None:
         count = "" if each.count is None else f", {each.count}"
-        name = f"{_spelt(each.name)}{count}"
+        name = f"{_text(each.name)}{count}"
         if not isinstance(each, SyncReduce):
             self.emit(f"{guard}{each.form} {name};")
             return
         opcode, _, aligned = each.form.partition(".red")
         holds = self.truth(each.a, guard)
         if each.op == "popc":
-            self.emit(f"{guard}{opcode}.red.popc{aligned}.u32 {_spelt(each.d)}, {name}, {holds};")
+            self.emit(f"{guard}{opcode}.red.popc{aligned}.u32 {_text(each.d)}, {name}, {holds};")
             return
         result = self.predicate()
         self.emit(f"{guard}{opcode}.red.{each.op}{aligned}.pred {result}, {name}, {holds};")
@@ -311,23 +309,23 @@ class _Printer:
                 head, done = self.label(), self.predicate()
                 self.temporaries += 1
                 parity = f"%t{self.temporaries}"
-                self.emit(f"and.b32 {parity}, {_spelt(each.phase)}, 1;", f"{head}:")
+                self.emit(f"and.b32 {parity}, {_text(each.phase)}, 1;", f"{head}:")
                 self.emit(f"mbarrier.{each.form}.parity.shared.b64 {done}, {where}, {parity};", f"@!{done} bra {head};")
 
     def access(self, each: Statement, guard: str) -> None:
         match each:
             case Load():
                 where = self.address(each.space, each.base, each.index, guard)
-                self.emit(f"{guard}ld.{each.space}.u32 {_spelt(each.d)}, {where};")
+                self.emit(f"{guard}ld.{each.space}.u32 {_text(each.d)}, {where};")
             case Store():
                 where = self.address(each.space, each.base, each.index, guard)
-                self.emit(f"{guard}st.{each.space}.u32 {where}, {_spelt(each.a)};")
+                self.emit(f"{guard}st.{each.space}.u32 {where}, {_text(each.a)};")
             case Atomic():
                 where = self.address(each.space, each.base, each.index, guard)
                 kind = "b32" if each.op in {"and", "or", "xor"} else "u32"
                 start = f"red.{each.space}" if each.d is None else f"atom.{each.space}"
-                d = "" if each.d is None else f"{_spelt(each.d)}, "
-                self.emit(f"{guard}{start}.{each.op}.{kind} {d}{where}, {_spelt(each.a)};")
+                d = "" if each.d is None else f"{_text(each.d)}, "
+                self.emit(f"{guard}{start}.{each.op}.{kind} {d}{where}, {_text(each.a)};")
             case Publish():
                 self.emit(f"{guard}st.release.gpu.global.u32 [%mem+{4 * each.base}], {each.a};")
             case Poll():
@@ -344,7 +342,7 @@ def _names(body: Body) -> list[str]:
     return [name for statement in statements(body) for name in registers(statement)]
 
 
-def _spelt(value: Operand) -> str:
+def _text(value: Operand) -> str:
     if isinstance(value, int):
         return str(value)
     return f"%my_{value}" if value in SPECIALS else f"%{value}"

@@ -1,4 +1,4 @@
-"""A smaller program that fails, too: statements are deleted, bodies take the place of branches, sizes shrink."""
+"""Shrink a failing program: delete statements, replace branches by their bodies, and reduce sizes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SIZES: Final = (1, 2, 4, 8, 32, 33, 34, 36, 40, 48, 64, 65, 96)
 
 
 def shrunk(program: Program, fails: Callable[[Program], bool], attempts: int = ATTEMPTS) -> Program:
-    """Return the smallest program found that `fails`; each step tries the deepest cuts first."""
+    """Return the smallest program found that `fails`; each step tries the largest reductions first."""
     found = True
     while found:
         found = False
@@ -62,7 +62,7 @@ def _smaller(program: Program) -> Iterator[Program]:
 
 
 def _resized(program: Program, threads: int) -> Program:
-    """Return the program with fewer threads, and counts of whole CTAs that fit them."""
+    """Return the program with fewer threads; thread counts of whole CTAs change with it."""
     before, after = WARP * -(-program.threads // WARP), WARP * -(-threads // WARP)
 
     def fitted(body: Body) -> Body:
@@ -80,7 +80,7 @@ def _resized(program: Program, threads: int) -> Program:
 
 
 def _shorter(body: Body) -> Iterator[Body]:
-    """Yield bodies with less in them: long runs of statements go first."""
+    """Yield smaller bodies, those without long runs of statements first."""
     size = len(body)
     while size:
         for start in range(0, len(body), size):
@@ -92,7 +92,7 @@ def _shorter(body: Body) -> Iterator[Body]:
 
 
 def _simpler(each: Statement) -> Iterator[Body]:
-    """Yield what may stand in the place of a statement."""
+    """Yield simpler replacements of a statement."""
     inner = bodies(each)
     yield from (one for one in inner if one and not (isinstance(each, Loop) and _leaves(one)))
     for at, one in enumerate(inner):
