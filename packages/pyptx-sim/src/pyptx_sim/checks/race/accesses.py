@@ -315,7 +315,7 @@ class Accesses:
     ) -> None:
         """Record entries that store the same bytes as the `last` accesses, by the same instruction in their block."""
         for which, rule in _rules(step, some, last):
-            self._reports.equal(Race(step, some[which], last[which], rule, granule, within=within, equal=True))
+            self._reports.record_equal(Race(step, some[which], last[which], rule, granule, within=within, equal=True))
 
     def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
         """Return which of the entries `at` store again what the same instruction of their block has stored in `last`.

@@ -63,10 +63,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Entries `bad` of a step, and the entries of the shadow that they race with, `last`, one each, by a rule.
+    """A data race: the entries `bad` of a step, and for each the shadow entry in `last` that it races with.
 
-    `within`: those are of the same step. `equal`: all are stores of one instruction by threads of one block that have
-    stored the same bytes, which is harmless if they do so in every run.
+    `within`: the entries in `last` are of the same step. `equal`: all are stores of the same bytes by one instruction
+    in threads of one CTA; the race is benign if they store the same bytes in every run.
     """
 
     step: Step
@@ -79,7 +79,7 @@ class Race:
 
 
 Key: TypeAlias = tuple[str, int, int]
-"""The rule of a race, and the two instructions."""
+"""The rule of a race and the pcs of its two instructions."""
 
 
 class Reports:
@@ -93,7 +93,7 @@ class Reports:
         self._found = False
         self._equal: dict[Key, Race] = {}
         self.compare: Callable[[Race], None] | None = None
-        """Called with each race, in a rerun."""
+        """Called with each race in a rerun."""
 
     def finds(self, judge: Callable[[], None]) -> bool:
         """Tell whether what judges reports anything, without handing that on."""
@@ -142,19 +142,19 @@ class Reports:
         hint = _HINTS.get((rule, self._apart(me.warp, other.warp)))
         self._tell(step, bad, _DONE[earlier], rule, self._entered(step, last), int(last[0, PC]), granule, why, hint)
 
-    def equal(self, race: Race) -> None:
-        """Keep the first race of each rule and instruction that is harmless if its stores are equal in every run."""
+    def record_equal(self, race: Race) -> None:
+        """Record a race of stores that are `equal` in this run; it is not reported unless a rerun refutes it."""
         if self.compare is not None:
             self.compare(race)
         self._equal.setdefault((race.rule, race.step.pc, race.step.pc), race)
 
     @property
-    def doubtful(self) -> tuple[Key, ...]:
-        """The races that are harmless if their stores are equal in every run."""
+    def equal_stores(self) -> tuple[Key, ...]:
+        """The recorded races of stores that are equal in this run."""
         return tuple(self._equal)
 
-    def convict(self, key: Key) -> None:
-        """Report such a race, whose stores are not."""
+    def report_equal(self, key: Key) -> None:
+        """Report a recorded race whose stores may differ in another run."""
         race = self._equal[key]
         self.against(race.step, race.bad, "write", race.last, race.rule, race.granule, within=race.within)
 
