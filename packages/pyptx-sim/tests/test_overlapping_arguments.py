@@ -401,9 +401,9 @@ def test_a_view_that_leaves_a_placed_array_is_refused() -> None:
     memory, both = Memory(), np.zeros(64, np.uint32)
     memory.put(both[:32], "low")
     for attempt in (lambda: memory.put(both[16:48], "high"), lambda: memory.put(both)):
-        with pytest.raises(LaunchError, match=r"lies in part in low(.|\n)*put the array that both are views of"):
+        with pytest.raises(LaunchError, match=r"partially overlaps low(.|\n)*put the array that both are views of"):
             attempt()
-    with pytest.raises(LaunchError, match="x lies in part in low"):
+    with pytest.raises(LaunchError, match="x partially overlaps low"):
         run(plus_one(4), grid=1, block=1, args=[both[16:], both[16:], 1, 4, 4], memory=memory)
     assert memory.put(both[32:]).address > memory.put(both[:32]).address
     assert memory.put(both[8:16]).address == memory.put(both[:32]).address + 32

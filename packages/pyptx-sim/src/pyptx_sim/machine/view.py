@@ -78,6 +78,14 @@ class View:
         """Return where `offset` lies in the user's words."""
         return self._machine.describe(space, offset)
 
+    def warp_name(self, warp: int) -> str:
+        """Return a warp of this wave in CUDA's words."""
+        return self._machine.geometry.warp_name(warp)
+
+    def cta_name(self, slot: int) -> str:
+        """Return the CTA of a slot of this wave in CUDA's words."""
+        return self._machine.geometry.cta_name(slot)
+
     def place(self, pc: int) -> Place | None:
         """Return the PTX line of an instruction."""
         return self._machine.program.place(pc)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class CopiesOfThreads(Protocol):
-    """What is known of copies that threads wait for one by one (`GenericCopies`)."""
+    """Completion of copies that each thread waits for separately (`GenericCopies`)."""
 
     def over(
         self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
@@ -43,7 +43,7 @@ class CopiesOfThreads(Protocol):
     def decides(
         self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
     ) -> NDArray[np.bool_]:
-        """Return, per byte, whether accesses to it are not for `AsyncRaces` to check."""
+        """Return, per byte, whether `GenericCopies` checks accesses to it instead of `AsyncRaces`."""
         ...
 
 
@@ -176,7 +176,7 @@ class AsyncRaces:
     ) -> None:
         """Report that a warp meets, at an offset, the `last` access of work."""
         where = self._view.describe(entries.space, offset)
-        told = f"{name_of(self._view, warp)} {message.format(where)}, and nothing has waited for it"
+        told = f"{self._view.warp_name(warp)} {message.format(where)}, and nothing has waited for it"
         agent = int(last[WARP]) - 1
         told += self._in_vain(rule, agent, warp)
         wait = self.agents.how_to_wait(agent)
@@ -273,9 +273,3 @@ class AsyncRaces:
                 self._marks[touch.space] = Marks(self._view.arena_size(touch.space))
             blocks = pieces.warps // self._view.warps_per_cta
             self._marks[touch.space].enter(touch, pieces.of.take(touch.owners), rows, blocks)
-
-
-def name_of(view: RunView, warp: int) -> str:
-    """Return a warp in words."""
-    cta, inside = divmod(warp, view.warps_per_cta)
-    return f"warp {inside} (block slot {cta})"

@@ -80,12 +80,12 @@ class RaceChecker(Observer):
 
     @property
     def first_warp(self) -> int:
-        """The number of this wave's first warp, in what races are compared by."""
+        """The number of this wave's first warp; warps of all waves have different numbers."""
         return self._causality.first_warp
 
     @property
     def reports(self) -> Reports:
-        """Where races are reported."""
+        """The reports of races."""
         return self._reports
 
     def _why(self, me: Racer, other: Racer, row: int) -> str:
@@ -135,7 +135,7 @@ class RaceChecker(Observer):
         self._starts.meet(warps, barriers)
 
     def barrier_arrivals(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
-        """Check arrivals without a wait; what they release is told as signals."""
+        """Check arrivals without a wait; the arrivals release as `Signal`s."""
         self._barrier_phases.arrived(warps, masks, barriers, pc)
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
@@ -225,7 +225,7 @@ class RaceChecker(Observer):
         self._cross_ordering.used([(place, warps, masks)], pc)
 
     def block_used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
-        """Check that the warps know that the blocks have started."""
+        """Check that the warps are ordered after the start of these CTAs."""
         self._starts.used(blocks, warps, pc)
 
     def init_fence(self, warps: Offsets, masks: Masks) -> None:

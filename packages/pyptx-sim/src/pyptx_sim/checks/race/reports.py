@@ -223,8 +223,7 @@ class Reports:
         return self._name(warp, int(last[0, MASK])) if warp >= 0 else "a block of an earlier wave"
 
     def _name(self, warp: int, mask: int) -> str:
-        cta, inside = divmod(warp, self._view.warps_per_cta)
-        return f"{named(mask)} of warp {inside} (block slot {cta})"
+        return f"{named(mask)} of {self._view.warp_name(warp)}"
 
 
 def _lanes(step: Step, bad: NDArray[np.int64]) -> int:
