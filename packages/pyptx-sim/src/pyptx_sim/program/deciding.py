@@ -1,4 +1,4 @@
-"""Registers that control a loop: those that its branches, memory accesses and other effects depend on.
+"""Registers that control a loop: its branches, memory accesses and other effects depend on them.
 
 A loop is endless if these registers return to the same values with memory unchanged. Other registers, such as a sum
 that no instruction of the loop uses, do not matter.

@@ -392,7 +392,7 @@ class Accesses:
 
 
 def _rules(step: Step, bad: NDArray[np.int64], last: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.bool_], str]]:
-    """Yield the entries `bad` that race with another warp and those that race with their own, each with its rule."""
+    """Yield a mask of the entries `bad` that race with another warp, and one of the others, each with its rule."""
     own = last[:, WARP] == step.entries[bad, WARP]
     for which, rule in ((~own, f"{step.space}-race"), (own, "lane-race")):
         if which.any():
