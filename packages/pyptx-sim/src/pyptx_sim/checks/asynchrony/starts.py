@@ -140,7 +140,7 @@ class Starts:
         """Check an instruction that each warp executes for another CTA as well."""
         if not self._settled:
             what = ".".join(self._view.opcode(pc)[:2])
-            self._judge_blocks(lambda _: f"executes {what} for", blocks, warps, pc)
+            self._check_blocks(lambda _: f"executes {what} for", blocks, warps, pc)
 
     def _judge_barriers(self, work: Work, touch: Touch) -> None:
         if touch.barriers is not None:
@@ -150,9 +150,9 @@ class Starts:
         def what(first: int) -> str:
             return f"{does} {self._view.describe('shared', int(offsets[first]))} of"
 
-        self._judge_blocks(what, offsets // self._stride, warps, pc)
+        self._check_blocks(what, offsets // self._stride, warps, pc)
 
-    def _judge_blocks(self, does: Callable[[int], str], blocks: NDArray[Any], warps: Offsets, pc: int) -> None:
+    def _check_blocks(self, does: Callable[[int], str], blocks: NDArray[Any], warps: Offsets, pc: int) -> None:
         """Report the first warp that is not ordered after the start of its CTA; `does(i)` describes access i."""
         bad = np.flatnonzero(~self._known[warps, blocks % self._view.cluster_size])
         if len(bad):
