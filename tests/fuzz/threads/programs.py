@@ -22,6 +22,13 @@ PARAMETERS: Final = ("a0", "a1", "a2")  # of a function; the last one is the mem
 WARP: Final = 32
 LOCAL: Final = 4  # words of local memory of each thread
 FULL: Final = 0xFFFFFFFF
+# Operations of `Let` with their PTX opcodes: of two operands, with a predicate as the result, of one operand.
+BINARY: Final = {
+    "add": "add.u32", "sub": "sub.u32", "mul": "mul.lo.u32", "and": "and.b32", "or": "or.b32", "xor": "xor.b32",
+    "shl": "shl.b32", "shr": "shr.u32", "min": "min.u32", "max": "max.u32", "rem": "rem.u32",
+}  # fmt: skip
+COMPARISONS: Final = {"eq": "setp.eq.u32", "ne": "setp.ne.u32", "lt": "setp.lt.u32", "ge": "setp.ge.u32"}
+UNARY: Final = {"clz": "clz.b32", "brev": "brev.b32", "popc": "popc.b32", "mov": "mov.u32"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,32 +96,32 @@ class Flow(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Break(Statement):
-    """Leave the innermost loop if the condition holds."""
+class Jump(Statement):
+    """Base class of jumps that are taken if the condition holds."""
 
     condition: Operand
 
 
 @dataclass(frozen=True, slots=True)
-class Continue(Statement):
-    """Continue with the next iteration if the condition holds."""
-
-    condition: Operand
+class Break(Jump):
+    """Leave the innermost loop."""
 
 
 @dataclass(frozen=True, slots=True)
-class Exit(Statement):
-    """Exit the thread if the condition holds; if `stores`, the thread stores its results first."""
+class Continue(Jump):
+    """Continue with the next iteration."""
 
-    condition: Operand
+
+@dataclass(frozen=True, slots=True)
+class Return(Jump):
+    """Return from a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit(Jump):
+    """Exit the thread; if `stores`, the thread stores its results first."""
+
     stores: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Return(Statement):
-    """Return from a function if the condition holds."""
-
-    condition: Operand
 
 
 @dataclass(frozen=True, slots=True)

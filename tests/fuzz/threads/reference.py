@@ -170,10 +170,10 @@ class _Grid:
                     why = yield from self.loop(thread, names, each)
                 case ast.Flow():
                     why = yield from self.flow(thread, names, each)
-                case ast.Break(condition) | ast.Continue(condition) | ast.Return(condition):
-                    why = type(each).__name__ if _sure(names, condition) else ""
                 case ast.Exit(condition, stores):
                     why = ("end" if stores else "exit") if _sure(names, condition) else ""
+                case ast.Jump(condition):
+                    why = type(each).__name__ if _sure(names, condition) else ""
                 case ast.Call():
                     why = yield from self.call(thread, names, each)
                 case ast.Load() | ast.Store() | ast.Atomic():

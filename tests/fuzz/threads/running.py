@@ -9,11 +9,11 @@ import numpy as np
 
 from pyptx_sim import run
 
-from .generator import UNDEFINED
 from .ordering import UndefinedError
 from .printing import ptx
 from .programs import VARIABLES
 from .reference import Outcome, outcome
+from .warp_statements import UNDEFINED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
