@@ -15,7 +15,7 @@ is named twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Unpack
 
-    from pyptx_sim.extension import GroupKind, Layout, Proxy, Severity
+    from pyptx_sim.extension import FindingDetails, GroupKind, Layout, Proxy
     from pyptx_sim.origins import Place
 
 # Strong accesses may meet each other without a race: "atomic" is every one that writes (`atom`, `red`, and `st` that is
@@ -215,21 +216,9 @@ class RunView(Protocol):
         ...
 
     def report(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        *,
-        other_pc: int | None = None,
-        hint: str | None = None,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
-        """Record a finding; equal rules of equal causes count up, the first one's message stays.
-
-        The cause is the two positions, if none is given; `severity` is the rule's, if none is.
-        """
+        """Record a finding; of reports with one rule and cause, the first one's message is kept."""
         ...
 
 

@@ -18,13 +18,14 @@ from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.machine.undefined import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Iterable
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.checks.race.reports import Race
-    from pyptx_sim.extension import Severity
+    from pyptx_sim.extension import FindingDetails
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action, Block, Code, Group, Terminator
@@ -77,19 +78,11 @@ class Uses(FindingLog):
         return made
 
     def report(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        *,
-        other_pc: int | None = None,
-        hint: str | None = None,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
         """Record the use of an undefined value."""
-        del message, pc, other_pc, hint, count, severity
+        del message, pc, other_pc
+        cause = details.get("cause")
         self.used = self.used or rule in _RULES or (isinstance(cause, tuple) and rule in cause)
 
 

@@ -10,9 +10,9 @@ from pyptx_sim.machine.geometry import volume
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from typing import Unpack
 
-    from pyptx_sim.extension import Severity
+    from pyptx_sim.extension import FindingDetails
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.observer import Masks, Space
     from pyptx_sim.origins import Place
@@ -91,17 +91,7 @@ class View:
         return self._machine.program.place(pc)
 
     def report(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        *,
-        other_pc: int | None = None,
-        hint: str | None = None,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
         """Record a finding."""
-        log = self._machine.log
-        log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count, cause=cause, severity=severity)
+        self._machine.log.report(rule, message, pc, other_pc=other_pc, **details)

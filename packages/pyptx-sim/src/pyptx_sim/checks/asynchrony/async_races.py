@@ -19,7 +19,8 @@ from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.tables import COLUMNS, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Iterator
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.marks import Layer
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.extension import Proxy, Severity
+    from pyptx_sim.extension import FindingDetails, Proxy
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
 
@@ -48,22 +49,10 @@ class CopiesOfThreads(Protocol):
 
 
 class Report(Protocol):
-    """How a finding of a rule is told: in words, at an instruction, with another one (`Reports.work`)."""
+    """Function that reports findings (`Reports.report`)."""
 
-    def __call__(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        other_pc: int,
-        /,
-        *,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
-        hint: str | None = None,
-    ) -> None:
-        """Report it; findings of one cause are one. The hint is the rule's, if none is given."""
+    def __call__(self, rule: str, message: str, pc: int, other_pc: int, /, **details: Unpack[FindingDetails]) -> None:
+        """Report a finding about two instructions."""
         ...
 
 

@@ -12,12 +12,13 @@ from pyptx_sim.checks.race.lane_masks import named
 from pyptx_sim.checks.race.tables import MASK, PC, TIME, WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.tables import Reach
-    from pyptx_sim.extension import Severity
+    from pyptx_sim.extension import FindingDetails
     from pyptx_sim.observer import AccessKind, RunView, Space, Touch
 
 Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll", "first_poll"]
@@ -104,22 +105,11 @@ class Reports:
             self._withheld = False
         return self._found
 
-    def _report(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        other_pc: int,
-        count: int = 1,
-        *,
-        hint: str | None = None,
-        cause: Hashable = None,
-        severity: Severity | None = None,
-    ) -> None:
+    def report(self, rule: str, message: str, pc: int, other_pc: int, /, **details: Unpack[FindingDetails]) -> None:
+        """Report a finding about two instructions."""
         self._found = True
         if not self._withheld:
-            told = self._view.report
-            told(rule, message, pc, other_pc=other_pc, hint=hint, count=count, cause=cause, severity=severity)
+            self._view.report(rule, message, pc, other_pc=other_pc, **details)
 
     def against(
         self,
@@ -169,29 +159,14 @@ class Reports:
             if reads
             else f"{me} {_DOES[step.kind]} {where}, which {them} read by ld.global.nc in this launch"
         )
-        self._report("noncoherent-read", message, step.pc, int(last[0, PC]), _lanes(step, bad))
+        self.report("noncoherent-read", message, step.pc, int(last[0, PC]), count=_lanes(step, bad))
 
     def noncoherent_work(self, read: Touch, writers: Sequence[tuple[int, int]], pc: int) -> None:
         """Report reads by `ld.global.nc` of what asynchronous work wrote: from which byte on, and where."""
         for offset, other_pc in writers[:1]:
             where = self._view.describe(read.space, offset)
             message = f"{where} is read by ld.global.nc, and asynchronous work wrote it in this launch"
-            self._report("noncoherent-read", message, pc, other_pc, len(read.offsets))
-
-    def work(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        other_pc: int,
-        *,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
-        hint: str | None = None,
-    ) -> None:
-        """Report what asynchronous work has to do with, in the words of who found it."""
-        self._report(rule, message, pc, other_pc, count, cause=cause, severity=severity, hint=hint)
+            self.report("noncoherent-read", message, pc, other_pc, count=len(read.offsets))
 
     def _apart(self, warp: int, other: int) -> bool:
         """Tell whether two warps are of different blocks; those of an earlier wave are, too."""
@@ -215,7 +190,7 @@ class Reports:
         me = self._name(int(step.warps[first]), int(step.entries[first, MASK]))
         message = f"{me} {_DOES[step.kind]} {where}, which {them} {done}, and nothing orders the two"
         message += f": {why}" if why else ""
-        self._report(rule, message, step.pc, other_pc, _lanes(step, bad), hint=hint)
+        self.report(rule, message, step.pc, other_pc, count=_lanes(step, bad), hint=hint)
 
     def _entered(self, step: Step, last: NDArray[np.int32]) -> str:
         """Return the lanes of the first of the shadow's entries in words."""
