@@ -1,11 +1,11 @@
-"""How long the example kernels take on the simulator, beside an earlier commit: by turns, in one run.
+"""Compare the time of the example kernels on the simulator with an earlier commit, alternately in one run.
 
     python benchmarks/compare_commits.py COMMIT [--runs N] [--only WORD …] [--most RATIO]
 
-Two processes simulate the cases of `bench_examples.py`, one with the packages of this tree, one with those of COMMIT.
-Prints, for each case without checks and with all, the best seconds of CPU time of N runs before and now, and the
-median of the ratios of neighboring runs. Exits 1 where that median is above RATIO (1.05). A case above it is measured
-again with three times the runs, and only that counts.
+Two processes simulate the cases of `bench_examples.py` alternately, one with the packages of COMMIT, one with those of
+this tree. For each case, without checks and with all, prints the best CPU time of N runs of both in seconds, and the
+median ratio of adjacent runs. A case whose ratio is above RATIO (1.05) is measured again with 3 N runs. Exits with 1 if
+the ratio is then still above RATIO.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHECKS = ("none", "all")
 
 
 def serve() -> None:
-    """Simulate the cases that standard input names, each once more than it is asked for; answer with CPU seconds."""
+    """Read names of cases from standard input, simulate each, and print its CPU time in seconds."""
     examples = import_module("bench_examples")
     cases = {case.name: case for case in examples.CASES}
     print(*cases, sep="\t", flush=True)
@@ -48,11 +48,11 @@ def serve() -> None:
 
 
 class Tree:
-    """A process that simulates with the packages of one tree."""
+    """A process that simulates with the packages of a tree."""
 
     def __init__(self, root: Path) -> None:
         """Start the process."""
-        # The compiled shim is the installed one: nothing here launches.
+        # The native extension is the installed one; nothing is launched here.
         sources = [str(path) for path in root.glob("packages/*/src") if path.parent.name != "pyptx-launch"]
         paths = os.pathsep.join([str(root), str(root / "benchmarks"), *sources])
         serving = f"import sys; sys.path.append({str(ROOT / 'benchmarks')!r}); import compare_commits as it; it.serve()"
@@ -73,7 +73,7 @@ class Tree:
         assert self.process.stdout
         line = self.process.stdout.readline()
         if not line:
-            sys.exit("a process has ended; its error is above")
+            sys.exit("a process has exited; its error is above")
         return line.rstrip("\n")
 
 
@@ -91,13 +91,13 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 
 def measure(before: Tree, now: Tree, case: str, checks: str, runs: int) -> tuple[float, float, float]:
-    """Return the best seconds before and now, and the median ratio of neighbors; first runs do not count."""
+    """Return the best seconds before and now, and the median ratio of adjacent runs; the first runs are discarded."""
     pairs = [(before.seconds(case, checks), now.seconds(case, checks)) for _ in range(runs + 1)][1:]
     return *(min(each) for each in zip(*pairs, strict=True)), statistics.median(new / old for old, new in pairs)
 
 
 def main() -> int:
-    """Compare the cases that both trees have; return 1 if one takes longer than it may."""
+    """Compare the cases that both trees have; return 1 if a ratio is above the limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("commit")
     parser.add_argument("--runs", type=int, default=7)

@@ -32,15 +32,15 @@ EVERYTHING = [*(f"test_many[{case}]" for case in range(7)), "test_one", *(f"Test
 def run(tmp_path):
     """Return a function that runs TESTS in a file of the given name with this repository's conftest.py only.
 
-    The temporary folder is inside a checkout, as it may be where TMPDIR is: the configuration and the conftest.py of
-    the folders above it must not be read.
+    The temporary folder is inside a checkout, like some TMPDIRs: pytest must not read the configuration and conftest.py
+    of the folders above it.
     """
     above, folder = tmp_path / "checkout", tmp_path / "checkout" / "tmp"
     (folder / "some").mkdir(parents=True)
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, above)
     shutil.copy(ROOT / "conftest.py", folder)
-    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # the root of what pytest reads
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # the root directory of pytest
 
     def run(file: str, *options: str) -> list[str]:
         (folder / "some" / file).write_text(TESTS, encoding="utf-8")

@@ -96,7 +96,7 @@ def test_every_question_to_the_hardware_assembles() -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=lambda question: question.name)
 def test_the_simulator_answers_what_is_defined_and_reports_what_is_not(question: Question) -> None:
-    """Of a grid whose blocks all do the same, two; a faulty kernel is wrong in a late schedule."""
+    """Two CTAs of the grid run, because all are equal; a faulty kernel gives a wrong result in a late schedule."""
     blocks = min(question.grid, 2)
     expected, defined = (
         each[: each.shape[0] * blocks // question.grid] for each in (question.expected, question.defined)

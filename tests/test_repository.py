@@ -358,7 +358,7 @@ def test_every_nox_session_is_explained_by_a_sentence() -> None:
 
 
 def test_no_session_moves_temporary_files_into_the_checkout() -> None:
-    """`create_tmp` of nox sets TMPDIR; tests that start pytest would then find this repository's conftest.py above."""
+    """`create_tmp` of nox sets TMPDIR; tests that start pytest there would load this repository's conftest.py."""
     assert [name for name, text in texts(".py") if ".create_tmp(" in text] == ["tests/test_repository.py"]
 
 

@@ -1,7 +1,7 @@
-"""Mistakes that are legal programs: another program than was meant, of which no check can tell.
+"""Mistakes that no check can find: legal programs that compute another result than the user intended.
 
-A case is a program that leaves its report in `report`, and in `right` whether the output is what the user meant.
-`named` is what `docs/findings.md` calls it in its table of mistakes that no check finds.
+A case is a program that sets `report`, and `right`: whether the output is the intended one. `named` is its name in the
+table of mistakes that no check finds in `docs/findings.md`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ random = np.random.default_rng(1)
 
 @dataclass(frozen=True, slots=True)
 class Inherent:
-    """A program that runs as it is written, and not as it was meant."""
+    """A legal program with an unintended result."""
 
     named: str
     source: str
 
 
 def vector(named: str, body: str, given: str, meant: str, dtype: str = "f32") -> Inherent:
-    """A kernel of one warp on a vector: `v` is an element, and `r` what is stored."""
+    """Return a program with a kernel of one warp on a vector: `body` computes `r`, which is stored, from `v`."""
     lines = "\n".join("    " + line for line in dedent(body).strip().splitlines())
     source = f"""\
 @kernel(in_specs=(Tile(32, {dtype}),), out_specs=(Tile(32, {dtype}),), grid=1, block=32, arch="sm_80")

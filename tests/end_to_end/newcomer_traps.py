@@ -220,7 +220,7 @@ FOUND = (
 
 
 def on_vector(title: str, dtype: str, body: str, given: str, told: str, *words: str) -> Trap:
-    """A simulated kernel of 128 threads on a vector; `x` and `y` are its pointers, `i` is the thread."""
+    """Return a kernel of 128 threads on a vector, simulated; `x` and `y` are its pointers, `i` is the thread index."""
     declared = f"@kernel(in_specs=(Tile(128, {dtype}),), out_specs=(Tile(128, {dtype}),), grid=1, block=128)\n"
     start = "def k(X, Y):\n    x, y = ptx.global_ptrs(X, Y)\n    i = reg.from_(ptx.special.tid.x(), u32)\n"
     lines = indent(dedent(body).strip(), "    ")

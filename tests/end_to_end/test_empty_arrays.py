@@ -1,4 +1,4 @@
-"""Calls with arrays of no elements, of NumPy, torch and jax: legal, and without blocks nothing runs."""
+"""Calls with empty arrays of NumPy, torch and jax are legal; if the grid has no CTAs, nothing runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SHAPES = [(0, 4), (4, 0), (0, 0), (3, 4)]
 
 @kernel(in_specs=(Tile("M", "N", f32),), out_specs=(Tile("N", f32),), grid=lambda M, N: -(-M // 32), block=32)
 def total(X, Y):
-    """Y = the first row of X, by a grid that counts rows."""
+    """Y = the first row of X, with a grid that depends on the number of rows."""
     px, py = ptx.global_ptrs(X, Y)
     at = reg.from_(ptx.special.tid.x(), u32)
     with ptx.if_(at < X.shape[1]):
@@ -123,8 +123,8 @@ def test_an_output_with_elements_that_no_block_writes_is_found() -> None:
     x = np.zeros((0, 4), np.float32)
     (finding,) = total.simulate(x).findings
     assert finding.rule == "unwritten-output"
-    assert "the 4 elements of output 'Y': the grid has no blocks" in finding.message
-    with pytest.warns(FindingWarning, match="the grid has no blocks"):
+    assert "the 4 elements of output 'Y': the grid has no CTAs" in finding.message
+    with pytest.warns(FindingWarning, match="the grid has no CTAs"):
         assert total(x).shape == (4,)
     assert total.simulate(x, out=np.ones(4, np.float32)).clean
     assert total.simulate(x, checks="none").clean

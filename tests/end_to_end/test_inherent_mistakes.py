@@ -1,4 +1,4 @@
-"""What no check can find is listed where users look for findings, and is nothing else than what is listed."""
+"""The mistakes that no check finds are those listed in docs/findings.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PAGE = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
 (SECTION,) = re.findall(r"(?ms)^## Mistakes that no check finds\n(.*?)(?=^## |\Z)", PAGE)
-# Slow programs are right.
+# Slow programs have the intended result.
 UNPROVED = {"bank conflicts and uncoalesced accesses"}
 
 

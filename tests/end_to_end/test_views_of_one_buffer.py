@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pyptx_ir.errors.SimulatedExecut
 
 @kernel(raw_params=[("u32", "count"), ("u32", "sx"), ("u32", "sy")], mutates=("Y",), grid=1, block=1)
 def plus_one(X, Y):
-    """Y[i] = X[i] + 1, one element after the other; strides in bytes."""
+    """Y[i] = X[i] + 1 in order of i; strides in bytes."""
     px, py = ptx.global_ptrs(X, Y)
     count, sx, sy = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
     ptx.inst.ld.param.u32(count, ptx.addr("count"))
@@ -35,7 +35,7 @@ def plus_one(X, Y):
 
 
 def drawn(seed: int) -> tuple[int, list[tuple[int, int]]]:
-    """A count of elements, and the offsets and strides of two views of 64 elements that overlap or interleave."""
+    """Return a count, and offsets and strides of two views of 64 elements that may overlap or interleave."""
     random = np.random.default_rng(seed)
     count = int(random.integers(1, 13))
     strides = random.choice([1, 1, 2, 3], 2)
@@ -59,7 +59,7 @@ def views_of(buffer: Any, count: int, views: list[tuple[int, int]]) -> list[Any]
 
 
 def wanted(buffer: Any, count: int, views: list[tuple[int, int]]) -> Any:
-    """What a loop over the elements leaves."""
+    """Return the buffer after a loop over the elements."""
     expected = buffer.copy()
     x, y = views_of(expected, count, views)
     for number in range(count):
@@ -113,7 +113,7 @@ def test_views_that_have_no_element_in_common_are_written_in_compiled_graphs() -
 
 @kernel(mutates=("Q", "K"), grid=4, block=32)
 def rotate(Q, K):
-    """Q += 1000 and K += 2000, rows of 32 that are 64 apart."""
+    """Q += 1000 and K += 2000, for rows of 32 elements with a stride of 64."""
     pq, pk = ptx.global_ptrs(Q, K)
     at = (reg.from_(ptx.special.ctaid.x(), u32) * 64 + reg.from_(ptx.special.tid.x(), u32)) * 4
     for pointer, more in ((pq, 1000), (pk, 2000)):
@@ -161,13 +161,13 @@ def test_jax_arrays_are_values_whatever_a_kernel_writes() -> None:
     assert (made == x + 1).all()
     assert (x == jnp.arange(16)).all()
     buffer = np.zeros(16, np.int32)
-    plus_one(np.asarray(x)[3:11], buffer[4:12], count=8, sx=4, sy=4)  # a view of the memory of jax
+    plus_one(np.asarray(x)[3:11], buffer[4:12], count=8, sx=4, sy=4)  # a view of jax memory
     assert buffer.tolist() == [0] * 4 + list(range(4, 12)) + [0] * 4
 
 
 @kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=lambda N: N // 32, block=32)
 def doubled(X, Y):
-    """Y = 2 X, of a tile that a view may be."""
+    """Y = 2 X, for a tile that may be a view."""
     px, py = ptx.global_ptrs(X, Y)
     at = (reg.from_(ptx.special.ctaid.x(), u32) * 32 + reg.from_(ptx.special.tid.x(), u32)) * 4
     value = reg.scalar(f32)

@@ -1,4 +1,4 @@
-"""Kernels without races give the same bits under every schedule and wave size: those of `fast` numerics' definition.
+"""Race-free kernels give the bits that `fast` numerics define, under every schedule and wave size.
 
 `PYPTX_KERNELS=all` runs every kernel under every schedule.
 """
@@ -27,7 +27,7 @@ PER_INSTRUCTION = 16  # K of one MMA of bf16
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel of the examples, and what draws its arrays; `defined`: the product of these, by the definition."""
+    """An example kernel and its arrays; `defined`: its result is the GEMM of `matrices` in `fast` numerics."""
 
     file: str
     kernel: Callable[[Any], Any]
@@ -48,8 +48,8 @@ def drawn(*shape: int) -> Any:
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(BFLOAT16)
 
 
-def factors(_: Any = None) -> list[Any]:
-    """Return matrices whose product is zero: what is left of it is rounding, of which bf16 shows every bit."""
+def matrices(_: Any = None) -> list[Any]:
+    """Return matrices whose exact product is zero, so that the bf16 result has every bit of the rounding error."""
     m, n, k = SHAPE
     a, b = drawn(m, k // 2), drawn(k // 2, n)
     return [np.concatenate([a, -a], axis=1), np.concatenate([b, b])]
@@ -61,7 +61,7 @@ def quantised(module: Any) -> list[Any]:
 
 
 def gemm(file: str, name: str = "gemm") -> Case:
-    return Case(file, lambda module: getattr(module, name), factors, defined=True)
+    return Case(file, lambda module: getattr(module, name), matrices, defined=True)
 
 
 def scaled(file: str) -> Case:
@@ -107,8 +107,8 @@ def test_bits_do_not_depend_on_the_schedule(case: Case, schedule: dict[str, Any]
 
 @cache
 def defined() -> bytes:
-    """The product as the documentation defines it: products and sums of float32 one by one; those of bf16 are exact."""
-    a, b = (each.astype(np.float32) for each in factors())
+    """Return the GEMM by the definition in the documentation, in float32; products of bf16 are exact."""
+    a, b = (each.astype(np.float32) for each in matrices())
     total = np.zeros(SHAPE[:2], np.float32)
     for start in range(0, SHAPE[2], PER_INSTRUCTION):
         chain = np.zeros(SHAPE[:2], np.float32)
@@ -119,5 +119,5 @@ def defined() -> bytes:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.defined], ids=str)
-def test_a_product_has_the_bits_of_the_definition(case: Case) -> None:
+def test_a_gemm_has_the_bits_of_the_definition(case: Case) -> None:
     assert in_order(case) == [defined()]

@@ -8,9 +8,9 @@
     … --environments FOLDER                    where compilers are, or are put (default: .nox/corpus-environments)
     … --cache FOLDER                           where PTX and outcomes are kept (default: .cache/foreign)
 
-Compilers are installed on the first run: 9 GB, which the corpus shares. A run that was interrupted continues: outcomes
-of kernels are reused until the simulator changes. Exits with 1 if a compiler cannot be installed, if a kernel is wrong,
-does not compile or has a finding that `judgements.py` does not list, or if something listed there is no longer found.
+Compilers are installed on the first run: 9 GB, which the corpus shares. An interrupted run continues: outcomes of
+kernels are reused until the simulator changes. Exits with 1 if a compiler cannot be installed, if a kernel is wrong,
+does not compile or has a finding that `judgements.py` does not list, or if a fault listed there is no longer found.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def run_all(folders: Sequence[Path], cache: Path, jobs: int) -> dict[str, Outcom
 
 
 def say_outcome(name: str, outcome: Outcome) -> None:
-    """Print what came of one kernel or operator."""
+    """Print the outcome of a kernel or operator."""
     strange = unlisted(name, outcome)
     listed = "absent" if outcome.refused else "known"
     verdict = "FAULT" if strange else "clean" if outcome.clean else listed

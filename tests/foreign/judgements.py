@@ -20,7 +20,7 @@ class Known:
     """What `rules` say of kernels whose `compiler/source/name.target` fits one of the patterns, and why that stands.
 
     `letter`: the manual's text gives the finding reason, whatever devices do. `waits`: the simulator is to learn it.
-    `lacks`: the release of the compiler lacks something that the source needs, and refuses it.
+    `lacks`: the release of the compiler lacks a feature of the source, and refuses it.
     """
 
     kernels: tuple[str, ...]

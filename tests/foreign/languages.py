@@ -1,4 +1,4 @@
-"""Languages of kernels, releases of their compilers, and compilation of sources: once, until one of them changes."""
+"""Kernel languages, releases of their compilers, and cached compilation of the sources."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ sys.path.insert(0, str(ROOT / "corpus"))  # environments are shared with the cor
 class Compiler:
     """One release of a compiler, for the sources of one language.
 
-    `program` is the first part of its name, `requirement` its package, `environment` the requirements file that pins
-    all that it needs. `own_python`: the environment's Python imports the sources; otherwise only its programs are used.
-    `targets` are those that the release knows.
+    `program` is the first part of its name, `requirement` its package, `environment` the requirements file with all
+    pinned packages. `own_python`: the environment's Python imports the sources; otherwise only its programs are used.
+    `targets` are the targets to compile for.
     """
 
     language: str
@@ -83,7 +83,7 @@ BUILT_ON = {
     "gluon": ("for_triton",),
     "nvrtc": ("for_nvcc",),
     "cutedsl": ("before_keep",),
-}  # other modules of `compiling` that a program uses
+}  # further modules of `compiling` that a program imports
 LANGUAGES = {each.language: each.title for each in COMPILERS}
 
 

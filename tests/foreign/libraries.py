@@ -1,4 +1,4 @@
-"""Libraries of Triton kernels, whose forward operators run on CPU tensors through a driver of ours."""
+"""Libraries of Triton kernels, whose forward operators run on CPU tensors with the simulator as Triton's driver."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def triton() -> str:
 def ran(library: Library, environments: Path, cache: Path) -> dict[str, Outcome]:
     """Run a library's operators at each of their sizes; return outcomes by `library/operator/size`.
 
-    An operator of which nothing has changed since its last run is not run again. Raises RuntimeError if the library
-    cannot be installed or imported.
+    An operator runs again only if it, its table or the simulator has changed. Raises RuntimeError if the library cannot
+    be installed or imported.
     """
     (packages,) = environment(ENVIRONMENT, environments).glob("lib/python3*/site-packages")
     into = cache / library.name

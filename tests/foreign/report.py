@@ -61,7 +61,7 @@ def page(outcomes: Mapping[str, Outcome]) -> str:
 
 
 def _ran(language: str, outcomes: Mapping[str, Outcome]) -> list[Compiler]:
-    """Return the compilers of a language that have outcomes, the newest first."""
+    """Return the compilers of a language with outcomes, newest first."""
     return [each for each in COMPILERS if each.language == language and _of(each, outcomes)]
 
 
@@ -70,14 +70,14 @@ def _of(compiler: Compiler, outcomes: Mapping[str, Outcome]) -> dict[str, Outcom
 
 
 def _counts(compiler: Compiler, outcomes: Mapping[str, Outcome]) -> tuple[int, int, int, int]:
-    """Return how many modules of a compiler were asked for, compiled, right and clean."""
+    """Return the number of modules of a compiler: all, compiled, right, and clean."""
     mine = _of(compiler, outcomes).values()
     compiled = sum(not outcome.refused for outcome in mine)
     return len(mine), compiled, sum(each.right for each in mine), sum(each.clean for each in mine)
 
 
 def summary(compiler: Compiler, outcomes: Mapping[str, Outcome]) -> str:
-    """Return one line about a compiler: its version, and how many modules compiled, were right and clean."""
+    """Return one line about a compiler: its version, and numbers of compiled, right and clean modules."""
     asked, compiled, right, clean = _counts(compiler, outcomes)
     counts = f"{compiled} of {asked} modules compiled, {right} right, {clean} clean"
     return f"{compiler.name}: {compiler.requirement} {compiler.version} for {', '.join(compiler.targets)}: {counts}"
@@ -99,7 +99,7 @@ def _of_library(library: Library, outcomes: Mapping[str, Outcome]) -> dict[str, 
 
 
 def summary_of_operators(library: Library, outcomes: Mapping[str, Outcome]) -> str:
-    """Return one line about a library: its version, and how many operators ran and were right and clean."""
+    """Return one line about a library: its version, and numbers of operators, right and clean runs."""
     mine = _of_library(library, outcomes)
     operators = len({name.rpartition("/")[0] for name in mine})
     right, clean = (sum(getattr(each, what) for each in mine.values()) for what in ("right", "clean"))

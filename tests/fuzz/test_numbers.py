@@ -1,6 +1,6 @@
-"""Whatever number stands in a module: a result, a finding or an error with a line, as ptxas accepts it or not.
+"""Fuzz the numbers in a module: each gives a result, a finding or an error with a line, and ptxas agrees.
 
-A share runs by default; `nox -s fuzz` sets PYPTX_FUZZ to the number of modules.
+PYPTX_FUZZ is the number of modules; `nox -s fuzz` sets it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.no_cover
 
 COUNT = int(os.environ.get("PYPTX_FUZZ", "300"))
-CHUNKS = 6  # so that several processes share the work
-ASKED = 7  # ptxas is asked about one module of so many
+CHUNKS = 6  # test cases, which several processes can share
+ASKED = 7  # ptxas assembles one of so many modules
 SECONDS = 2.0
 BYTES = 1 << 30
 LINE = re.compile(r"\bline \d+")
@@ -41,7 +41,7 @@ LINE = re.compile(r"\bline \d+")
 
 @pytest.fixture(autouse=True)
 def bounded_memory() -> Iterator[None]:
-    """Let the process grow by BYTES at most: an allocation by a number of the text fails."""
+    """Limit the growth of the process to BYTES, so that an allocation sized by the text fails."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + BYTES, before[1]))
@@ -50,13 +50,13 @@ def bounded_memory() -> Iterator[None]:
 
 
 def run(text: str) -> None:
-    """Run a module; an error is one of pyptx, and points at a line unless the launch is at fault."""
+    """Run a module; assert that an error is a pyptx error and names a line, except for a LaunchError."""
     try:
         pyptx_sim.run(text, grid=1, block=32, args=[np.zeros(64, np.uint32)], step_limit=1000)
     except SimulationError as error:
         stopped = error
     except PtxSyntaxError:
-        return  # has a line by its class
+        return  # this class always has a line
     else:
         return
     assert isinstance(stopped, LaunchError) or LINE.search(str(stopped)), stopped
@@ -64,7 +64,7 @@ def run(text: str) -> None:
 
 
 def check(text: str) -> None:
-    """Parse and check a module: its bytes come back, and findings are at its lines."""
+    """Parse and check a module; assert a byte-identical round trip, and that findings are at its lines."""
     with contextlib.suppress(PtxSyntaxError):
         assert emit(parse(text)) == text
     found = check_text(text)
@@ -103,7 +103,7 @@ DIFFERENCES = {
 
 
 def accepted_by_ptxas(text: str, folder: Path) -> bool | None:
-    """Return whether ptxas accepts a module; None where it crashes, or wants more time or memory than it has."""
+    """Return whether ptxas accepts a module; None if it crashes, or exceeds its time or memory."""
     path = folder / "module.ptx"
     path.write_text(text, encoding="utf-8")
     command = [str(find_tool("ptxas").path), "-arch", "sm_80", str(path), "-o", str(path.with_suffix(".cubin"))]

@@ -1,7 +1,7 @@
-"""Programs of threads: results defined by the manual are the same on the simulator, and nothing is found of them.
+"""Fuzz multithreaded programs: the simulator's results equal the reference's, and it reports no finding.
 
-`nox -s fuzz` runs 10,000 programs under 8 schedules by `python -m tests.fuzz.threads`; what fails prints as PTX, and by
-its seed. `threads/cases.py` keeps what has failed.
+`nox -s fuzz` runs 10,000 programs under 8 schedules each (`python -m tests.fuzz.threads`), and prints the seed and the
+PTX of each failure. `threads/cases.py` has the programs that have failed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 
 from .threads import programs as ast
 from .threads.cases import CASES
-from .threads.generator import program, with_planted_read
+from .threads.generator import program, with_undefined_read
 from .threads.ordering import UndefinedError
 from .threads.reference import outcome
 from .threads.running import failure, schedules
@@ -22,23 +22,23 @@ from .threads.shrinking import shrunk
 pytestmark = pytest.mark.no_cover
 
 PROGRAMS, SCHEDULES, CHUNK = 200, 3, 20
-PLANTED = 10
+UNDEFINED_READS = 10
 
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
-def test_programs_leave_what_the_reference_leaves_and_nothing_is_found(first: int) -> None:
+def test_programs_give_the_results_of_the_reference_and_no_finding(first: int) -> None:
     found = {seed: failure(program(seed), schedules(seed, SCHEDULES)) for seed in range(first, first + CHUNK)}
     assert {seed: str(each) for seed, each in found.items() if each} == {}
 
 
-@pytest.mark.parametrize("first", range(0, PLANTED, 5))
-def test_a_shuffle_from_an_absent_lane_is_found_where_it_is_stored(first: int) -> None:
-    found = {seed: failure(with_planted_read(seed), schedules(seed, SCHEDULES)) for seed in range(first, first + 5)}
+@pytest.mark.parametrize("first", range(0, UNDEFINED_READS, 5))
+def test_a_stored_shuffle_from_an_absent_lane_is_reported(first: int) -> None:
+    found = {seed: failure(with_undefined_read(seed), schedules(seed, SCHEDULES)) for seed in range(first, first + 5)}
     assert {seed: str(each) for seed, each in found.items() if each} == {}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_has_failed_does_not_fail_again(name: str) -> None:
+def test_failed_programs_do_not_fail_again(name: str) -> None:
     assert failure(CASES[name], schedules(0, 8)) is None
 
 
@@ -50,16 +50,17 @@ def test_results_do_not_depend_on_which_thread_runs_first() -> None:
 
 def test_programs_print_as_values() -> None:
     for seed in range(20):
-        assert eval(repr(program(seed)), vars(ast)) == program(seed)  # noqa: S307 - what it reads is ours
+        assert eval(repr(program(seed)), vars(ast)) == program(seed)  # noqa: S307 - our own text
 
 
-def test_programs_use_every_statement_and_part_the_lanes_of_a_warp() -> None:
+def test_programs_use_every_statement_and_diverge() -> None:
     made = [program(seed) for seed in range(PROGRAMS)]
     bodies = [each.body + tuple(one for function in each.functions for one in function.body) for each in made]
     used = {type(statement).__name__ for body in bodies for statement in ast.statements(body)}
-    assert used == {each.__name__ for each in ast.Statement.__subclasses__()}
-    parted = [len({row[:2] for row in outcome(each).results[:32]}) for each in made[::10]]
-    assert sum(count > 4 for count in parted) > len(parted) / 2
+    kinds = [each for each in vars(ast).values() if isinstance(each, type) and issubclass(each, ast.Statement)]
+    assert used == {each.__name__ for each in kinds if not each.__subclasses__()}
+    diverged = [len({row[:2] for row in outcome(each).results[:32]}) for each in made[::10]]
+    assert sum(count > 4 for count in diverged) > len(diverged) / 2
 
 
 X, SYNC = ast.Store("shared", 0, "tid", "v0"), ast.Sync("bar.sync", 0, None)
@@ -68,13 +69,13 @@ UNDEFINED: dict[str, tuple[Any, ...]] = {
     "a race": (X, ast.Load("v1", "shared", 0, 0)),
     "a lane outside its mask": (ast.Vote("v0", "any", 1, 1),),
     "lanes with other masks": (*FIRST, ast.Select("m", "c", 3, ast.FULL), ast.Reduce("v0", "add", 1, "m")),
-    "lanes that do not come": (*FIRST, ast.If("c", (ast.WarpSync(ast.FULL),)), SYNC),
-    "a barrier behind an exit": (*FIRST, ast.Exit("c", stores=False), SYNC),
+    "lanes that do not arrive": (*FIRST, ast.If("c", (ast.WarpSync(ast.FULL),)), SYNC),
+    "a barrier after an exit": (*FIRST, ast.Exit("c", stores=False), SYNC),
     "an aligned barrier on two sides": (*FIRST, ast.If("c", (SYNC,), (ast.Sync("bar.sync", 0, None),))),
     "arrivals without a wait": (ast.Arrive("bar.arrive", 0, 64), ast.Arrive("bar.arrive", 0, 64)),
     "counts that differ": (ast.Let("c", "eq", "warp", 0), ast.If("c", (SYNC,), (ast.Sync("bar.sync", 0, 64),))),
     "a condition without a value": (ast.Load("v0", "shared", 0, "tid"), ast.If("v0", ())),
-    "an mbarrier that may not be there": (
+    "an mbarrier that may not be initialized": (
         *(*FIRST, ast.If("c", (ast.Initialize(0, 64),)), ast.Signal(0), ast.Await(0, 0, "try_wait")),
     ),
     "an endless loop": (ast.Loop("i", 2, (ast.Let("i", "mov", 0),)),),
@@ -82,12 +83,12 @@ UNDEFINED: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("name", UNDEFINED)
-def test_the_reference_refuses_what_the_manual_leaves_open(name: str) -> None:
+def test_the_reference_refuses_undefined_behavior(name: str) -> None:
     with pytest.raises(UndefinedError):
         outcome(ast.Program(1, 64, 0, 64, 16, UNDEFINED[name]))
 
 
-def test_the_reference_leaves_undefined_what_a_lane_reads_of_others_that_are_not_there() -> None:
+def test_reads_of_absent_lanes_are_undefined_in_the_reference() -> None:
     shuffle = ast.Shuffle("v0", None, "down", "lane", 4, 31, ast.FULL)
     left = outcome(ast.Program(1, 36, 0, 0, 16, (shuffle,)))
     assert [row[0] for row in left.results] == [*range(4, 32), *range(28, 32), None, None, None, None]

@@ -36,13 +36,13 @@ Handle = ctypes.c_void_p
 
 
 class Attribute(ctypes.Structure):
-    """`CUlaunchAttribute`: an identifier, padded to 8 bytes, and a value of 64."""
+    """`CUlaunchAttribute`: an identifier, padded to 8 bytes, and a value of 64 bytes."""
 
     _fields_ = (("id", ctypes.c_uint), ("pad", ctypes.c_uint), ("value", ctypes.c_uint * 16))
 
 
 class Config(ctypes.Structure):
-    """`CUlaunchConfig`: the dimensions of grid and block and the bytes of shared memory, a stream, attributes."""
+    """`CUlaunchConfig`: dimensions of grid and block, bytes of shared memory, stream, attributes."""
 
     _fields_ = (
         ("sizes", ctypes.c_uint * 7),
@@ -182,7 +182,7 @@ class Device:
         return results
 
     def run_chain(self, ptx: str, entries: Sequence[str], arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Launch entries of one block each, every one a programmatic dependent of that before; return the arrays."""
+        """Launch entries with one CTA each, each a programmatic dependent of the previous one; return the arrays."""
         functions = [self.function(ptx, entry) for entry in entries]
         pointers = [Pointer(self.upload(array)) for array in arrays]
         cells = [ctypes.cast(ctypes.pointer(pointer), ctypes.c_void_p) for pointer in pointers]

@@ -1,10 +1,11 @@
-"""Questions that the PTX manual leaves open, as kernels whose results are recorded on hardware (see golden.py).
+"""Kernels for behavior that the PTX manual leaves open; their results are recorded on hardware (see golden.py).
 
-- `wgmma`: registers of outstanding products that are overwritten. ptxas puts no wait there (docs/hopper.md); whether a
-  product reads what comes later is the hardware's. Manual: "wgmma.wait_group".
-- `griddepcontrol`: whether `griddepcontrol.wait` waits for grids before the prerequisite one. Manual: "griddepcontrol".
-- `shfl.sync`, `vote.sync`, `match.sync`: what a lane gets of one that has exited, is outside the membermask or was
-  never launched. Manual: "shfl.sync": unpredictable, "for an inactive thread, or one not in membermask".
+- `wgmma`: registers of an outstanding MMA are overwritten. ptxas does not insert a wait (docs/hopper.md), so whether
+  the MMA reads the new values depends on the hardware. Manual: "wgmma.wait_group".
+- `griddepcontrol`: whether `griddepcontrol.wait` also waits for grids earlier than the prerequisite grid. Manual:
+  "griddepcontrol".
+- `shfl.sync`, `vote.sync`, `match.sync`: the value from a lane that has exited, is not in the membermask or was never
+  launched. Manual: "shfl.sync": unpredictable, "for an inactive thread, or one not in membermask".
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ UNWRITTEN = 0xDEADBEEF
 
 @dataclass(frozen=True)
 class Question:
-    """A kernel `probe` of pointers, inputs then output, all of whose words start as `UNWRITTEN`.
+    """A kernel `probe`; its parameters are pointers to the inputs and the output, whose words start as `UNWRITTEN`.
 
-    `defined` marks the words of the output that the manual defines, which are to be `expected`. `faulty` is the rule
-    of which the simulator has to report an error, if any. `once`: words may differ from run to run, so that whether any
-    block was right, and whether any was wrong, is recorded in their place.
+    `defined` marks the words of the output that the manual defines; they must equal `expected`. `faulty` is the rule of
+    the error that the simulator must report, if any. `once`: words may differ between runs, so the record is only
+    whether any CTA was right and whether any was wrong.
     """
 
     name: str
@@ -48,18 +49,18 @@ class Question:
     once: bool = False
 
     def empty(self) -> np.ndarray:
-        """Return room for the output."""
+        """Return an array for the output."""
         return np.full(self.expected.shape, UNWRITTEN, np.uint32)
 
     def recorded(self, results: list[np.ndarray]) -> np.ndarray:
-        """Return what is kept of the results of several runs."""
+        """Return the record of several runs."""
         if not self.once:
             return results[0]
         right = np.array([(result == self.expected).reshape(self.grid, -1).all(axis=1) for result in results])
         return np.array([right.any(), (~right).any()], np.uint8)
 
 
-# --- registers of outstanding products ---------------------------------------------------------------------------
+# --- registers of outstanding MMAs -------------------------------------------------------------------------------
 
 PRODUCTS = """\
 .version 8.6
@@ -135,7 +136,7 @@ FENCE, COMMIT, WAIT = (
 LOAD = "ld.shared.v4.u32 {%a0, %a1, %a2, %a3}, [%r6];"
 START = "ld.shared.v4.f32 {%f28, %f29, %f30, %f31}, [%r7];"
 WORDS = f"wgmma.mma_async.sync.aligned.m64n{N}k16.f32.bf16.bf16 {{{', '.join(SUMS)}}}"
-# Products of zeros change nothing: they keep the tensor core busy, so that the last one is read late.
+# MMAs of zeros, which keep the tensor core busy, so that the last MMA reads its operands late.
 BUSY = "\n".join([f"{WORDS}, %rd6, %rd7, 1, 1, 1, 0, 0;"] * 8)
 MULTIPLY = f"{FENCE}\n{BUSY}\n{WORDS}, {{%a0, %a1, %a2, %a3}}, %rd7, 1, 1, 1, 0;\n{COMMIT}"
 
@@ -145,7 +146,7 @@ def _products() -> Iterator[Question]:
     a = rng.integers(-8, 8, (TURNS, 128, 8)).astype(ml_dtypes.bfloat16)
     starts = rng.integers(1, 99, (TURNS, 128, 4)).astype(np.float32)
     columns = np.repeat(np.arange(1, 9).astype(ml_dtypes.bfloat16), 8).view(np.uint32).reshape(8, 4)
-    right = np.tile(columns, (2 * N // 8, 1))  # core matrices of 8 rows: all of a row of B are the row's number in it
+    right = np.tile(columns, (2 * N // 8, 1))  # core matrices of 8 rows of B; row i has the number i + 1
     given = a.view(np.uint32), right, starts.view(np.uint32)
     dealt = np.array([_dealt(each) for each in a])
     total, last = dealt.sum(axis=0), dealt[-1]
@@ -183,14 +184,14 @@ def _product_text(body: tuple[str, ...]) -> str:
 
 
 def _dealt(fragments: np.ndarray) -> np.ndarray:
-    """Return the accumulators of each thread, `[128, N / 2]`: B has the same number in all of a row."""
+    """Return the accumulators of each thread, `[128, N / 2]`; all elements of a row of B are equal."""
     sums = fragments.astype(np.float64).reshape(LANES, 4, 4, 2).sum(axis=(1, 3))  # four threads share two rows of A
     rows = sums[:, :2] + sums[:, 2:]
     columns = np.arange(1, 9).reshape(4, 1, 2)
     return np.tile((rows[:, None, :, None] * columns).reshape(128, 4), (1, N // 8))
 
 
-# --- lanes that are not there --------------------------------------------------------------------------------------
+# --- absent lanes ------------------------------------------------------------------------------------------------
 
 SHUFFLES = """\
 .version 8.6
@@ -292,9 +293,9 @@ LAUNCHES, DEPENDS = "griddepcontrol.launch_dependents;", "griddepcontrol.wait;"
 
 @dataclass(frozen=True)
 class Chain:
-    """Three grids on one stream, the later two programmatic dependents: the third may read what the first stored last.
+    """Three grids on one stream; the later two are programmatic dependents.
 
-    `first` triggers at once, spins for 3 ms and stores 1. Recorded is what `third` reads, 0 or 1.
+    `first` triggers immediately, spins for 3 ms and stores 1. The record is the word that `third` reads, 0 or 1.
     """
 
     name: str

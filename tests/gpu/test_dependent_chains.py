@@ -1,9 +1,9 @@
-"""A question that the manual leaves open: for which grids `griddepcontrol.wait` waits in a chain of dependent launches.
+"""Record for which grids `griddepcontrol.wait` waits in a chain of dependent launches; the manual leaves it open.
 
-The manual says: for all prerequisite grids in flight. In a stream the prerequisite of a launch is the one before it. If
-the second of three launches waits, its completion includes the first one's. If it does not wait, nothing says that the
-first is complete when the third goes on, and the simulator reports accesses of the third to what the first writes. What
-this GPU does is recorded (see golden.py): how often the third read the old word, of `TRIES` launches.
+The manual states: all prerequisite grids in flight. In a stream, the prerequisite of a launch is the previous launch.
+If the second of three launches waits, its completion implies that of the first. If it does not wait, the first may be
+incomplete after the wait of the third, and the simulator reports accesses of the third to words that the first writes.
+The record (see golden.py) is the number of `TRIES` runs in which the third launch read the old word.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.gpu
 
 TRIES = 20
-NANOSECONDS = 2_000_000  # that the first launch spins for, with the others resident
+NANOSECONDS = 2_000_000  # time that the first launch spins, while the others are resident
 WRITTEN = 7
 PROGRAMMATIC = ((6, struct.pack("<i", 1)),)  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 BETWEEN = {
@@ -35,7 +35,7 @@ BETWEEN = {
 
 
 def seen_by_the_third(gpu: Device, between: Entry) -> np.ndarray:
-    """Run three launches in a row, the later two dependent; return the word of the first that the third has read."""
+    """Run three launches, the later two dependent; return the word of the first that the third has read, per try."""
     times, stream = gpu.upload(np.zeros(4, np.uint64)), gpu.stream()
     first = plan_of(FIRST, Pointer(0), Scalar("u64", "nanoseconds", NANOSECONDS))
     chain = (
@@ -44,7 +44,7 @@ def seen_by_the_third(gpu: Device, between: Entry) -> np.ndarray:
         plan_of(SECOND, Pointer(0), attributes=PROGRAMMATIC),
     )
     seen = np.zeros(TRIES, np.uint64)
-    for number in range(-1, TRIES):  # the first time loads the code, which keeps kernels apart
+    for number in range(-1, TRIES):  # the first run loads the code, which serializes the kernels
         gpu.write(times, np.zeros(4, np.uint64))
         for plan in chain:
             plan.launch((times,), stream, 0)
@@ -62,6 +62,6 @@ def test_what_the_third_launch_sees_if_the_second_does_not_wait_is_recorded(
 ) -> None:
     seen = seen_by_the_third(gpu, BETWEEN["does not wait"])
     assert set(seen.tolist()) <= {0, WRITTEN}
-    truth["griddepcontrol.wait behind a launch that does not wait: old words read"] = np.array(
+    truth["griddepcontrol.wait after a launch that does not wait: old words read"] = np.array(
         [np.count_nonzero(seen == 0)], np.uint32
     )

@@ -1,7 +1,7 @@
-"""What the hardware does where the manual leaves it open, recorded under the question's name (see golden.py).
+"""Record hardware behavior that the manual leaves open, under the name of the question (see golden.py).
 
-Nothing is asserted of what is not defined. Of a question about timing, whether it was ever right and ever wrong is
-recorded; how many blocks were wrong stands beside it, for whoever reads the run.
+Only words that the manual defines are asserted. For a question about timing, the record is whether any CTA was right
+and whether any was wrong; the number of wrong CTAs is recorded separately.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .questions import CHAINS, QUESTIONS, Chain, Question
 pytestmark = [pytest.mark.gpu, pytest.mark.hardware]
 
 RUNS = 8
-NATIVE = device().capability == (9, 0)  # the architecture-specific targets of the questions
+NATIVE = device().capability == (9, 0)  # supports the architecture-specific targets of the questions
 ASKED = [each for each in QUESTIONS.values() if NATIVE or not each.target.endswith("a")]
 
 

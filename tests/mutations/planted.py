@@ -11,9 +11,9 @@ from .planted_tensors import PLANTED as TENSORS
 from .rows import planted
 
 _LUCK = frozenset({"tensor-race"})  # two works issued at once; one behind the other, the second has not waited
-_OF_ARRAYS = frozenset({"element-type"})  # a note about what the launch passes, which no operator changes
-# What operators do not make of these subjects: `test_barrier_phases`, `test_inactive_lanes` and
-# `test_unconverted_addresses` of the packages have tables of their own.
+_OF_ARRAYS = frozenset({"element-type"})  # a note about the launch's arrays, which operators do not change
+# Rules that no operator triggers on these subjects. `test_barrier_phases`, `test_inactive_lanes` and
+# `test_unconverted_addresses` of the packages test them.
 _ELSEWHERE = frozenset({"barrier-phase", "inactive-lane", "generic-address"})
 SHIPPED = (
     frozenset(rule.name for name in ("sim", "hopper", "blackwell") for rule in extensions()[name].rules)

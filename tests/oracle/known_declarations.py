@@ -6,7 +6,7 @@ A key is a regular expression, searched in `KIND | SNIPPET | WHAT THE CHECK SAYS
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"has more than 64 bits$": "the manual: integer constants have 64 bits; ptxas cuts longer ones off, in silence",
+    r"has more than 64 bits$": "the manual: integer constants have 64 bits; ptxas truncates longer ones silently",
     r"\.align WARP_SZ|<WARP_SZ>": "the manual: alignments and counts are integers; the parser takes no constant's name",
     r"\.(samplerref|texref|surfref) \w+\[4\]": (
         "ptxas lets arrays of opaque types stand anywhere, and makes nothing of them"

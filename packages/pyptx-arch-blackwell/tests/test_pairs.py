@@ -1,4 +1,4 @@
-"""Pairs of blocks: nothing of `.cta_group::2` before the other block runs, and no deallocation that it still needs.
+"""CTA pairs: `.cta_group::2` needs a peer CTA that has started, and deallocation one that has finished its accesses.
 
 Manual: "Issue Granularity", "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit".
 """
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.blackwell, pytest.mark.scaled]
 SCHEDULES: list[dict[str, Any]] = full([*({"seed": seed} for seed in range(8)), {"late": True}],
                                       default=[{}, {"seed": 1}, {"late": True}])  # fmt: skip
 
-# D = A · B: block r has rows 128 r to 128 r + 127 of A and columns 8 r to 8 r + 7 of B; f16, K = 16. Warp 0 allocates.
+# D = A · B: CTA r has rows 128 r to 128 r + 127 of A and columns 8 r to 8 r + 7 of B; f16, K = 16. Warp 0 allocates.
 KERNEL = """\
 .version 8.8
 .target sm_100a
@@ -97,7 +97,7 @@ mbarrier.try_wait.parity.shared::cta.b64 %p5, [done], 0;
 tcgen05.fence::after_thread_sync;
 shl.b32 %r22, %r3, 21;
 add.u32 %r22, %r22, %r20;
-tcgen05.ld.sync.aligned.32x32b.x16.b32 {SUMS}, [%r22];
+tcgen05.ld.sync.aligned.32x32b.x16.b32 {ACCUMULATORS}, [%r22];
 tcgen05.wait::ld.sync.aligned;
 mad.lo.u32 %r6, %r2, 128, %r1;
 mad.wide.u32 %rd4, %r6, 64, %rd3;
@@ -116,21 +116,21 @@ RELINQUISH = "@%p0 tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;\n"
 FREE = "@%p0 tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r20, 32;\n"
 ARRIVE, WAIT = "barrier.cluster.arrive.aligned;\n", "barrier.cluster.wait.aligned;\n"
 RELAXED = "barrier.cluster.arrive.relaxed.aligned;\n"
-MEET = ARRIVE + WAIT
-# One thread of the block arrives at the other block's mbarrier, as CUTLASS's kernels do before they deallocate.
-TELL = (
+SYNC = ARRIVE + WAIT
+# One thread arrives at the mbarrier of the peer CTA, like CUTLASS kernels before tcgen05.dealloc.
+SIGNAL = (
     "mov.u32 %r8, over;\nmapa.shared::cluster.u32 %r8, %r8, %r4;\n@%p1 mbarrier.arrive.shared::cluster.b64 _, [%r8];\n"
 )
-HEAR = "HEAR:\nmbarrier.try_wait.parity.shared::cta.b64 %p6, [over], 0;\n@!%p6 bra HEAR;\n"
-SUMS = ", ".join(f"%r{number}" for number in range(24, 40))
-SECOND_FIRST = f"setp.eq.u32 %p7, %r2, 0;\n@%p7 bra FIRST;\n{FREE}{MEET}bra OVER;\nFIRST:\n{MEET}{FREE}OVER:\n"
-ONE_ALONE = f"setp.ne.u32 %p7, %r2, 0;\n{MEET}@%p7 bra OVER;\n{FREE}OVER:\n"
-BEGUN, ENDED = MEET + ALLOCATE + RELINQUISH, MEET + FREE
+POLL = "POLL:\nmbarrier.try_wait.parity.shared::cta.b64 %p6, [over], 0;\n@!%p6 bra POLL;\n"
+ACCUMULATORS = ", ".join(f"%r{number}" for number in range(24, 40))
+SECOND_FIRST = f"setp.eq.u32 %p7, %r2, 0;\n@%p7 bra FIRST;\n{FREE}{SYNC}bra OVER;\nFIRST:\n{SYNC}{FREE}OVER:\n"
+ONE_ALONE = f"setp.ne.u32 %p7, %r2, 0;\n{SYNC}@%p7 bra OVER;\n{FREE}OVER:\n"
+BEGUN, ENDED = SYNC + ALLOCATE + RELINQUISH, SYNC + FREE
 
 
 @dataclass(frozen=True)
 class Case:
-    """How a kernel begins and ends; the rule that it breaks, none of a correct kernel."""
+    """The start and the end of a kernel, and the rule of its finding, if any."""
 
     name: str
     begin: str = BEGUN
@@ -141,30 +141,30 @@ class Case:
 CASES = (
     Case("cluster barriers before the allocation and before the deallocation"),
     Case("a relaxed arrival before the allocation", begin=RELAXED + WAIT + ALLOCATE + RELINQUISH),
-    Case("mbarriers of both blocks before the deallocation", end=TELL + HEAR + FREE + MEET),
-    Case("nothing before the allocation", begin=ALLOCATE + RELINQUISH + MEET, rule="unstarted-block"),
-    Case("a barrier of the block before the allocation", "bar.sync 0;\n" + ALLOCATE + MEET, rule="unstarted-block"),
+    Case("mbarriers of both CTAs before the deallocation", end=SIGNAL + POLL + FREE + SYNC),
+    Case("nothing before the allocation", begin=ALLOCATE + RELINQUISH + SYNC, rule="unstarted-block"),
+    Case("a CTA barrier before the allocation", "bar.sync 0;\n" + ALLOCATE + SYNC, rule="unstarted-block"),
     Case("an arrival and no wait before the allocation", begin=ARRIVE + ALLOCATE + WAIT, rule="unstarted-block"),
-    Case("nothing before the permit is given up", begin=RELINQUISH + MEET + ALLOCATE, rule="unstarted-block"),
+    Case("nothing before the permit is relinquished", begin=RELINQUISH + SYNC + ALLOCATE, rule="unstarted-block"),
     Case("nothing before the deallocation", end=FREE, rule="tensor-freed"),
-    Case("a cluster barrier after the deallocation", end=FREE + MEET, rule="tensor-freed"),
+    Case("a cluster barrier after the deallocation", end=FREE + SYNC, rule="tensor-freed"),
     Case("an arrival and no wait before the deallocation", end=ARRIVE + FREE + WAIT, rule="tensor-freed"),
-    Case("an arrival at the other block's mbarrier and no wait", end=TELL + FREE + HEAR + MEET, rule="tensor-freed"),
-    Case("the second block deallocates before it arrives", end=SECOND_FIRST, rule="deadlock"),
-    Case("only one block deallocates", end=ONE_ALONE, rule="deadlock"),
+    Case("an arrival at the peer CTA's mbarrier and no wait", end=SIGNAL + FREE + POLL + SYNC, rule="tensor-freed"),
+    Case("the second CTA deallocates before it arrives", end=SECOND_FIRST, rule="deadlock"),
+    Case("only one CTA deallocates", end=ONE_ALONE, rule="deadlock"),
 )  # fmt: skip
 
 
 @cache
 def kernel(begin: str, end: str) -> Module:
-    return parse(KERNEL.replace("BEGIN", begin).replace("END", end).replace("SUMS", SUMS))
+    return parse(KERNEL.replace("BEGIN", begin).replace("END", end).replace("ACCUMULATORS", ACCUMULATORS))
 
 
 def multiply(case: Case, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
-    """Return whether the product is right, and the findings."""
+    """Return whether D is right, and the findings."""
     rng = np.random.default_rng(2)
     a, b = (rng.integers(-8, 8, (rows, 16)).astype(np.float16) for rows in (256, 16))
-    halves = b.reshape(2, 8, 2, 8).swapaxes(1, 2)  # of each block: K in halves of 8 by 8
+    halves = b.reshape(2, 8, 2, 8).swapaxes(1, 2)  # per CTA: two halves of K, 8 x 8 each
     d = np.zeros((256, 16), np.float32)
     arguments = [a, np.ascontiguousarray(halves), d]
     result = run(kernel(case.begin, case.end), grid=2, cluster=2, block=128, args=arguments, **schedule)

@@ -188,7 +188,7 @@ def test_a_pair_of_which_one_block_does_not_free_is_named_as_the_cause(schedule:
     leave = ("barrier.cluster.arrive;", "barrier.cluster.wait;")
     findings = {each.rule: each for each in found(*body, *leave, blocks=2, grid=2, cluster=2, **schedule)}
     message = findings["deadlock"].message.splitlines()[1]
-    assert "waits for a warp of block slot 1, the other one of its pair" in message
+    assert "waits for a warp of CTA (1, 0, 0), the peer CTA" in message
     assert "the pair has to allocate and to free" in (findings["deadlock"].hint or "")
 
 

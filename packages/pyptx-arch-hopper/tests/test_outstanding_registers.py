@@ -1,6 +1,6 @@
-"""Accesses to the registers of products that nothing has waited for are found, and a late schedule shows the damage.
+"""Accesses to registers of outstanding wgmma.mma_async are reported, and a late schedule gives the wrong result.
 
-How bad an access is, the assembler decides: the last test asks it for the waits that it adds. Manual: "wgmma.fence",
+The severity depends on the waits that ptxas inserts, which the last test verifies. Manual: "wgmma.fence",
 "wgmma.wait_group".
 """
 
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.hopper, pytest.mark.scaled]
 
 SCHEDULES: list[dict[str, Any]] = full([*({"seed": seed} for seed in range(8)), {"late": True}],
                                       default=[{}, {"seed": 1}, {"late": True}])  # fmt: skip
-TURNS = 3
+ITERATIONS = 3
 
 KERNEL = """\
 .version 8.6
@@ -81,24 +81,24 @@ ret;
 """
 FIRST, SECOND = (tuple(f"%a{i}" for i in range(at, at + 4)) for at in (0, 4))
 FENCE, COMMIT = "wgmma.fence.sync.aligned;", "wgmma.commit_group.sync.aligned;"
-SUMS = tuple(f"%f{i}" for i in range(4))
+ACCUMULATORS = tuple(f"%f{i}" for i in range(4))
 
 
-def load(registers: tuple[str, ...] = FIRST, turn: int = 0) -> str:
-    return f"ld.global.v4.u32 {{{', '.join(registers)}}}, [%rd2+{2048 * turn}];"
+def load(registers: tuple[str, ...] = FIRST, iteration: int = 0) -> str:
+    return f"ld.global.v4.u32 {{{', '.join(registers)}}}, [%rd2+{2048 * iteration}];"
 
 
-def product(a: tuple[str, ...] = FIRST, sums: tuple[str, ...] = SUMS) -> str:
+def mma(a: tuple[str, ...] = FIRST, accumulators: tuple[str, ...] = ACCUMULATORS) -> str:
     return (
         f"{FENCE}\nwgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
-        f"{{{', '.join(sums)}}}, {{{', '.join(a)}}}, %rd11, 1, 1, 1, 0;"
+        f"{{{', '.join(accumulators)}}}, {{{', '.join(a)}}}, %rd11, 1, 1, 1, 0;"
     )
 
 
-def whole(sums: tuple[str, ...], a: tuple[str, ...]) -> str:
-    """Return a product of integers, whose accumulators can be operand A of another one."""
+def whole(accumulators: tuple[str, ...], a: tuple[str, ...]) -> str:
+    """Return an MMA of integers, whose accumulators can be operand A of another MMA."""
     words = "wgmma.mma_async.sync.aligned.m64n8k32.s32.u8.u8"
-    return f"{FENCE}\n{words} {{{', '.join(sums)}}}, {{{', '.join(a)}}}, %rd11, 0;\n{COMMIT}"
+    return f"{FENCE}\n{words} {{{', '.join(accumulators)}}}, {{{', '.join(a)}}}, %rd11, 0;\n{COMMIT}"
 
 
 def wait(groups: int = 0) -> str:
@@ -115,13 +115,13 @@ def line(*body: str) -> str:
 
 
 def moved(registers: tuple[str, ...]) -> str:
-    return "".join(f"mov.b32 {f}, {a};" for f, a in zip(SUMS, registers, strict=True))
+    return "".join(f"mov.b32 {f}, {a};" for f, a in zip(ACCUMULATORS, registers, strict=True))
 
 
 def dealt(words: Array, *, whole: bool = False) -> Array:
-    """Return what each thread has of A times B, `[128, 4]`: element (k, n) of B is n + 1, for every k."""
+    """Return the accumulators of each thread of A times B, `[128, 4]`: element (k, n) of B is n + 1, for every k."""
     elements = words.astype("<u4").view(np.uint8 if whole else ml_dtypes.bfloat16).astype(np.float64)
-    registers = elements.reshape(32, 4, 4, -1).sum(axis=(1, 3))  # of the four threads of a row
+    registers = elements.reshape(32, 4, 4, -1).sum(axis=(1, 3))  # over the four threads of a row
     rows = registers[:, :2] + registers[:, 2:]
     columns = np.arange(1, 9).reshape(4, 1, 2)
     return (rows[:, None, :, None] * columns).reshape(128, 4)
@@ -129,40 +129,40 @@ def dealt(words: Array, *, whole: bool = False) -> Array:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Fragments of operand A for some turns, and accumulators for as many, `[turns, 128, 4]` words each."""
+    """Fragments of operand A and accumulators for some iterations, `[iterations, 128, 4]` words each."""
 
     a: Array
     c: Array
 
-    def sum(self, *turns: int) -> Array:
-        """Return the sum of the products of some turns."""
-        return np.sum([dealt(self.a[turn]) for turn in turns], axis=0)
+    def sum(self, *iterations: int) -> Array:
+        """Return the sum of A times B over some iterations."""
+        return np.sum([dealt(self.a[each]) for each in iterations], axis=0)
 
 
 def inputs() -> Inputs:
     rng = np.random.default_rng(1)
-    a = rng.integers(-8, 8, (2 * TURNS, 128, 8)).astype(ml_dtypes.bfloat16).view("<u4")
+    a = rng.integers(-8, 8, (2 * ITERATIONS, 128, 8)).astype(ml_dtypes.bfloat16).view("<u4")
     return Inputs(a, rng.integers(1, 99, a.shape).astype(np.float32).view("<u4"))
 
 
 def third(given: Inputs) -> Array:
-    sums = given.sum(0)
-    sums[:, 1] = 3
-    return sums
+    accumulators = given.sum(0)
+    accumulators[:, 1] = 3
+    return accumulators
 
 
 @dataclass(frozen=True)
 class Case:
-    """A body that accesses a register too early, its twin, and the accumulators that both are to have.
+    """A body that accesses a register too early, a correct body, and the accumulators that both should have.
 
-    `waits`: how many waits ptxas adds to the faulty body; None where it renames registers, or releases differ.
-    `late`: whether a late schedule shows the damage.
+    `waits`: the number of waits that ptxas inserts in the faulty body; None if it renames registers, or releases
+    differ. `late`: a late schedule gives the wrong result.
     """
 
     name: str
     faulty: str
     right: str
-    expected: Callable[[Inputs], Array] = lambda given: given.sum(*range(TURNS))
+    expected: Callable[[Inputs], Array] = lambda given: given.sum(*range(ITERATIONS))
     severity: str = "error"
     waits: int | None = 0
     late: bool = True
@@ -172,55 +172,55 @@ class Case:
 NEXT, COPIED = load(FIRST, 1), "".join(f"mov.b32 {a}, {b};" for a, b in zip(FIRST, SECOND, strict=True))
 SOME = f"and.b32 %r3, %r1, 1;\nsetp.ne.u32 %p2, %r3, 0;\n@%p2 {NEXT}"
 FLIPPED = "".join(f"xor.b32 {each}, {each}, 0x00400040;" for each in FIRST)
-LOADED = f"ld.global.v4.f32 {{{', '.join(SUMS)}}}, [%rd2+{2048 * 2 * TURNS}];"
+LOADED = f"ld.global.v4.f32 {{{', '.join(ACCUMULATORS)}}}, [%rd2+{2048 * 2 * ITERATIONS}];"
 SET, DOUBLED = "mov.f32 %f1, 0f40400000;", "add.f32 %f1, %f1, %f1;"
 READ, READ_A = "st.global.f32 [%rd1+2048], %f1;", "st.global.u32 [%rd1+2048], %a0;"
 X, Y = (tuple(f"%a{i}" for i in range(at, at + 4)) for at in (8, 12))
 CASES = (
     Case("operand A is loaded over the back edge",
-         loop(load(), product(), COMMIT), loop(load(), product(), COMMIT, wait())),
+         loop(load(), mma(), COMMIT), loop(load(), mma(), COMMIT, wait())),
     Case("the wait follows the load of operand A",
-         loop(load(), wait(), product(), COMMIT), loop(wait(), load(), product(), COMMIT)),
+         loop(load(), wait(), mma(), COMMIT), loop(wait(), load(), mma(), COMMIT)),
     Case("a wait leaves the group of operand A outstanding",
-         loop(load(), product(), COMMIT, wait(1)), loop(load(), product(), COMMIT, wait(0))),
+         loop(load(), mma(), COMMIT, wait(1)), loop(load(), mma(), COMMIT, wait(0))),
     Case("two sets of registers and three groups in flight",
-         loop(load(), product(), COMMIT, wait(2), load(SECOND), product(SECOND), COMMIT, wait(2)),
-         loop(load(), product(), COMMIT, wait(1), load(SECOND), product(SECOND), COMMIT, wait(1)),
-         lambda given: given.sum(*range(TURNS), *range(TURNS))),
+         loop(load(), mma(), COMMIT, wait(2), load(SECOND), mma(SECOND), COMMIT, wait(2)),
+         loop(load(), mma(), COMMIT, wait(1), load(SECOND), mma(SECOND), COMMIT, wait(1)),
+         lambda given: given.sum(*range(ITERATIONS), *range(ITERATIONS))),
     Case("the group is never committed",
-         loop(load(), product(), wait()), loop(load(), product(), COMMIT, wait()), waits=None),
-    Case("operand A of the next turn is loaded before the wait",
-         loop(product(), COMMIT, NEXT, wait(), before=load()), loop(product(), COMMIT, wait(), NEXT, before=load()),
+         loop(load(), mma(), wait()), loop(load(), mma(), COMMIT, wait()), waits=None),
+    Case("operand A of the next iteration is loaded before the wait",
+         loop(mma(), COMMIT, NEXT, wait(), before=load()), loop(mma(), COMMIT, wait(), NEXT, before=load()),
          waits=None),
     Case("operand A is copied from other registers before the wait",
-         loop(product(), COMMIT, load(SECOND, 1), COPIED, wait(), before=load()),
-         loop(product(), COMMIT, load(SECOND, 1), wait(), COPIED, before=load()), waits=None),
+         loop(mma(), COMMIT, load(SECOND, 1), COPIED, wait(), before=load()),
+         loop(mma(), COMMIT, load(SECOND, 1), wait(), COPIED, before=load()), waits=None),
     Case("some threads load operand A before the wait",
-         loop(load(), product(), COMMIT, SOME, wait()), loop(load(), product(), COMMIT, wait(), SOME), waits=None),
+         loop(load(), mma(), COMMIT, SOME, wait()), loop(load(), mma(), COMMIT, wait(), SOME), waits=None),
     Case("operand A is computed in straight-line code",
-         line(load(), product(), COMMIT, FLIPPED, wait()), line(load(), product(), COMMIT, wait(), FLIPPED),
+         line(load(), mma(), COMMIT, FLIPPED, wait()), line(load(), mma(), COMMIT, wait(), FLIPPED),
          lambda given: given.sum(0), waits=None),
     Case("an accumulator is loaded over the back edge",
-         loop(LOADED, wait(), load(), product(), COMMIT), loop(wait(), LOADED, load(), product(), COMMIT),
-         lambda given: given.c[TURNS - 1].view(np.float32) + given.sum(TURNS - 1)),
+         loop(LOADED, wait(), load(), mma(), COMMIT), loop(wait(), LOADED, load(), mma(), COMMIT),
+         lambda given: given.c[ITERATIONS - 1].view(np.float32) + given.sum(ITERATIONS - 1)),
     Case("an accumulator is set in straight-line code",
-         line(load(), product(), COMMIT, SET, wait()), line(load(), product(), COMMIT, wait(), SET), third, waits=None),
-    Case("a product multiplies accumulators of another",
+         line(load(), mma(), COMMIT, SET, wait()), line(load(), mma(), COMMIT, wait(), SET), third, waits=None),
+    Case("operand A of an MMA are accumulators of an outstanding one",
          line(load(), whole(X, FIRST), whole(Y, X), wait(), moved(Y)),
          line(load(), whole(X, FIRST), wait(), whole(Y, X), wait(), moved(Y)),
          lambda given: dealt(dealt(given.a[0], whole=True), whole=True), late=False, whole=True),
-    Case("a product writes its accumulators over operand A",
+    Case("accumulators of an MMA are operand A of an outstanding one",
          line(load(), load(SECOND, 1), whole(X, FIRST), whole(FIRST, SECOND), wait(), moved(FIRST)),
          line(load(), load(SECOND, 1), whole(X, FIRST), wait(), whole(FIRST, SECOND), wait(), moved(FIRST)),
          lambda given: dealt(given.a[1], whole=True), late=False, whole=True),
     Case("an accumulator is read before the wait",
-         loop(load(), product(), COMMIT, READ, wait()), loop(load(), product(), COMMIT, wait(), READ),
+         loop(load(), mma(), COMMIT, READ, wait()), loop(load(), mma(), COMMIT, wait(), READ),
          severity="warning", waits=1, late=False),
     Case("an accumulator is doubled before the wait",
-         line(load(), product(), COMMIT, DOUBLED, wait()), line(load(), product(), COMMIT, wait(), DOUBLED),
+         line(load(), mma(), COMMIT, DOUBLED, wait()), line(load(), mma(), COMMIT, wait(), DOUBLED),
          lambda given: given.sum(0) * [1, 2, 1, 1], severity="warning", waits=1, late=False),
     Case("operand A is read before the wait",
-         loop(load(), product(), COMMIT, READ_A, wait()), loop(load(), product(), COMMIT, wait(), READ_A),
+         loop(load(), mma(), COMMIT, READ_A, wait()), loop(load(), mma(), COMMIT, wait(), READ_A),
          severity="note", late=False),
 )  # fmt: skip
 
@@ -233,13 +233,13 @@ def kernel(body: str) -> Module:
 def multiply(body: str, case: Case, given: Inputs, **options: Any) -> tuple[Array, Any]:
     """Run a body; return the accumulators and the findings."""
     b = np.arange(1, 9).astype(np.uint8 if case.whole else ml_dtypes.bfloat16)
-    tile = np.zeros((2, 8, 16), np.uint8)  # two core matrices, one behind the other in k
+    tile = np.zeros((2, 8, 16), np.uint8)  # two core matrices, adjacent in k
     tile[:] = np.repeat(b, 16 // b.itemsize).view(np.uint8).reshape(8, 16)
     columns = np.zeros(2048, np.uint8)
     columns[:256] = tile.reshape(-1)
     out = np.zeros((2, 128, 4), np.uint32 if case.whole else np.float32)
     words = np.concatenate([given.a, given.c])
-    result = run(kernel(body), grid=1, block=128, args=[out, words, columns, np.uint32(TURNS)], **options)
+    result = run(kernel(body), grid=1, block=128, args=[out, words, columns, np.uint32(ITERATIONS)], **options)
     return out[0], result.findings
 
 

@@ -1,6 +1,6 @@
-"""Modules whose numbers ask for far more memory than there is, each with the words and the line of its error.
+"""Modules with declarations that are too large for memory, and the lines of their errors.
 
-`python hostile_sizes.py` lowers and runs them in a process of bounded memory, and prints what came of each.
+`python hostile_sizes.py` runs them in a process with limited memory, and prints the outcome of each as JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
 HUGE = ("1000000000", "4294967295", "18446744073709551615")
-# Where `@` stands in line 4 (of the module), in line 5 (the entry's header) or in line 7 (its body).
+# `@` is the size, in line 4 (module), line 5 (header of the entry) or line 7 (body).
 MODULE = {
     "global variable": ".global .b8 v[@];",
     "global table": ".global .b8 v[@][@];",
@@ -50,7 +50,7 @@ BYTES = 1 << 30
 
 
 def cases() -> dict[str, tuple[str, int]]:
-    """Return the modules with the lines that are at fault, by their names."""
+    """Return the modules and the lines of their errors, by name."""
     found: dict[str, tuple[str, int]] = {}
     for size in HUGE:
         for line, places in ((4, MODULE), (5, ENTRY), (7, BODY)):
@@ -60,7 +60,7 @@ def cases() -> dict[str, tuple[str, int]]:
 
 
 def module(line: int, words: str) -> str:
-    """Return a module with words in one of its lines; functions are called, so that they count."""
+    """Return a module with `words` in a line; functions are called, so that they are compiled."""
     call = "{ .param .align 4 .b8 a[4]; call f, (a); }" if ".func" in words else ""
     return f"""{HEADER}{words if line == 4 else ""}
 .visible .entry k{words if line == 5 else "(.param .u64 out)"} {{
@@ -76,7 +76,7 @@ def module(line: int, words: str) -> str:
 
 
 def outcome(text: str) -> dict[str, object]:
-    """Run a module, and return its error with the seconds and the peak memory of the process until then."""
+    """Run a module; return its error, CPU seconds, and the peak memory of the process so far."""
     import numpy as np
 
     import pyptx_sim
@@ -93,7 +93,7 @@ def outcome(text: str) -> dict[str, object]:
 
 
 def _peak() -> int:
-    """Return the peak memory of this process in bytes; `ru_maxrss` keeps that of the parent from before `exec`."""
+    """Return the peak memory of this process in bytes; `ru_maxrss` would include the parent's before `exec`."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -102,6 +102,6 @@ def _peak() -> int:
 
 
 if __name__ == "__main__":
-    outcome(module(7, ""))  # what the first run imports and compiles is not counted
+    outcome(module(7, ""))  # excludes the imports of the first run from the measurement
     resource.setrlimit(resource.RLIMIT_AS, (4 * BYTES, 4 * BYTES))
     json.dump({name: outcome(text) for name, (text, _) in cases().items()}, sys.stdout)

@@ -167,7 +167,7 @@ def single(number):
 
 
 def fused_sum(pairs, c, d_type):
-    """The sum of `fast` numerics: a chain of FMAs in the order of k, then c; f16 results are rounded from f32."""
+    """Return the result of `fast` numerics: a chain of FMAs in the order of k, plus c; f16 is rounded from f32."""
     mantissa, least = (52, -1022) if d_type == "f64" else (23, -126)
     total = Fraction(0)
     for a, b in pairs:

@@ -1,4 +1,4 @@
-"""Named barriers that clash or lap are found by order, under every schedule; ordered uses are clean."""
+"""Unordered uses of a named barrier are reported under every schedule; ordered uses have no finding."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ HALVES = "setp.lt.u32 %p3, %r0, 64;\n"
 LOOP = "mov.u32 %r2, 0;\nagain:\n{body}\nadd.u32 %r2, %r2, 1; setp.lt.u32 %p4, %r2, 3; @%p4 bra again;"
 SHARED = ".shared .align 4 .b8 s[4]; mov.u32 %r5, s;\n"
 
-# By name: the threads of the block, and a body.
+# By name: threads per CTA, and a body.
 WRONG = {
-    "two pairs of warps clash": (128, "bar.sync 1, 64;"),
-    "two pairs clash in a loop": (128, LOOP.format(body="bar.sync 1, 64;")),
-    "another pair comes unordered": (96, "@!%p2 bar.sync 1, 64; @!%p0 bar.sync 1, 64;"),
-    "arrivals lap the wait": (64, LOOP.format(body="@%p0 bar.arrive 1, 64; @%p1 bar.sync 1, 64;")),
-    "the producer forgets to wait once": (
+    "two pairs of warps use one barrier": (128, "bar.sync 1, 64;"),
+    "two pairs of warps use one barrier in a loop": (128, LOOP.format(body="bar.sync 1, 64;")),
+    "another pair of warps is not ordered": (96, "@!%p2 bar.sync 1, 64; @!%p0 bar.sync 1, 64;"),
+    "arrivals for the next phase before the wait": (
+        64,
+        LOOP.format(body="@%p0 bar.arrive 1, 64; @%p1 bar.sync 1, 64;"),
+    ),
+    "the producer does not wait in one iteration": (
         64,
         LOOP.format(
             body="@%p0 bar.arrive 1, 64; @%p1 bar.sync 1, 64; @%p1 bar.arrive 2, 64; setp.ne.u32 %p5, %r2, 1;\n"
@@ -27,7 +30,7 @@ WRONG = {
         ),
     ),
     "arrivals alone complete a phase": (96, "@%p2 bra end; bar.arrive 1, 64; end:"),
-    "a flag that releases nothing orders nothing": (
+    "a relaxed flag": (
         96,
         SHARED + "@%p0 st.volatile.shared.u32 [%r5], 0; bar.sync 0; @%p2 bra third; bar.sync 1, 64;\n"
         "@!%p0 bra end; st.relaxed.cta.shared.u32 [%r5], 1; bra end;\n"
@@ -36,9 +39,9 @@ WRONG = {
     ),
 }
 RIGHT = {
-    "pairs of warps have barriers of their own": (128, HALVES + "@%p3 bar.sync 1, 64; @!%p3 bar.sync 2, 64;"),
+    "each pair of warps has its own barrier": (128, HALVES + "@%p3 bar.sync 1, 64; @!%p3 bar.sync 2, 64;"),
     "the same pair in a loop": (64, LOOP.format(body="bar.sync 1, 64;")),
-    "another pair comes after a barrier of all": (96, "@!%p2 bar.sync 1, 64; bar.sync 0; @!%p0 bar.sync 1, 64;"),
+    "another pair of warps after a CTA barrier": (96, "@!%p2 bar.sync 1, 64; bar.sync 0; @!%p0 bar.sync 1, 64;"),
     "a third warp is ordered by a second barrier": (
         96,
         "@!%p2 bar.sync 1, 64; @%p1 bar.arrive 2, 64; @%p2 bar.sync 2, 64; @!%p0 bar.sync 1, 64;",
@@ -47,7 +50,7 @@ RIGHT = {
         64,
         LOOP.format(body="@%p0 bar.arrive 1, 64; @%p1 bar.sync 1, 64; @%p1 bar.arrive 2, 64; @%p0 bar.sync 2, 64;"),
     ),
-    "two warps hand a turn to each other": (
+    "two warps alternate": (
         64,
         "@%p1 bar.arrive 1, 64;\n"
         + LOOP.format(
@@ -63,7 +66,7 @@ RIGHT = {
         "bar.warp.sync -1; bar.arrive 1, 64; bra end;\n"
         "last: bar.warp.sync -1; @%p1 bar.sync 1, 64; end:",
     ),
-    "threads that exited are not missed": (100, "setp.ge.u32 %p3, %r0, 70; @%p3 exit; bar.sync 1, 96; bar.sync 1, 96;"),
+    "some threads have exited": (100, "setp.ge.u32 %p3, %r0, 70; @%p3 exit; bar.sync 1, 96; bar.sync 1, 96;"),
     "diverged lanes": (
         100,
         "and.b32 %r3, %r0, 5; setp.eq.u32 %p3, %r3, 4;\n"
@@ -83,7 +86,7 @@ def found(threads: int, body: str) -> list[set[str]]:
 @pytest.mark.parametrize("name", WRONG)
 def test_a_barrier_that_is_used_out_of_order_is_found_under_every_schedule(name: str) -> None:
     rules = found(*WRONG[name])
-    assert all(each & {"barrier-phase", "deadlock"} for each in rules)  # a wrong pair may wait forever
+    assert all(each & {"barrier-phase", "deadlock"} for each in rules)  # a wrong pair may wait indefinitely
     assert "barrier-phase" in rules[0]
 
 

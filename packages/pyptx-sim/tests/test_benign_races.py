@@ -1,4 +1,4 @@
-"""Races of compilers' duplicates are notes by proof, whatever the data; each has a twin that is a true race."""
+"""Benign races of compiled code are notes, for all data; each has a variant that is an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyptx_sim.command import run as command
 
 from .ptx_text import execute, module
 
-# Data, and the schedule that it is run by.
+# Kind of data, and schedule.
 RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("zeros", {}),
     ("zeros", {"seed": 1}),
@@ -24,7 +24,7 @@ WORDS = 256
 
 
 def data(kind: str) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Return words: an output of 64, then an input."""
+    """Return 64 words of output, then words of input."""
     floats = {
         "zeros": np.zeros(WORDS),
         "ones": np.ones(WORDS),
@@ -42,7 +42,7 @@ def data(kind: str) -> np.ndarray[Any, np.dtype[np.uint32]]:
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """A body with `FAULT`: what makes it benign, what makes it a true race, and how it is launched."""
+    """A body, the text for its `FAULT` that makes its race benign or an error, and its launch."""
 
     body: str
     benign: str
@@ -52,7 +52,7 @@ class Twins:
     before: str = ""
 
     def severities(self, part: str, words: Any, **schedule: Any) -> set[str]:
-        """Run one of the two and return how severe its races are."""
+        """Run the body with `part` for `FAULT`; return the severities of the findings."""
         body = self.body.replace("FAULT", part)
         shape = {"grid": self.grid, "block": self.block, "before": self.before}
         found = execute(body, words, **shape, **schedule).findings
@@ -82,13 +82,13 @@ setp.lt.u32 %p1, %r3, 64;
 @%p1 bra AGAIN;
 st.global.f32 [%rd0], %f1;
 """
-# The parity of an element decides, by each way that control can flow.
+# A predicate that depends on an element, for each kind of control flow.
 PARITY = "ld.global.u32 %r1, FAULT;\nsetp.gt.s32 %p1, %r1, 0;\n"
 
 STORES = {
     "a constant": Twins("FAULT\nst.global.u32 [%rd0], %r2;", "mov.u32 %r2, 7;", "mov.u32 %r2, %ctaid.x;", grid=2),
     "one element": Twins(f"ld.global.u32 %r2, FAULT;\n{STORE}", OF_ALL, OF_THREAD, grid=2),
-    "an element of two lanes": Twins(
+    "an element that two lanes load": Twins(
         "and.b32 %r3, %r0, 15;\nmad.wide.u32 %rd2, %r3, 4, %rd0;\nld.global.f32 %f1, FAULT;\n"
         "ex2.approx.f32 %f1, %f1;\nst.global.f32 [%rd2], %f1;",
         "[%rd2+256]",
@@ -121,13 +121,13 @@ STORES = {
         grid=2,
         block=32,
     ),
-    "a maximum by a butterfly of selections": Twins(
+    "a maximum by a butterfly with selp": Twins(
         f"ld.global.f32 %f1, {OF_THREAD};\nFAULT\nst.global.f32 [%rd0], %f1;",
         LARGEST,
         LARGEST.replace(" 16, 31", " 8, 31"),
         block=32,
     ),
-    "a double by a butterfly of halves": Twins(
+    "a sum of doubles by a butterfly of 32-bit halves": Twins(
         "mad.wide.u32 %rd3, %r0, 8, %rd0;\nld.global.f64 %fd1, [%rd3+256];\nmov.b64 {%r1, %r2}, %fd1;\n"
         "shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;\nshfl.sync.bfly.b32 %r4, %r2, 1, 31, -1;\n"
         "mov.b64 %fd2, {%r3, %r4};\nadd.f64 %fd1, %fd1, %fd2;\nshr.u32 %r5, %r0, FAULT;\n"
@@ -153,7 +153,7 @@ STORES = {
         before=SHARED,
     ),
 }
-# Several threads load an element, one stores it.
+# Several threads load an element; one of them stores to it.
 IN_PLACE = """
 and.b32 %r3, %r0, 15;
 mad.wide.u32 %rd2, %r3, 4, %rd0;
@@ -218,7 +218,7 @@ st.global.f32 [%rd0], %f1;
 """
 REST = BUTTERFLY.partition("\n")[2].partition("\n")[2]
 CONTRACTED = Twins(SQUARES, REST, REST.replace(" 16, 31", " 8, 31"), block=32)
-# Means of different counts: one way round a weighted mean rounds otherwise than the other.
+# A weighted mean of (a, b) rounds differently from one of (b, a).
 WELFORD = Twins(
     f"ld.global.f32 %f1, {OF_THREAD};\nand.b32 %r3, %r0, 1;\nsetp.eq.u32 %p1, %r3, 0;\n"
     "selp.f32 %f3, 0f3F800000, 0f40000000, %p1;\n"
@@ -238,7 +238,7 @@ def test_copies_that_are_equal_but_for_rounding_are_a_note(twins: Twins, kind: s
     assert twins.severities(twins.racy, data(kind), **schedule) == {"error"}
 
 
-def test_a_note_says_how_far_copies_are_apart() -> None:
+def test_a_note_gives_the_difference_of_copies_in_ulp() -> None:
     (finding,) = execute(SQUARES.replace("FAULT", REST), data("random")).findings
     assert "lanes of one instruction store copies that differ by 1 ulp" in finding.message
 
@@ -248,7 +248,7 @@ def test_a_note_says_how_far_copies_are_apart() -> None:
 
 @each_run
 @pytest.mark.parametrize("block", [32, 64])
-def test_a_racing_load_whose_value_nobody_uses_is_a_note(kind: str, block: int, schedule: dict[str, Any]) -> None:
+def test_a_racing_load_whose_value_no_thread_uses_is_a_note(kind: str, block: int, schedule: dict[str, Any]) -> None:
     words = data(kind)
     wanted = words.copy()
     wanted[64:80] += 1
@@ -270,7 +270,7 @@ def test_a_racing_load_whose_value_is_used_is_an_error(use: str, kind: str, sche
 
 # --- mbarriers that end ------------------------------------------------------------------------
 
-# As the destructor of cuda::pipeline: one lane of each warp releases for all, and the last one ends the mbarrier.
+# Like the destructor of cuda::pipeline: one lane of each warp releases for its warp; the last one invalidates.
 ENDED = """
 setp.eq.u32 %p0, %r0, 0;
 @%p0 mbarrier.init.shared.b64 [bar], 64;
@@ -294,31 +294,31 @@ APART = {"nothing": "", "half of the lanes": "@%p2 match.any.sync.b32 %r2, 7, 0x
 
 
 def ends(between: str, schedule: dict[str, Any]) -> set[tuple[str, str]]:
-    """Return the rules that are broken, and how severely."""
+    """Return the rule and severity of each finding."""
     words, before = np.zeros(64, np.uint32), ".shared .align 8 .b64 bar;\n.shared .align 4 .b32 left;"
     found = execute(ENDED.replace("FAULT", between), words, block=64, before=before, **schedule).findings
     return {(each.rule, each.severity) for each in found}
 
 
 @pytest.mark.parametrize("schedule", [{}, {"late": True}, {"seed": 1}, {"seed": 2}], ids=str)
-def test_an_mbarrier_that_ends_behind_a_warp_instruction_is_a_note(schedule: dict[str, Any]) -> None:
+def test_mbarrier_inval_after_a_sync_instruction_is_a_note(schedule: dict[str, Any]) -> None:
     assert ends("bar.warp.sync -1;", schedule) == set()
     assert ends(CONVERGED, schedule) == {("mbarrier-inval", "note")}
     for between in APART.values():
         assert ends(between, schedule) == {("mbarrier-inval", "error")}
 
 
-# --- what is not proved ------------------------------------------------------------------------
+# --- unproved races ----------------------------------------------------------------------------
 
 UNPROVED = {
-    # A store that is ordered lies between the loads, and stores what was there: in this run only.
+    # An ordered store between the loads stores the old value, but only in this run.
     "loads of two versions": "setp.lt.u32 %p1, %r0, 32;\n@%p1 ld.global.u32 %r2, [%rd0+256];\nbar.sync 0;\n"
     "setp.eq.u32 %p2, %r0, 5;\nld.global.u32 %r1, [%rd0+512];\n@%p2 st.global.u32 [%rd0+256], %r1;\nbar.sync 0;\n"
     f"@!%p1 ld.global.u32 %r2, [%rd0+256];\nmov.u32 %r3, %ctaid.x;\n{STORE}",
     "volatile loads": f"ld.volatile.global.u32 %r2, [%rd0+256];\n{STORE}",
-    "a partner that is none": "setp.lt.u32 %p1, %r0, 48;\nld.global.u32 %r2, [%rd0+256];\n"
+    "threads that load another element": "setp.lt.u32 %p1, %r0, 48;\nld.global.u32 %r2, [%rd0+256];\n"
     f"@!%p1 ld.global.u32 %r2, {OF_THREAD};\n{STORE}",
-    "what an atomic update returns": f"atom.global.or.b32 %r2, [%rd0+256], 0;\n{STORE}",
+    "the result of an atomic operation": f"atom.global.or.b32 %r2, [%rd0+256], 0;\n{STORE}",
     "a clock": f"mov.u32 %r2, %clock;\nand.b32 %r2, %r2, 0;\n{STORE}",
 }
 

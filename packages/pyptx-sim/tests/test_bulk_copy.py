@@ -227,7 +227,7 @@ def test_what_warps_still_read_is_not_overwritten(schedule: dict[str, Any], read
         return [finding.rule for finding in run.findings]
 
     assert rules("bar.sync 0;") == []
-    assert {"early-reuse", "read-before-wait"} & set(rules(""))  # the copy comes before some reads, or after them
+    assert {"early-reuse", "read-before-wait"} & set(rules(""))  # the copy is before some reads, or after them
 
 
 @each_schedule

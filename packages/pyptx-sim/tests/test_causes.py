@@ -176,3 +176,14 @@ def test_the_hint_fits_who_races() -> None:
     )
     (found,) = findings(body, block=64)
     assert (found.rule, "bar.sync" in found.hint) == ("global-race", True)
+
+
+def test_a_finding_names_the_cta_by_its_coordinates_in_every_wave() -> None:
+    body = """
+    .shared .align 4 .b8 s[4];
+    mov.u32 %r2, %ctaid.x; setp.ne.u32 %p1, %r2, 2; @%p1 exit;
+    st.shared.u32 [s], %r0;
+    """
+    result = execute(body, np.zeros(64, np.uint32), grid=3, block=64, resident_blocks=1, checks=["shared-race"])
+    (finding,) = result.findings
+    assert finding.message.count("of CTA (2, 0, 0) w") == 2

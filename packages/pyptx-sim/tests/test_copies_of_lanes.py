@@ -1,4 +1,4 @@
-"""`cp.async`: each thread waits for its own copies; others need a synchronization after that wait."""
+"""`cp.async`: each thread waits for its own copies; other threads synchronize with it after that wait."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ cp.async.ca.shared.global [%r2], [%rd5], 4; cp.async.commit_group;
 OTHER = "cp.async.ca.shared.global [%r2+512], [%rd5], 4; cp.async.commit_group;"
 READ = "mad.lo.u32 %r5, %r4, 4, %r1; ld.shared.u32 %r6, [%r5]; st.global.u32 [%rd1+512], %r6;"
 
-# By name: what stands between the copies and the read, and the thread whose word each thread reads.
+# By name: the instructions between the copies and the read; each thread reads the word of thread tid ^ distance.
 WRONG = {
     "no synchronization within the warp": ("cp.async.wait_group 0;", 1),
     "no synchronization between warps": ("cp.async.wait_group 0; bar.warp.sync -1;", 33),
@@ -30,7 +30,7 @@ RIGHT = {
     "its own word, with another group outstanding": (f"{OTHER} cp.async.wait_group 1;", 0),
     "a warp barrier": ("cp.async.wait_group 0; bar.warp.sync -1;", 1),
     "a warp barrier of the pair": ("cp.async.wait_group 0; bar.warp.sync %r9;", 1),
-    "a barrier of the block": ("cp.async.wait_group 0; bar.sync 0;", 33),
+    "a CTA barrier": ("cp.async.wait_group 0; bar.sync 0;", 33),
     "a divergent wait": (
         (
             "setp.eq.u32 %p1, %r7, 4; @%p1 bra odd; cp.async.wait_group 0; bra joined; odd: cp.async.wait_all;\n"

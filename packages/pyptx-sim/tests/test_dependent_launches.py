@@ -29,7 +29,7 @@ def test_a_read_without_a_wait_is_a_race_in_every_schedule(schedule: dict[str, A
     (finding,) = result.findings
     assert finding.rule == "global-race"
     assert finding.count == 512 * 4
-    assert "reads argument 0 'x' +0 without knowing that the launch in front is complete" in finding.message
+    assert "reads argument 0 'x' +0 before the prerequisite grid is known to be complete" in finding.message
     assert "griddepcontrol.wait" in str(finding.hint)
     lines = (HEADER + entry("k0", RELEASE + SLOW + WRITE) + entry("k1", COPY)).splitlines()
     assert "ld.global.u32" in lines[(finding.line or 0) - 1]
@@ -109,7 +109,7 @@ def test_a_dependent_launch_starts_when_the_last_block_lets_it() -> None:
 
 @each_schedule
 def test_a_chain_of_dependent_launches(schedule: dict[str, Any]) -> None:
-    """The third sees what the first has written, for the second has waited for it."""
+    """The third launch reads the words that the first has written, because the second has waited for the first."""
     first = RELEASE + SLOW + WRITE
     second = RELEASE + WAIT + "ld.global.u32 %r5, [%rd3]; add.u32 %r5, %r5, 1000; st.global.u32 [%rd4], %r5;\n"
     third = (
@@ -130,17 +130,17 @@ def test_a_launch_that_does_not_wait_lets_the_next_one_race_with_the_one_in_fron
 
 READ = "ld.global.u32 %r5, [%rd3];\n"
 ONE_WAITS = "mov.u32 %r7, %tid.x; or.b32 %r7, %r7, %r2; setp.eq.u32 %p2, %r7, 0;\n@%p2 griddepcontrol.wait;\n"
-# Launches in stream order, each of which releases the next one at once. The first writes (w) the words that the last
-# reads; the others wait, all threads (W) or one of all (o), or do not.
+# Launches in stream order, each of which releases the next one immediately. The first writes (w) the words that the
+# last reads. In the others all threads wait (W), one thread waits (o), or none.
 CHAINS = {
     "every launch waits": ("w", "W", "W", []),
-    "one thread of the launch between waits": ("w", "o", "W", []),
-    "the launch between does not wait": ("w", "", "W", ["global-race"]),
-    "the launch between does nothing, and nobody waits": ("w", "", "", ["global-race"]),
-    "two launches between, of which the later one waits": ("w", "", "W", "W", ["global-race"]),
-    "two launches between, of which the earlier one waits": ("w", "W", "", "W", ["global-race"]),
-    "two launches between, which wait": ("w", "W", "o", "W", []),
-    "three launches between, of which the first does not wait": ("w", "", "W", "W", "W", ["global-race"]),
+    "one thread of the middle launch waits": ("w", "o", "W", []),
+    "the middle launch does not wait": ("w", "", "W", ["global-race"]),
+    "no launch waits": ("w", "", "", ["global-race"]),
+    "the later of two middle launches waits": ("w", "", "W", "W", ["global-race"]),
+    "the earlier of two middle launches waits": ("w", "W", "", "W", ["global-race"]),
+    "two middle launches wait": ("w", "W", "o", "W", []),
+    "the first of three middle launches does not wait": ("w", "", "W", "W", "W", ["global-race"]),
 }
 STEPS = {"w": SLOW + WRITE, "W": WAIT, "o": ONE_WAITS, "": ""}
 
@@ -158,13 +158,13 @@ def test_a_wait_is_for_the_prerequisite_grid_and_what_that_has_waited_for(chain:
 
 def test_the_finding_says_that_the_wait_is_not_for_the_earlier_launch() -> None:
     (finding,) = chained(RELEASE + WRITE, RELEASE, WAIT + COPY)[2].findings
-    assert "after griddepcontrol.wait, which does not wait for an earlier launch, which writes it" in finding.message
-    assert "in the launches between" in str(finding.hint)
+    assert "after griddepcontrol.wait, which does not wait for an earlier grid, which writes it" in finding.message
+    assert "in the grids in between" in str(finding.hint)
     assert finding.count == 512 * 4
 
 
 def test_the_prerequisite_may_be_complete_before_the_launch_before_it() -> None:
-    """What the third launch reads after its wait is what the first one has not written yet."""
+    """The third launch reads, after its wait, words that the first has not written yet."""
     _, y, _ = chained(RELEASE + SLOW + WRITE, RELEASE, WAIT + COPY, late=True, checks="none")
     assert (y == np.arange(512)).all()
 
@@ -183,7 +183,7 @@ def test_a_launch_that_is_not_dependent_runs_after_all_earlier_ones() -> None:
 
 
 def test_blocks_that_touch_no_memory_have_not_waited() -> None:
-    """They end at once, so that the third launch may start while the first one runs."""
+    """They exit immediately, so the third launch may start while the first one runs."""
     assert rules(chained(RELEASE + SLOW + WRITE, "", COPY)[2]) == ["global-race"]
 
 

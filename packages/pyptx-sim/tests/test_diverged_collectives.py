@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SEEDS = range(6)
-# A value of each thread in %r2, and lanes of a warp diverged by one of its bits: some store to shared memory first.
+# A value of each thread in %r2. Lanes of a warp diverge by bit 0 of it: some store to shared memory first.
 DIVERGED = """
 .shared .align 4 .b8 s[1024];
 mul.lo.u32 %r2, %r0, 40503; shr.u32 %r2, %r2, 3; and.b32 %r2, %r2, 255;
@@ -30,7 +30,7 @@ def values(count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 Tile = np.ndarray[Any, np.dtype[np.int64]]
-# By instruction: what each lane of a tile gets from the values of the tile; ballots are of the tile's own bits.
+# By instruction: the result of each lane of a tile from the values of the tile; ballots contain the tile's bits only.
 TILES: dict[str, Callable[[Tile], Any]] = {
     "redux.sync.add.s32 %r7, %r2, %r8;": lambda tile: tile.sum(),
     "redux.sync.max.u32 %r7, %r2, %r8;": lambda tile: tile.max(),
@@ -79,7 +79,7 @@ def test_a_tile_exchanges_through_memory_after_its_warp_barrier(width: int) -> N
 
 
 def test_a_tile_that_is_complete_does_not_wait_for_another_one() -> None:
-    """Lanes 16 to 31 come only after lane 0 has set a flag, which it does after the redux of its own tile."""
+    """Lanes 16 to 31 wait for a flag that lane 0 sets after the redux of its own tile."""
     body = """
     .shared .align 4 .b8 f[4];
     mov.u32 %r4, f; setp.ge.u32 %p1, %r0, 20; setp.ge.u32 %p2, %r0, 16; selp.u32 %r8, 0xffff0000, 0x0000ffff, %p2;
@@ -152,7 +152,7 @@ def test_lanes_that_arrive_and_exit_count_once() -> None:
 
 
 def test_arrivals_alone_complete_a_barrier() -> None:
-    """As many arrivals as the barrier is for begin its next phase: a wait after that needs as many again."""
+    """The full number of arrivals completes a phase; a later wait is for the next phase."""
     body = """
     setp.lt.u32 %p1, %r0, 64; @%p1 bra early;
     bar.sync 2, 96;
@@ -167,7 +167,7 @@ def test_arrivals_alone_complete_a_barrier() -> None:
 
 
 def test_each_lane_waits_at_the_barrier_that_it_names() -> None:
-    """Even lanes of both warps synchronize at barrier 1, odd ones at barrier 2, by one instruction."""
+    """Even lanes of both warps synchronize at barrier 1, odd lanes at barrier 2, by one instruction."""
     body = f"""{DIVERGED}
     mov.u32 %r6, 0; @%p1 bra odd; st.shared.u32 [%r4], %r2;
     odd:

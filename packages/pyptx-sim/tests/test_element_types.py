@@ -1,4 +1,4 @@
-"""Accesses of a float type to an array of another one: a note, and none where the elements may be right."""
+"""Accesses of a float type to an array of another one are notes, unless the access may be correct."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BODIES = {
 
 
 def findings(body: str, array: Any, **options: Any) -> list[Any]:
-    """Run one thread on a word and an array, whose address is in %rd2."""
+    """Run one thread on a word and an array with its address in %rd2."""
     parameters = ".param .u64 out, .param .u64 x"
     text = f"ld.param.u64 %rd2, [x];\n{body}\n{OUT}"
     return list(execute(text, np.zeros(4, np.uint32), array, parameters=parameters, block=1, **options).findings)

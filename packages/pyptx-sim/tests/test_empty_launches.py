@@ -1,4 +1,4 @@
-"""Arrays of no elements, and grids of no blocks: nothing runs where an array is empty, and CUDA's error elsewhere."""
+"""Grids without CTAs: nothing runs if an array is empty; otherwise it is an error, as in CUDA."""
 
 from __future__ import annotations
 

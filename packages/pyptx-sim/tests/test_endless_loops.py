@@ -1,4 +1,4 @@
-"""A loop that never ends is found within a few rounds, whatever it adds up meanwhile; a long one that ends is not."""
+"""An endless loop is reported within a few iterations, even if it computes a sum; a long loop that ends is not."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pyptx_sim.errors import Deadlock, StepLimitExceeded
 
 from .ptx_text import execute
 
-# Loops whose condition reads %r1, which is 0 to 31, and which add to %r9, %f1 and %rd9 as they go.
+# Loops whose condition depends on %r1 (0 to 31), and which add to %r9, %f1 and %rd9 in each iteration.
 BUSY = "add.u32 %r9, %r9, %r0; add.rn.f32 %f1, %f1, 0f3F800000; add.u64 %rd9, %rd9, 1;"
 START = "mov.u32 %r9, 0; mov.f32 %f1, 0f00000000; mov.u64 %rd9, 0; mov.u32 %r1, %r0; mov.u32 %r2, 0;\n"
 ENDLESS = {
     "a counter that is not increased": f"again: {BUSY} setp.lt.u32 %p1, %r1, 100; @%p1 bra again;",
     "no condition": f"again: {BUSY} bra again;",
-    "a counter that is computed anew": f"again: {BUSY} add.u32 %r3, %r1, 1; setp.lt.u32 %p1, %r3, 100; @%p1 bra again;",
+    "a recomputed counter": f"again: {BUSY} add.u32 %r3, %r1, 1; setp.lt.u32 %p1, %r3, 100; @%p1 bra again;",
     "some lanes end": f"again: {BUSY} setp.gt.u32 %p1, %r1, 7; @%p1 bra again;",
     "a loop within": f"""
         again: mov.u32 %r4, 0;
         inner: {BUSY} add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 5; @%p2 bra inner;
         setp.lt.u32 %p1, %r1, 100; @%p1 bra again;
     """,
-    "a sum of what it reads": f"again: ld.global.u32 %r5, [%rd1]; add.u32 %r6, %r6, %r5; {BUSY}"
+    "a sum of words that it reads": f"again: ld.global.u32 %r5, [%rd1]; add.u32 %r6, %r6, %r5; {BUSY}"
     "setp.lt.u32 %p1, %r1, 100; @%p1 bra again;",
     "a shuffled sum": f"again: {BUSY} shfl.sync.down.b32 %r9, %r9, 1, 31, -1;"
     "setp.lt.u32 %p1, %r1, 100; @%p1 bra again;",
@@ -33,7 +33,7 @@ ENDLESS = {
     "setp.lt.u32 %p1, %r1, 100; @%p1 bra again;",
 }
 ROUNDS = 2000
-# These end after 2000 rounds: what decides changes each time, however it gets to the condition.
+# Loops of 2000 iterations, whose counter reaches the condition in different ways.
 ENDING = {
     "a counter": f"again: {BUSY} add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, {ROUNDS}; @%p1 bra again;",
     "a counter that goes through other registers": f"again: {BUSY} add.u32 %r3, %r2, 1; mov.u32 %r4, %r3;"
@@ -42,7 +42,7 @@ ENDING = {
     f"setp.lt.u32 %p1, %r3, {ROUNDS}; @%p1 bra again;",
     "a counter in the guard of an exit": f"again: {BUSY} add.u32 %r2, %r2, 1; setp.ge.u32 %p1, %r2, {ROUNDS};"
     "@%p1 exit; bra again;",
-    "a counter that one lane has": f"again: {BUSY} add.u32 %r2, %r2, 1; shfl.sync.idx.b32 %r3, %r2, 5, 31, -1;"
+    "a counter in one lane": f"again: {BUSY} add.u32 %r2, %r2, 1; shfl.sync.idx.b32 %r3, %r2, 5, 31, -1;"
     f"setp.lt.u32 %p1, %r3, {ROUNDS}; @%p1 bra again;",
     "a counter of an outer loop": f"""
         outer: mov.u32 %r3, 0;
@@ -52,7 +52,7 @@ ENDING = {
     "a sum that ends the loop": f"again: {BUSY} cvt.u32.u64 %r3, %rd9; setp.lt.u32 %p1, %r3, {ROUNDS}; @%p1 bra again;",
     "the clock": "mov.u64 %rd5, %clock64; again: mov.u64 %rd6, %clock64; sub.u64 %rd6, %rd6, %rd5;"
     "setp.lt.u64 %p1, %rd6, 5000; @%p1 bra again;",
-    "an address that walks": f"mov.u64 %rd5, %rd0; again: {BUSY} add.u64 %rd5, %rd5, 4; ld.global.u32 %r3, [%rd5];"
+    "an incremented address": f"mov.u64 %rd5, %rd0; again: {BUSY} add.u64 %rd5, %rd5, 4; ld.global.u32 %r3, [%rd5];"
     "setp.eq.u32 %p1, %r3, 0; @%p1 bra again;",
     "a called function": f"again: {BUSY} {{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r2; call (b), next, (a);"
     f"ld.param.b32 %r2, [b]; }} setp.lt.u32 %p1, %r2, {ROUNDS}; @%p1 bra again;",
@@ -61,7 +61,7 @@ NEXT = """
 .func (.param .b32 r) next(.param .b32 v)
 { .reg .b32 %x; ld.param.b32 %x, [v]; add.u32 %x, %x, 1; st.param.b32 [r], %x; ret; }
 """
-STEPS = 100_000  # a fiftieth of the limit, behind which a run is given up
+STEPS = 100_000  # a fiftieth of the default step limit
 SCHEDULES = [{}, {"seed": 1}, {"late": True}]
 
 
@@ -93,7 +93,7 @@ def test_without_checks_it_is_an_error_at_the_loop() -> None:
 
 
 def test_a_loop_whose_condition_changes_and_never_holds_runs_to_the_limit() -> None:
-    """Whether a number that changes ever becomes what is asked for, nobody can tell."""
+    """A changing condition is not detected as endless, because it may become true."""
     with pytest.raises(StepLimitExceeded):
         run("again: add.u32 %r2, %r2, 2; setp.ne.u32 %p1, %r2, 7; @%p1 bra again;")
 

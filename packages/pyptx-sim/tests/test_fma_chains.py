@@ -1,4 +1,4 @@
-"""The sums of `fast` numerics are chains of fused multiply-adds, whichever way they are computed and on which CPU."""
+"""The dot products of `fast` numerics are chains of fused multiply-adds, by every function and on every CPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyptx_sim.numerics.fma_chains import chained, fastest, one_by_one, sparsely
 from . import products_reference as products
 
 CORES = {"Prescott": "SSE3", "Nehalem": "SSE42", "Sandybridge": "AVX", "Haswell": "AVX2", "SkylakeX": "AVX512F"}
-"""Kernels of OpenBLAS on x86, and what a CPU needs to execute them."""
+"""Kernels of OpenBLAS on x86, and the CPU feature that each needs."""
 SIZES = [*product((8, 16, 24, 64, 72, 128, 200), (8, 16, 40, 64, 256), (4, 8, 16)), (128, 256, 64), (64, 64, 32)]
 
 PROGRAM = """
@@ -38,7 +38,7 @@ def bits(values):
 
 
 def drawn(random, *shape):
-    """Numbers of bf16 as float32, subnormal, infinite and very large ones among them, and NaN."""
+    """Return bf16 numbers as float32, including subnormal, infinite and very large ones, and NaN."""
     values = (random.standard_normal(shape) * np.exp2(random.integers(-8, 8, shape))).astype(np.float32)
     rare = random.random(shape)
     for limit, value in ((0.001, np.inf), (0.002, -1e38), (0.003, 1e-39), (0.0034, np.nan)):

@@ -1,4 +1,4 @@
-"""A number that asks for more memory than there is gives an error at its line, in bounded time and memory."""
+"""A declaration that is too large for memory is an error at its line, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_family_of_labels_lists_each_of_them(lane):
     ],
 )
 def test_an_operator_that_no_constant_expression_has_is_an_error(operand):
-    """Manual: "Constant Expressions". ptxas refuses all of them but `r+1`, which no manual explains."""
+    """Manual: "Constant Expressions". ptxas refuses all of them except `r+1`, which the manual does not define."""
     text = hostile_sizes.module(4, ".global .b32 variable;").replace("mov.u32 r, %tid.x;", f"mov.u32 r, {operand};")
     with pytest.raises(ProgramError, match="PTX line 9"):
         pyptx_sim.run(text, grid=1, block=1, args=[np.zeros(1, np.uint32)])

@@ -1,4 +1,4 @@
-"""Shuffles from lanes that do not take part: undefined bits, reported where they decide something."""
+"""Shuffles from lanes that do not participate give undefined bits, reported where a result depends on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SCHEDULES = [(0, False), (0, True), (1, False), (2, False), (3, True)]
 PREPARE = "add.u32 %r2, %r0, 100; setp.ge.u32 %p1, %r0, 16; mov.u32 %r8, 20; mov.u32 %r9, 31; mov.u32 %r10, 0xffff;\n"
 STORE = "st.global.u32 [%rd1], %r3;"
 
-# How a kernel reads a register of a lane that does not take part; the threads of its block; why the lane does not.
+# The code before a shuffle, the shuffle, the threads per CTA, and why the source lane does not participate.
 WRONG = {
     "outside the membermask": ("@%p1 bra end;", "idx.b32 %r3, %r2, 20, 31, 0xffff", 32, "is not in the membermask"),
     "in registers": ("@%p1 bra end;", "idx.b32 %r3, %r2, %r8, %r9, %r10", 32, "is not in the membermask"),
@@ -67,7 +67,7 @@ def test_a_lane_whose_predicate_is_false_does_not_take_part() -> None:
 
 
 def test_the_lanes_that_survive_a_reduction_of_a_partial_warp_do_not_know_their_sum() -> None:
-    """The commonest bug: `if (i >= n) return;` before a warp reduction with the full membermask."""
+    """A common bug: `if (i >= n) return;` before a warp reduction with the full membermask."""
     steps = "".join(
         f"shfl.sync.bfly.b32 %r4, %r3, {distance}, 31, -1; add.u32 %r3, %r3, %r4;\n" for distance in (16, 8, 4, 2, 1)
     )

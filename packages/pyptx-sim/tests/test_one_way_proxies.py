@@ -49,8 +49,8 @@ class View:
     def describe(self, space: str, offset: int) -> str:
         return f"{space}+{offset}"
 
-    def line(self, pc: int) -> int:
-        return pc
+    def warp_name(self, warp: int) -> str:
+        return f"warp {warp} of CTA (0, 0, 0)"
 
     def report(self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **told: object) -> None:
         del told
@@ -117,7 +117,7 @@ def test_what_is_written_is_seen_where_it_is_released_and_the_word_is_acquired(s
     assert run.read(proxy, space, read, size) == ({proxy.unfenced} if missing else set())
     if missing:
         where = f"{proxy.reads} {space}+{min(missing) * WORD}"
-        expected = f"warp 1 (block slot 0) uses {where}, which a warp wrote, and its proxy may not see that"
+        expected = f"warp 1 of CTA (0, 0, 0) uses {where}, which a warp wrote, and its proxy may not see that"
         assert run.view.found == [(proxy.unfenced, expected, 5, 1)]
 
 

@@ -1,4 +1,4 @@
-"""An address formed from one variable is that of another one: found where data flow proves it, and nowhere else."""
+"""An address formed from one variable is in another one: reported if data flow proves it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from pyptx_sim import Launch, run
 
-# Two arrays of 64 words each; %r1 is a byte offset, 0 to 508 for 128 threads: the upper half leaves `a`.
+# `a` has 64 words; %r1 is a byte offset, 0 to 508 for 128 threads: threads 64 to 127 are outside of `a`.
 TEXT = """\
 .version 8.8
 .target sm_90a
@@ -32,7 +32,7 @@ ret;
 """
 SHARED = ".shared .align 16 .b8 a[256]; .shared .align 16 .b8 b[512];"
 
-# Each leaves `a` in threads 64 to 127.
+# Each accesses `b` in threads 64 to 127 by an address formed from `a`.
 LEAVES = {
     "an index": "add.u32 %r4, %r3, %r1; st.shared.u32 [%r4], %r2;",
     "a multiplied index": "mad.lo.u32 %r4, %r0, 4, %r3; st.shared.u32 [%r4], %r2;",
@@ -40,9 +40,9 @@ LEAVES = {
     "a generic address": "mov.u64 %rd3, a; cvta.shared.u64 %rd3, %rd3; add.u64 %rd3, %rd3, %rd2; st.u32 [%rd3], %r2;",
     "a generic address of a register": "cvt.u64.u32 %rd3, %r3; cvta.shared.u64 %rd3, %rd3; add.s64 %rd3, %rd3, %rd2;"
     "st.u32 [%rd3], %r2;",
-    "a pointer that walks": "mov.u32 %r4, %r3; again: add.u32 %r4, %r4, 4; sub.u32 %r1, %r1, 4;"
+    "an incremented pointer": "mov.u32 %r4, %r3; again: add.u32 %r4, %r4, 4; sub.u32 %r1, %r1, 4;"
     "setp.gt.s32 %p1, %r1, -4; @%p1 bra again; st.shared.u32 [%r4+-4], %r2;",
-    "an index that memory of the host gives": "ld.global.u32 %r5, [%rd1]; add.u32 %r1, %r1, %r5;"
+    "an index from global memory": "ld.global.u32 %r5, [%rd1]; add.u32 %r1, %r1, %r5;"
     "add.u32 %r4, %r3, %r1; st.shared.u32 [%r4], %r2;",
     "a chosen index": "setp.lt.u32 %p1, %r0, 200; selp.b32 %r5, %r1, 0, %p1; add.u32 %r4, %r3, %r5;"
     "st.shared.u32 [%r4], %r2;",
@@ -51,22 +51,21 @@ LEAVES = {
     "a copy": "add.u32 %r4, %r3, %r1; cp.async.ca.shared.global [%r4], [%rd1], 4; cp.async.wait_all;",
     "a shuffled address": "add.u32 %r4, %r3, %r1; shfl.sync.idx.b32 %r4, %r4, %r0, 31, -1; st.shared.u32 [%r4], %r2;",
 }
-# Addresses of `b` that may be right, whichever variable they begin with.
+# Addresses in `b` that may be correct.
 STAYS = {
     "a difference of addresses": "mov.u32 %r5, b; sub.u32 %r5, %r5, %r3; add.u32 %r4, %r3, %r5;"
     "add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r2;",
     "one of two variables": "mov.u32 %r5, b; setp.lt.u32 %p1, %r0, 64; selp.b32 %r4, %r3, %r5, %p1;"
     "add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r2;",
-    "a register for both in turn": "mov.u32 %r4, %r3; st.shared.u32 [%r4], 1; mov.u32 %r4, b; add.u32 %r4, %r4, %r1;"
+    "one register for two variables": "mov.u32 %r4, %r3; st.shared.u32 [%r4], 1; mov.u32 %r4, b; add.u32 %r4, %r4, %r1;"
     "bar.sync 0; st.shared.u32 [%r4], %r2;",
     "a predicated move": "mov.u32 %r4, %r3; setp.ge.u32 %p1, %r0, 64; @%p1 mov.u32 %r4, b;"
     "add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r2;",
-    "an offset that shared memory gives": "mov.u32 %r5, b; sub.u32 %r5, %r5, %r3; st.shared.u32 [a], %r5; bar.sync 0;"
+    "an offset from shared memory": "mov.u32 %r5, b; sub.u32 %r5, %r5, %r3; st.shared.u32 [a], %r5; bar.sync 0;"
     "ld.shared.u32 %r6, [a]; add.u32 %r4, %r3, %r6; add.u32 %r4, %r4, %r1; bar.sync 0; st.shared.u32 [%r4], %r2;",
-    "an address below the variable on the way": "sub.u32 %r4, %r3, 508; add.u32 %r4, %r4, %r1; sub.u32 %r4, %r4, %r1;"
+    "an intermediate address below the variable": "sub.u32 %r4, %r3, 508; add.u32 %r4, %r4, %r1; sub.u32 %r4, %r4, %r1;"
     "st.shared.u32 [%r4+508], 1;",
-    "an address past the end that nothing accesses": "add.u32 %r4, %r3, %r1; setp.lt.u32 %p1, %r0, 64;"
-    "@%p1 st.shared.u32 [%r4], %r2;",
+    "an unused address past the end": "add.u32 %r4, %r3, %r1; setp.lt.u32 %p1, %r0, 64;@%p1 st.shared.u32 [%r4], %r2;",
     "halves of an address": "mov.u64 %rd3, a; cvta.shared.u64 %rd3, %rd3; mov.b64 {%r5, %r6}, %rd3; mov.u32 %r7, b;"
     "sub.u32 %r7, %r7, %r3; add.u32 %r5, %r5, %r7; mov.b64 %rd4, {%r5, %r6}; add.u64 %rd4, %rd4, %rd2;"
     "st.u32 [%rd4], 1;",
@@ -95,7 +94,7 @@ def test_an_address_that_may_have_been_formed_from_the_other_variable_is_not(bod
 
 @pytest.mark.parametrize("body", list(LEAVES))
 def test_the_same_is_right_in_one_variable_that_is_divided_by_hand(body: str) -> None:
-    """As compilers do, which lay out a structure in one array."""
+    """Compilers do this for the members of a structure."""
     assert found(LEAVES[body], inside=".shared .align 16 .b8 a[768];") == []
 
 
@@ -107,7 +106,7 @@ def test_dynamic_shared_memory_has_no_variables_unless_the_launch_names_them(bod
 
 @pytest.mark.parametrize("state", ["global", "const"])
 def test_variables_of_the_module_are_told_apart(state: str) -> None:
-    """`b` follows at some distance: thread 127 is in it with a stride of 64 words."""
+    """An offset of 1024 bytes is in `b`, one of 0 in `a`."""
     body = f"mov.u64 %rd3, a; mul.wide.u32 %rd4, %r0, 4; add.u64 %rd3, %rd3, %rd4; ld.{state}.u32 %r4, [%rd3+STEP];"
     text = TEXT.replace("mov.u32 %r3, a;", "").format(
         body=body, inside="", outside=f".{state} .align 16 .b8 a[256]; .{state} .align 16 .b8 b[2048];"

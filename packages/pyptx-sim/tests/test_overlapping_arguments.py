@@ -1,4 +1,4 @@
-"""Arguments that are views of one buffer: pointers alias as on a GPU, in numbers, in findings and in what is left."""
+"""Arguments that are views of one buffer alias as on a GPU: results, findings, and bytes that are not written."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.scaled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# y[i] = x[i] + 1 on the bits of elements, for count elements that lie `sx` and `sy` bytes apart. Thread t of all takes
-# the elements t, t + stride, …: one thread takes them in order, and as many threads as elements take one each.
+# y[i] = x[i] + 1 on the bits of `count` elements with strides of `sx` and `sy` bytes. Thread t processes elements t,
+# t + stride, … in order, where the stride is the number of threads.
 PLUS_ONE = """.version 8.5
 .target sm_90
 .address_size 64
@@ -70,7 +70,7 @@ def plus_one(itemsize: int) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """Two views of one buffer: offsets and strides in elements, of which all lie in the buffer."""
+    """Two views inside one buffer: offsets and strides in elements."""
 
     dtype: Any
     count: int
@@ -111,7 +111,7 @@ class Case:
         return [self.count, self.first[1] * self.itemsize, self.second[1] * self.itemsize]
 
     def wanted(self) -> Array:
-        """What one thread leaves that goes through the elements in order."""
+        """Return the buffer after one thread has processed the elements in order."""
         expected = self.buffer().view(self.bits)
         x, y = self.view(expected, self.first), self.view(expected, self.second)
         for number in range(self.count):
@@ -120,7 +120,7 @@ class Case:
 
     @property
     def races(self) -> bool:
-        """Whether an element is written by one of as many threads as there are, and read or written by another."""
+        """Whether, with one thread per element, an element is written by one thread and accessed by another."""
         (at, step), (to, stride) = self.first, self.second
         readers = {at + number * step: number for number in range(self.count)}
         return any(readers.get(to + number * stride, number) != number for number in range(self.count))
@@ -140,7 +140,7 @@ def in_a_memory(case: Case, first: Any, second: Any, **options: Any) -> Result:
     return raw(case, memory.put(first), memory.put(second), **options)
 
 
-def beside_its_buffer(case: Case, first: Any, second: Any, **options: Any) -> Result:
+def with_its_buffer(case: Case, first: Any, second: Any, **options: Any) -> Result:
     memory = Memory()
     memory.put(first.base if first.base is not None else first)
     return raw(case, first, second, memory=memory, **options)
@@ -154,7 +154,7 @@ def explored(case: Case, first: Any, second: Any, seed: int = 0, *, late: bool =
     return result
 
 
-DOORS: Sequence[Callable[..., Result]] = [raw, in_a_memory, beside_its_buffer, explored]
+DOORS: Sequence[Callable[..., Result]] = [raw, in_a_memory, with_its_buffer, explored]
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
@@ -224,7 +224,7 @@ ret;
 
 
 def packed() -> tuple[Array, Array]:
-    """A packed tensor, and what is to become of its halves."""
+    """Return a packed tensor, and the expected result of the kernel on its halves."""
     both = np.arange(256, dtype=np.uint32).reshape(4, 64)
     return both, both + np.repeat(np.array([1000, 2000], np.uint32), 32)
 
@@ -299,7 +299,7 @@ def test_bytes_between_elements_are_those_of_the_buffer_and_are_kept_unless_the_
     assert run(plus_one(4), grid=1, block=1, args=[both[::2], both[1::2], 3, 8, 8]).findings == ()
     assert both[:8].tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
     out = np.zeros(8, np.uint32)
-    assert run(plus_one(4), grid=1, block=1, args=[both[:16:2], out, 8, 4, 4]).findings == ()  # as if it were dense
+    assert run(plus_one(4), grid=1, block=1, args=[both[:16:2], out, 8, 4, 4]).findings == ()  # as if contiguous
     assert out.tolist() == list(range(1, 9))
     assert run(plus_one(4), grid=1, block=1, args=[out, both[:16:2], 8, 4, 4]).findings == ()
     assert both[:16].tolist() == [*range(2, 10), *range(8, 16)]
@@ -340,7 +340,7 @@ def test_an_array_is_as_aligned_as_its_place_in_its_buffer() -> None:
     assert finding.rule == "misaligned"
 
 
-# --- what nothing has written ---------------------------------------------------------------------
+# --- uninitialized views --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -357,7 +357,7 @@ def test_an_element_that_one_view_holds_initialized_is_initialized(order: int) -
     assert found(both[:32], both[16:48], 32, 4, 4) == []
     assert found(both[::2], both[1::2], 32, 8, 8) == []
     assert found(both[0:2], both[1:33], 2, 4, 4) == []
-    # It reads y where x is initialized, and past that.
+    # The kernel reads y, also past the initialized x.
     swapped = plus_one(4).replace("[%rd6]", "[%rd7]")
     text = swapped if order == 1 else swapped.replace(add, turned)
     assert found(both[::2], both[1::2], 32, 8, 8) == ["uninitialised-memory"]
@@ -377,7 +377,7 @@ def test_a_view_of_a_fresh_array_of_a_memory_is_fresh() -> None:
     assert run(plus_one(4), grid=1, block=8, args=[scratch.array[8:16], out, 8, 4, 4], memory=memory).findings == ()
 
 
-# --- what can be written, and what has no place ---------------------------------------------------
+# --- read-only views, and views that a memory refuses ---------------------------------------------
 
 
 def test_a_read_only_view_is_an_error_only_where_no_writeable_one_has_the_bytes() -> None:
@@ -401,9 +401,9 @@ def test_a_view_that_leaves_a_placed_array_is_refused() -> None:
     memory, both = Memory(), np.zeros(64, np.uint32)
     memory.put(both[:32], "low")
     for attempt in (lambda: memory.put(both[16:48], "high"), lambda: memory.put(both)):
-        with pytest.raises(LaunchError, match=r"lies in part in low(.|\n)*put the array that both are views of"):
+        with pytest.raises(LaunchError, match=r"partially overlaps low(.|\n)*put the array that both are views of"):
             attempt()
-    with pytest.raises(LaunchError, match="x lies in part in low"):
+    with pytest.raises(LaunchError, match="x partially overlaps low"):
         run(plus_one(4), grid=1, block=1, args=[both[16:], both[16:], 1, 4, 4], memory=memory)
     assert memory.put(both[32:]).address > memory.put(both[:32]).address
     assert memory.put(both[8:16]).address == memory.put(both[:32]).address + 32
@@ -462,9 +462,9 @@ def test_workers_are_sent_a_memory_and_views_of_its_arrays() -> None:
 
 
 def shown_by_workers(arguments: list[Any], memory: Memory | None = None) -> set[str]:
-    """The rules that schedules show in workers, which are those shown here."""
+    """Return the rules of findings in workers, and assert that they are the same in this process."""
     options: dict[str, Any] = {"grid": 2, "block": 32, "args": arguments, "seeds": range(3), "memory": memory}
-    with ThreadPoolExecutor(2) as pool:  # what it is given is pickled, too
+    with ThreadPoolExecutor(2) as pool:  # explore pickles the arguments for it as well
         there = explore(plus_one(4), workers=pool, **options)
     assert str(explore(plus_one(4), **options)) == str(there)
     return {each.finding.rule for each in there.findings}

@@ -32,8 +32,9 @@ SCHEDULED = [  # a kernel's schedules follow each other, so that it is compiled 
     for schedule in share(SCHEDULES, 2, number)
 ]
 each_case = pytest.mark.parametrize(("case", "schedule"), SCHEDULED)
-# Under a random schedule the other warp may come too early, or too late, and find no mbarrier at all; or read before a
-# copy is even issued, which then is what comes too early; or after a copy that should have waited for the read.
+# Under a random schedule the other warp may access the mbarrier before its initialization or after its invalidation. It
+# may also read before the copy is issued, so that the copy overwrites the buffer early, or after a copy that should
+# have waited for the read.
 INSTEAD = {
     **dict.fromkeys(("mbarrier-unsynchronised", "mbarrier-inval"), "mbarrier-uninitialised"),
     "read-before-wait": "early-reuse",

@@ -48,7 +48,7 @@ def compute(text, registers, target=""):
 
 
 def agree(d, results, warp, element, expected):
-    """Assert that every element of a result is within a bound: `expected(place)` gives both."""
+    """Assert that every element of a result is within a bound; `expected(place)` returns value and bound."""
     found = products.matrix(d, [register[warp] for register in results], element)
     for place, number in found.items():
         wanted, bound = expected(place)
@@ -78,7 +78,7 @@ def expected_of(types, pairs, c, words):
 
 
 def defined(types, pairs, c, words):
-    """The sum of `fast` numerics, bit for bit; it is within the bound of what hardware may give."""
+    """Return the exact bits of `fast` numerics, which are within the error bound of the hardware."""
     wanted, bound = expected_of(types, pairs, c, words)
     if types[1] in FLOATS or types[1] == "f64":
         chain = products.fused_sum(pairs, c, types[0])

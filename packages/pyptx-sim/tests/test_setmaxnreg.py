@@ -158,17 +158,17 @@ def test_what_is_not_defined_is_found(body: str, says: str) -> None:
     assert all(finding.hint for finding in findings)
 
 
-NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # without, threads begin with what the largest increase asks for
+NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # threads start with the registers of the largest increase
 
 
 @pytest.mark.parametrize("count", [24, 160, 168, 176, 256])
 @pytest.mark.parametrize(("form", "name", "bound"), [(DEC, "dec", "at most"), (INC, "inc", "at least")])
 def test_the_hint_names_the_counts_that_are_defined(form: str, name: str, bound: str, count: int) -> None:
-    """A warp has 168: a count that the hint asks for has no such finding, and any other has one."""
+    """A warp has 168 registers: a count in the bound of the hint has no finding, any other count has one."""
     hints = [each.hint for each in found(NEVER + form.format(count)) if each.rule == "setmaxnreg"]
     defined = count <= 168 if form == DEC else count >= 168
     assert hints == (
-        [] if defined else [f"pass setmaxnreg.{name} a count of {bound} 168, the registers that the warp has"]
+        [] if defined else [f"pass setmaxnreg.{name} a count of {bound} 168, the current count of the warp"]
     )
 
 

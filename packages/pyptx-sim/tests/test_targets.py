@@ -1,4 +1,4 @@
-"""Which target is simulated: the module's, however old, or the one that is given."""
+"""The simulated target is the module's, of any age, or the given one."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_schedules_are_explored_on_the_given_target():
 
 
 def test_instructions_of_a_later_target_are_still_forms_of_the_table():
-    """The table says on which targets an instruction is legal; `pyptx check` reports it, the simulator runs it."""
+    """`pyptx check` reports an instruction that the target lacks; the simulator executes it."""
     text = TEXT.format(target="sm_30", version=(3, 0)).replace("bar.sync 0;", "barrier.sync.aligned 0; nonsense.b32 r;")
     with pytest.raises(UnknownForm, match="nonsense"):
         pyptx_sim.run(text, grid=1, block=256, args=[np.zeros(256, np.uint32)])

@@ -1,4 +1,4 @@
-"""Transcendental functions are correctly rounded, whatever the last bits of the math library are."""
+"""Transcendental functions are correctly rounded, independent of the last bits of the math library."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NEAR = {
     "sin": [HEX("0x1.e7061ep-2"), HEX("0x1.a88a50p6"), HEX("0x1.e35bc6p7")],
     "cos": [HEX("0x1.6f1b70p5"), HEX("0x1.8f219cp5"), HEX("0x1.41c470p16")],
 }
-"""Arguments whose results lie at most 4 units of float64 beside the middle between two float32 numbers."""
+"""Arguments whose results are within 4 ulp of float64 of the midpoint between two float32 numbers."""
 NAMES = [*NEAR, "tanh"]
 UNITS = 8 * 2.0**-52
-LARGE = 1e6  # a hyperbolic tangent of such a number is 1, and its exponential too large for decimal arithmetic
+LARGE = 1e6  # above, tanh is 1, and the exponential is too large for decimal arithmetic
 
 
 def exact_of(name):
@@ -43,7 +43,7 @@ def test_a_library_that_is_off_by_some_units_gives_the_same_bits(name):
         wanted = getattr(transcendental, name)(x).view(np.uint32)
         for each in off:
             np.testing.assert_array_equal(correctly_rounded(each, exact_of(name))(x).view(np.uint32), wanted)
-        if name in NEAR:  # so that the test has a point: rounded at once, they differ
+        if name in NEAR:  # rounded directly, they differ
             low, high = (each(x.astype(np.float64)).astype(np.float32) for each in off)
             assert (low != high)[0, : len(NEAR[name])].all()
 
@@ -56,12 +56,12 @@ def test_results_are_the_float32_next_to_the_exact_one(name):
     for argument, result in zip(x[0].tolist(), found[0], strict=True):
         if not math.isfinite(result) or not abs(argument) < LARGE or (name == "log2" and argument <= 0):
             continue
-        off = [abs(Decimal(float(each)) - exact(argument)) for each in (result, *beside(result))]
+        off = [abs(Decimal(float(each)) - exact(argument)) for each in (result, *neighbors(result))]
         assert off[0] == min(off), argument
 
 
-def beside(number):
-    """The neighbors of a float32 number that are finite."""
+def neighbors(number):
+    """Return the finite neighbors of a float32 number."""
     both = (np.nextafter(number, np.float32(end)) for end in (-np.inf, np.inf))
     return [each for each in both if np.isfinite(each)]
 

@@ -1,6 +1,6 @@
-"""Instructions of shared memory that name no state space work with an unconverted address, as on GPUs: that is a note.
+"""Shared memory instructions without a state space accept an unconverted shared address, with a note.
 
-Their machine code takes the lower half of the address. Everything else needs `cvta`. Manual: "Generic Addressing".
+Their machine code uses the lower half of the address. All other instructions need `cvta`. Manual: "Generic Addressing".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.hopper, pytest.mark.blackwell]
 
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"seed": 1}, {"late": True})
 
-# Each instruction in one thread or warp, with [G] where the address stands that may be generic.
+# Each instruction runs in one thread or warp; [G] is its generic address.
 KERNEL = """\
 .version 8.8
 .target sm_100a
@@ -115,7 +115,7 @@ def test_an_unconverted_address_of_another_instruction_is_out_of_bounds(form: st
 
 @pytest.mark.parametrize("address", ["%r1", "%r2 + 65536"], ids=["null", "beyond"])
 def test_an_address_that_is_not_in_shared_memory_stays_out_of_bounds(address: str) -> None:
-    """One in the first KiB, which no variable has, is a null pointer."""
+    """The first KiB of shared memory has no variables, so an address in it is a null pointer."""
     findings = run(
         text(address, "mbarrier.test_wait.parity.b64 %p2, [%rd3], 0;\n", UNCONVERTED),
         grid=1, block=32, args=[np.zeros(32, np.uint32)],
@@ -126,7 +126,7 @@ def test_an_address_that_is_not_in_shared_memory_stays_out_of_bounds(address: st
 @pytest.mark.ptxas
 @pytest.mark.parametrize("form", [*FORMS, "ld"])
 def test_ptxas_accesses_shared_memory_by_the_lower_half_of_such_an_address(form: str) -> None:
-    """Of a 64-bit parameter it uses 32 bits; a generic access has a memory descriptor and 64 bits."""
+    """A generic access has a memory descriptor and a 64-bit address; these instructions use 32 bits of a parameter."""
     address, body = {**FORMS, **ORDINARY}[form]
     used = text(address, body, "ld.param.u64 %rd3, [out];").replace("[%rd1], %r1", "[%rd3], %r1").replace(
         "st.global.u32 [%rd3], %r1;", "@%p0 st.shared.u32 [room], %r9;")  # fmt: skip

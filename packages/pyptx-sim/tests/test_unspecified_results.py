@@ -1,4 +1,4 @@
-"""Inputs for which PTX leaves a result undefined: findings where the result is used. All other inputs are not."""
+"""Undefined results of integer instructions are reported where they are used; other results are not."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pyptx_ir.isa.table import comparison, conversion, integer, logic, video
 
 from .ptx_text import BODY_LINE, execute
 
-# Instructions of which the manual leaves results undefined, for the inputs of even lanes, where {b} is 0 and {n} is 32.
-# Sections 9.7.1.8 (div), 9.7.1.9 (rem), 9.7.1.17 (fns); the other sections of these chapters define every result.
+# Instructions with undefined results, which have such inputs in even lanes. Sections 9.7.1.8 (div), 9.7.1.9 (rem),
+# 9.7.1.17 (fns); the other sections of these chapters define every result.
 BY_ZERO = {
     f"{name}.{kind}": "an integer division by zero"
     for name in ("div", "rem")
@@ -21,7 +21,7 @@ BY_ZERO = {
 UNSPECIFIED = BY_ZERO | {"fns.b32": "fns with a base above 31"}
 PREFIX = {"16": "%h", "32": "%r", "64": "%rd"}
 
-# All other instructions of these chapters, on extreme inputs: every register is 0, 1, 2**31, 2**31 + 1 or all ones.
+# All other instructions of these chapters, with extreme inputs such as 0, 1, 2**31, 2**31 + 1 and all ones.
 DEFINED = """
 abs.s32 d, a; add.u32 d, a, b; add.sat.s32 d, a, b; sub.sat.s32 d, a, b; bfe.u32 d, a, b, c; bfe.s32 d, a, b, c;
 bfi.b32 d, a, b, c, e; bfind.u32 d, a; bfind.shiftamt.s32 d, a; bmsk.clamp.b32 d, a, b; bmsk.wrap.b32 d, a, b;
@@ -42,7 +42,7 @@ OUT = "st.global.u32 [%rd1], %r9;"
 
 
 def unspecified(opcode: str) -> tuple[str, str]:
-    """Return the instructions that compute operands, and one for which those of even lanes are unspecified."""
+    """Return the computation of the operands, and an instruction whose result is undefined in even lanes."""
     bits = opcode[-2:]
     register = PREFIX[bits]
     before = f"and.b32 %r3, %r0, 1; cvt.u{bits}.u32 {register}11, %r3; mov.b{bits} {register}10, 100;\n"
@@ -138,4 +138,4 @@ def test_every_instruction_of_these_chapters_is_in_one_of_the_two_lists() -> Non
         "vmin",
         "vset",
         "vsub",
-    }  # computed as vadd is
+    }  # the same semantics function as vadd

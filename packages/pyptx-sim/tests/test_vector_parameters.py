@@ -8,7 +8,7 @@ import pytest
 import pyptx_sim
 from pyptx_sim.errors import ProgramError
 
-# Bits of each element, and how a component is made of a number and turned into one, with `{c}` for the component.
+# Bits of an element, and instructions that write a component `{c}` from a number and read it as a number.
 TYPES = {
     "b8": (8, "cvt.u8.u16 {c}, h;", "cvt.u32.u8 t, {c};"),
     "u8": (8, "cvt.u8.u16 {c}, h;", "cvt.u32.u8 t, {c};"),
@@ -40,7 +40,7 @@ ENTRY = """.visible .entry k(.param .u64 out)
 
 
 def made(vector: str, length: int, name: str) -> str:
-    """Return instructions that write 1, 2, … and in the last component the thread's number and one."""
+    """Return instructions that write 1, 2, … to the components, and the thread index plus one to the last."""
     make = TYPES[name][1]
     parts = [f"{vector}.{each}" for each in "xyzw"[:length]]
     numbers = [f"mov.u16 h, {number};" for number in range(1, length)]
@@ -49,7 +49,7 @@ def made(vector: str, length: int, name: str) -> str:
 
 
 def digits(vector: str, length: int, name: str, result: str = "r") -> str:
-    """Return instructions that write the number whose digits, of base 100, the components are."""
+    """Return instructions that combine the components as digits of base 100."""
     read = TYPES[name][2]
     parts = [f"{vector}.{each}" for each in "xyzw"[:length]]
     return f"mov.u32 {result}, 0; " + " ".join(
@@ -99,5 +99,5 @@ def test_ptxas_and_the_checker_accept_these_functions(write, tmp_path):
 
 def test_a_vector_of_another_length_is_an_error_at_the_call():
     text = taking(2, "u32").replace(".reg .v2 .u32 V", ".reg .v4 .u32 V")
-    with pytest.raises(ProgramError, match=r"passes 4 registers where the function has 2\nPTX line \d+"):
+    with pytest.raises(ProgramError, match=r"expected 2 registers for a parameter .*, got 4\nPTX line \d+"):
         pyptx_sim.run(text, grid=1, block=32, args=[np.zeros(32, np.uint32)])

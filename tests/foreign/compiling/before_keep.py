@@ -1,7 +1,7 @@
-"""CuTe DSL 4.2, which keeps no PTX: its compiler is asked for text where it would make machine code.
+"""CuTe DSL 4.2, which cannot keep PTX: its compiler emits PTX in place of machine code.
 
-The launch is read of the host's function, as it was lowered. Stand-ins for arrays are NumPy's, so that of a tensor
-every extent and stride is known and only its address is passed.
+The launch is read from the lowered host function. Arrays are replaced by NumPy arrays, so that extents and strides are
+constants and only the address of a tensor is passed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from modules import Compiled, Parameters
 if TYPE_CHECKING:
     from cases import Case
 
-_CUDA = 2  # as DLPack numbers devices
+_CUDA = 2  # DLPack's device type
 _CONSTANT = re.compile(r"(%\w+) = llvm\.mlir\.constant\((\d+) : (?:index|i\d+)\)")
 _LAUNCH = re.compile(r"llvm\.call @cuLaunchKernel\(%\w+, ([^)]*)\)")
 _OBJECT = re.compile(r'assembly = "((?:[^"\\]|\\.)*)"')
@@ -25,7 +25,7 @@ _ESCAPE = re.compile(rb"\\([0-9A-F]{2}|\\)")
 
 
 def begin() -> None:
-    """Give the package the names of later releases, and let its compiler end with PTX."""
+    """Define names of later releases in the package, and make its compiler emit PTX."""
     from cutlass import cute
     from cutlass.base_dsl.compiler import Compiler
     from cutlass.cute import runtime
@@ -43,11 +43,11 @@ def begin() -> None:
     cute.make_rmem_tensor = cute.make_fragment
 
 
-_lowered: list[str] = []  # modules as text: the package wraps all errors that leave its compiler
+_lowered: list[str] = []  # modules as text; not passed by the exception, which the package wraps
 
 
 class _OfADevice:
-    """An array that says that it is in the memory of a GPU, which it is for whoever launches the kernel."""
+    """A NumPy array that DLPack reports as an array on a GPU."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.array = array
@@ -72,7 +72,7 @@ def stand_in(element: Any, shape: tuple[int, ...], **_: Any) -> Any:
 
 
 def compiled(case: Case, function: Any, stand_ins: Any) -> Compiled:
-    """Compile a function of the host, and read its one launch; a tensor is passed as a structure of its address."""
+    """Compile a host function and read its launch; a tensor is passed as a structure with its address."""
     from cutlass import cute
 
     parameters = Parameters()

@@ -23,7 +23,7 @@ OPTIONS = ("-ptx", "-std=c++17", "-O3", "--extended-lambda", "-w")
 def compiled(case: Case, target: str, compile_: Compile | None = None) -> Compiled:
     """Return the module of a source with one of its entries chosen, and those of the units `linked` with it.
 
-    `compile_` returns the text of a module, or the errors, for a source, a target and options.
+    `compile_` returns the text of a module and the errors, one of them empty, for a source, a target and options.
     """
     behind = compiled(case.behind, target, compile_) if case.behind else None
     parameters = Parameters.behind(behind)

@@ -1,4 +1,4 @@
-"""CUDA C++ by NVRTC, the compiler as a library: the sources that nvcc compiles, with the headers of its own release."""
+"""CUDA C++ by NVRTC: the same sources as for nvcc, with the headers of NVRTC's release."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NVIDIA = next(Path(os.environ["FOREIGN_ENVIRONMENT"]).glob("lib/python3*/site-packages/nvidia"))
 OPTIONS = ("-std=c++17", "--device-int128", "-w")
-# NVRTC has no host library. libcu++ has the parts of it that the sources and their headers use.
+# NVRTC has no host C++ library. libcu++ has the names that the sources and their headers use.
 PRELUDE = """
 #include <cuda/std/cstdint>
 #include <cuda/std/type_traits>
@@ -34,7 +34,7 @@ def compiled(case: Case, target: str) -> Compiled:
 
 @cache
 def _said(source: str, target: str, *options: str) -> tuple[str, str]:
-    """Return the text of a module, or NVRTC's errors."""
+    """Return the text of a module and NVRTC's errors; one of them is empty."""
     library = ctypes.CDLL(str(min(NVIDIA.glob("cuda_nvrtc/lib/libnvrtc.so.*"), key=lambda path: len(path.name))))
     program, path = ctypes.c_void_p(), for_nvcc.SOURCES / source
     names, texts = _words(*HEADERS), _words(*HEADERS.values())

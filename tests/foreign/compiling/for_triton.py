@@ -19,12 +19,12 @@ TYPES = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "b
          "float8_e5m2": "fp8e5", "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
          "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64"}  # fmt: skip
 RELEASE = tuple(map(int, triton.__version__.split(".")[:2]))
-# The newest PTX ISA that ptxas 13.0 reads; earlier releases of Triton know only those of their own ptxas.
+# The newest PTX ISA of ptxas 13.0; earlier releases of Triton only emit the PTX ISA of their own ptxas.
 VERSIONED = {"ptx_version": 90} if RELEASE >= (3, 9) else {}
 
 
 def without_assembly(*_: Any) -> bytes:
-    """Return empty machine code: only PTX is wanted."""
+    """Return empty machine code, because only PTX is needed."""
     return b""
 
 
@@ -60,7 +60,7 @@ def _source(case: Case, types: dict[str, str], divisible: list[int]) -> Any:
 
 
 def _source_before_3_3(case: Case, types: dict[str, str], divisible: list[int]) -> Any:
-    """Constants are not in the signature, and attributes are a class of their own."""
+    """Return the source: without constants in the signature, and with attributes as an `AttrsDescriptor`."""
     from triton.backends.compiler import AttrsDescriptor
 
     signature = {name: kind for name, kind in types.items() if kind != "constexpr"}
@@ -69,7 +69,7 @@ def _source_before_3_3(case: Case, types: dict[str, str], divisible: list[int]) 
 
 
 def _maker(kernel: Any) -> Any:
-    """Return the class of a kernel's source: Gluon, which early releases lack, has its own."""
+    """Return the class of a kernel's source; Gluon has its own, which early releases of Triton lack."""
     if type(kernel).__name__ != "GluonJITFunction":
         return ASTSource
     from triton.experimental.gluon._runtime import GluonASTSource

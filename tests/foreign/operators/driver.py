@@ -1,4 +1,4 @@
-"""A driver for `triton.runtime`: kernels that are called with CPU tensors run on the simulator, from their PTX."""
+"""A driver for `triton.runtime` that runs the PTX of kernels on the simulator, with CPU tensors as arguments."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ H100 = {"max_shared_mem": 232448, "max_num_regs": 65536, "multiprocessor_count":
 
 
 class SimulatorDriver:
-    """The active driver. `schedule` are the options of the following launches, `findings` are those of all so far."""
+    """The active driver; `schedule` are options of later launches, `findings` the findings of all launches so far."""
 
     def __init__(self, capability: int = 90) -> None:
         self.capability, self.schedule, self.findings = capability, dict[str, Any](), list[Finding]()
-        self.utils = SimpleNamespace(  # PTX stands for machine code, and is what Triton gives to the launcher
+        self.utils = SimpleNamespace(  # the machine code is PTX, which Triton passes to the launcher
             load_binary=lambda _name, ptx, _shared, _device: (None, ptx.decode(), 32, 0, 1024),
             get_device_properties=lambda _device: H100,
             unload_module=lambda _module: None,
@@ -37,14 +37,14 @@ class SimulatorDriver:
         self.get_active_torch_device = lambda: torch.device("cpu")
         self.get_device_interface = lambda: torch.cpu
         self.map_python_to_cpp_type = str
-        self.get_benchmarker = lambda: lambda *_, **__: [0.0, 0.0, 0.0]  # one configuration is left: see below
+        self.get_benchmarker = lambda: lambda *_, **__: [0.0, 0.0, 0.0]  # only one configuration remains, see below
         CUDABackend.make_cubin = lambda _self, ptx, *_: ptx.encode()
         Autotuner.prune_configs = lambda tuner, _arguments: [min(tuner.configs, key=_size)]
         triton.runtime.driver.set_active(self)
         torch.cuda.get_device_capability, torch.cuda.get_device_name = self.get_device_capability, lambda *_: "H100"
 
     def launcher_cls(self, source: Any, metadata: Any) -> Any:
-        """Return the function that launches a kernel, as Triton calls it."""
+        """Return the function that Triton calls to launch a kernel."""
 
         def launch(x: int, y: int, z: int, _stream: int, ptx: str, *arguments: Any) -> None:
             kernel = SimpleNamespace(asm={"ptx": ptx}, metadata=metadata, src=source)

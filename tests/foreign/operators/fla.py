@@ -18,10 +18,10 @@ from torch.nn import functional
 
 from .rows import Operator
 
-# Batch, steps, heads, width of keys, width of values. Chunks have 64 steps; the last size is odd, and below a chunk.
+# Batch, steps, heads, width of keys, width of values. A chunk has 64 steps; the last size is odd and below a chunk.
 CHUNKS = ((1, 80, 1, 32, 32), (1, 64, 2, 16, 48), (1, 17, 1, 15, 15))
 STEPS = ((1, 8, 2, 32, 32), (1, 9, 1, 48, 20), (1, 5, 1, 7, 7))
-TF32 = 2e-2  # what products of chunks are rounded to
+TF32 = 2e-2  # MMAs of chunks are in TF32
 
 
 def normal(*shape):
@@ -35,7 +35,7 @@ def attended(batch, steps, heads, keys, values):
 
 
 def inputs(*more):
-    """Return a function that makes queries, keys and values, and `more` of these."""
+    """Return a function that makes queries, keys, values, and the inputs named in `more`."""
 
     def made(batch, steps, heads, keys, values):
         known = {
@@ -50,12 +50,12 @@ def inputs(*more):
 
 
 def halved(made):
-    """Return a function that makes the same inputs, queries, keys, values and strengths in bfloat16."""
+    """Return a function that makes the same inputs, in bfloat16 except `g`."""
     return lambda *size: {name: each if name == "g" else each.bfloat16() for name, each in made(*size).items()}
 
 
 def recurrence(q, k, v, decay=None, beta=None, bonus=None, *, delta=False):
-    """Return what is read of a state of keys by values, a step after the other; `decay` is in logarithms."""
+    """Return the outputs of a linear recurrence, step by step; its state is keys x values, `decay` is a logarithm."""
     batch, steps, heads, keys = q.shape
     state, outputs = torch.zeros(batch, heads, keys, v.shape[-1], dtype=q.dtype), []
     for t in range(steps):
@@ -74,7 +74,7 @@ def recurrence(q, k, v, decay=None, beta=None, bonus=None, *, delta=False):
 
 
 def of_heads(logarithms, q):
-    """Return decays of whole heads for each step."""
+    """Return the decay of each head, for all steps."""
     return logarithms.to(q.dtype)[None, None, :, None].expand(*q.shape[:3], 1)
 
 
@@ -106,12 +106,12 @@ def hgrn(x, g):
 
 
 def first(function, **more):
-    """Return a function that returns the first result only: the second is the final state, which nobody asks for."""
+    """Return a function that returns only the first result of `function`, without the final state."""
     return lambda *arguments: function(*arguments, **more)[0]
 
 
 def each(name, chunk, recurrent, made, reference, **more):
-    """Return the rows of an operator's two forms."""
+    """Return the rows of the two forms of an operator."""
     return (
         Operator(f"chunk-{name}", made, first(chunk, **more), reference, CHUNKS, TF32),
         Operator(f"fused-recurrent-{name}", made, first(recurrent, **more), reference, STEPS),

@@ -26,7 +26,7 @@ from torch.nn import functional
 
 from .rows import Operator
 
-ROWS = ((4, 256), (3, 1000), (2, 7))  # rows and columns: a power of two, beyond a block's threads, odd and below them
+ROWS = ((4, 256), (3, 1000), (2, 7))  # rows and columns: a power of two, more than the threads of a CTA, odd and fewer
 EPSILON = 1e-6
 
 
@@ -76,7 +76,7 @@ def sparsemax(x):
 
 
 def jsd(p, q):
-    """Return the divergence of half of each, for logarithms."""
+    """Return the Jensen-Shannon divergence of two distributions given as logarithms."""
     middle = (p.exp() + q.exp()) / 2
     return ((p.exp() * (p - middle.log()) + q.exp() * (q - middle.log())) / 2).sum() / p.shape[0]
 

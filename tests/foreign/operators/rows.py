@@ -1,4 +1,4 @@
-"""What the tables of operators are made of."""
+"""Rows of the tables of operators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator of a library: `inputs` makes its arguments for a size, in order; `reference` takes them as float64.
+    """An operator of a library; `inputs` makes its arguments for a size, `reference` gets them as float64.
 
     `tolerance` is relative to the largest magnitude of the reference.
     """

@@ -1,7 +1,7 @@
 """Run the operators of a library on the simulator, at each of their sizes: `run LIBRARY PACKAGES FOLDER`.
 
-`PACKAGES` is the folder of the library, of torch and of Triton. Writes what came of each operator to `FOLDER`, as JSON,
-unless what is there is of the same simulator and the same tables.
+`PACKAGES` is the folder of the library, of torch and of Triton. Writes the outcome of each operator to `FOLDER` as
+JSON, unless there is an outcome for the same simulator and tables.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def exact(tensor: Tensor) -> Tensor:
 
 
 def distance(have: Tensor, want: Tensor) -> float:
-    """Return the greatest difference, relative to the largest magnitude wanted; infinity if a result is not finite."""
+    """Return the greatest difference, relative to the greatest expected magnitude; infinity if any is not finite."""
     away = float((have.double() - want).abs().max() / want.abs().max().clamp_min(1e-30))
     return math.inf if math.isnan(away) else away
 
@@ -72,11 +72,11 @@ def _key() -> str:
 
 
 def main(library: str, packages: str, folder: str) -> None:
-    """Run all operators of a library that have to be run."""
+    """Run the operators of a library whose outcomes are missing or outdated."""
     sys.path.append(packages)
     from tests.foreign.operators.driver import SimulatorDriver
 
-    os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"  # as users of this release have it; unset, it warns
+    os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"  # the default of this release, which warns if it is unset
     driver, key = SimulatorDriver(), _key()
     for operator in import_module(f"tests.foreign.operators.{library}").OPERATORS:
         path = Path(folder) / f"{operator.name}.json"

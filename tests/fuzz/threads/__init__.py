@@ -1,1 +1,1 @@
-"""Random programs of threads: a generator, PTX of them, and a reference that executes thread by thread."""
+"""Random multithreaded programs: a generator, their PTX, and a reference implementation."""

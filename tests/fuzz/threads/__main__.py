@@ -1,6 +1,7 @@
-"""Print the program of a seed, its PTX, and how it runs; or run many seeds, and shrink those that fail.
+"""Run the programs of seeds on the simulator and compare their results with the reference's.
 
-Every run is compared with the reference: other numbers, any error or warning, and an exception are failures.
+A wrong result, an error, a warning and an exception are failures. For one seed, prints the program and its PTX. For
+several, prints the failures and shrinks the first ones.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import time
 from functools import partial
 from multiprocessing import Pool
 
-from .generator import program, with_planted_read
+from .generator import program, with_undefined_read
 from .printing import ptx
 from .running import Failure, fails_alike, failure, schedules
 from .shrinking import shrunk
@@ -24,24 +25,24 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("seed", type=int, help="the first seed")
     made.add_argument("--count", type=int, default=1, help="number of seeds (1: print the program)")
     made.add_argument("--schedules", type=int, default=8, help="schedules of each program (8)")
-    made.add_argument("--planted", action="store_true", help="programs in which a shuffle reads an absent lane")
+    made.add_argument("--undefined", action="store_true", help="programs with a shuffle from an absent lane")
     made.add_argument("-j", type=int, default=1, help="processes (1)")
     return made
 
 
-def tried(seed: int, *, count: int, planted: bool) -> Failure | None:
-    """Return how the program of a seed fails, if it does."""
-    made = (with_planted_read if planted else program)(seed)
+def tried(seed: int, *, count: int, undefined: bool) -> Failure | None:
+    """Return the failure of a seed's program, or None."""
+    made = (with_undefined_read if undefined else program)(seed)
     return failure(made, schedules(seed, count))
 
 
-def numbered(seed: int, *, count: int, planted: bool) -> tuple[int, Failure | None]:
-    return seed, tried(seed, count=count, planted=planted)
+def numbered(seed: int, *, count: int, undefined: bool) -> tuple[int, Failure | None]:
+    return seed, tried(seed, count=count, undefined=undefined)
 
 
-def show(seed: int, found: Failure | None, *, planted: bool, smaller: bool) -> None:
-    """Print a program, and the smallest one that fails like it."""
-    made = (with_planted_read if planted else program)(seed)
+def show(seed: int, found: Failure | None, *, undefined: bool, smaller: bool) -> None:
+    """Print a program and its failure; with `smaller`, shrink the program first."""
+    made = (with_undefined_read if undefined else program)(seed)
     if found and smaller:
         made = shrunk(made, lambda one: fails_alike(one, found))
         found = failure(made, [found.schedule])
@@ -51,14 +52,14 @@ def show(seed: int, found: Failure | None, *, planted: bool, smaller: bool) -> N
 
 def main() -> int:
     given = parser().parse_args()
-    try_one = partial(numbered, count=given.schedules, planted=given.planted)
+    try_one = partial(numbered, count=given.schedules, undefined=given.undefined)
     if given.count == 1:
-        found = tried(given.seed, count=given.schedules, planted=given.planted)
-        show(given.seed, found, planted=given.planted, smaller=False)
+        found = tried(given.seed, count=given.schedules, undefined=given.undefined)
+        show(given.seed, found, undefined=given.undefined, smaller=False)
         if found:
-            show(given.seed, found, planted=given.planted, smaller=True)
+            show(given.seed, found, undefined=given.undefined, smaller=True)
         else:
-            print("all schedules leave what the reference leaves")
+            print("the results of all schedules equal the reference's")
         return int(found is not None)
     started, failures = time.monotonic(), list[tuple[int, Failure]]()
     with Pool(given.j) as pool:
@@ -67,7 +68,7 @@ def main() -> int:
                 failures.append((seed, found))
                 print(f"seed {seed}: {found}", flush=True)
     for seed, found in failures[:SHRUNK]:
-        show(seed, found, planted=given.planted, smaller=True)
+        show(seed, found, undefined=given.undefined, smaller=True)
     seconds = time.monotonic() - started
     print(f"{given.count} programs, {given.schedules} schedules each, {len(failures)} failures, {seconds:.0f} s")
     return int(bool(failures))

@@ -1,4 +1,4 @@
-"""Programs that have failed, shrunk: each by what has to be right."""
+"""Shrunk programs that have failed, by the behavior that they test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .programs import (
 )
 
 CASES: Final[dict[str, Program]] = {
-    "lanes of a partial warp come to one barrier by two instructions": Program(
+    "lanes of a partial warp arrive at one barrier by two instructions": Program(
         ctas=1,
         threads=34,
         data=3074489803,
@@ -36,10 +36,8 @@ CASES: Final[dict[str, Program]] = {
                 condition="c27",
                 then=(Sync(form="barrier.sync", name=14, count=64),),
                 other=(Sync(form="barrier.sync", name=14, count=64),),
-                guarded=False,
             ),
         ),
-        functions=(),
     ),
     "lanes of a partial warp leave a loop one by one before a barrier": Program(
         ctas=1,
@@ -60,7 +58,6 @@ CASES: Final[dict[str, Program]] = {
             ),
             Sync(form="barrier.sync", name=15, count=None),
         ),
-        functions=(),
     ),
     "a diverged warp counts predicates at a barrier": Program(
         ctas=1,
@@ -72,9 +69,8 @@ CASES: Final[dict[str, Program]] = {
             Flow(counter="i2", fuel=4, blocks=((), (), ()), jumps=(("v5", (0, 2, 1, 2)), ("v1", (2,)), ("gid", (0,)))),
             SyncReduce(d="v0", form="barrier.red", op="popc", name=11, count=None, a=1),
         ),
-        functions=(),
     ),
-    "the reduction of a barrier reaches all parts of a diverged warp": Program(
+    "all splits of a diverged warp receive the result of a barrier's reduction": Program(
         ctas=1,
         threads=2,
         data=734635191,
@@ -83,7 +79,7 @@ CASES: Final[dict[str, Program]] = {
         body=(
             Sync(form="bar.sync", name=13, count=None),
             Let(d="c2", op="mov", a=1, b=1),
-            Let(d="c5", op="mov", a="lane", b=0),
+            Let(d="c5", op="mov", a="lane"),
             Let(d="c4", op="mov", a="c5", b=1),
             If(
                 condition="c4",
@@ -91,12 +87,9 @@ CASES: Final[dict[str, Program]] = {
                     Load(d="v1", space="shared", base=0, index=0),
                     Store(space="shared", base=0, index="tid", a="v4"),
                 ),
-                other=(),
-                guarded=False,
             ),
             SyncReduce(d="v1", form="bar.red", op="or", name=0, count=None, a="c2"),
         ),
-        functions=(),
     ),
     "a vote waits for the lanes of its mask, and not for those of another mask": Program(
         ctas=1,
@@ -120,24 +113,20 @@ CASES: Final[dict[str, Program]] = {
                             Let(d="c5", op="and", a="c6", b=1),
                             If(
                                 condition="c5",
-                                then=(Let(d="a0", op="sub", a="lane", b="a0"), Let(d="a1", op="popc", a="a0", b=0)),
-                                other=(),
-                                guarded=False,
+                                then=(Let(d="a0", op="sub", a="lane", b="a0"), Let(d="a1", op="popc", a="a0")),
                             ),
                             Let(d="m8", op="and", a="lane", b=28),
                             Let(d="m7", op="shl", a=15, b="m8"),
                             Let(d="m7", op="and", a="m7", b="m1"),
                             WarpSync(mask="m7"),
                         ),
-                        other=(),
-                        guarded=False,
                     ),
                 ),
                 result="a1",
             ),
         ),
     ),
-    "a tile whose lanes read beyond its mask": Program(
+    "a tile whose lanes read outside its membermask": Program(
         ctas=1,
         threads=4,
         data=205356100,
@@ -148,6 +137,5 @@ CASES: Final[dict[str, Program]] = {
             Shuffle(d="planted", p=None, mode="idx", a="warp", b=20, c=7199, mask="m15"),
             Store(space="global", base=16, index="gid", a="planted"),
         ),
-        functions=(),
     ),
 }

@@ -1,4 +1,4 @@
-"""Which accesses of threads are ordered, by vector clocks: those that are not race, and a program has to have none."""
+"""Happens-before of the threads' accesses, by vector clocks; a data race is an `UndefinedError`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Clock: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
 
 
 class UndefinedError(Exception):
-    """The manual does not define what a program does."""
+    """A program whose behavior the manual does not define."""
 
 
-def refuse(wrong: object, why: str, *met: object) -> None:
-    """Raise `UndefinedError` if something is wrong."""
+def refuse(wrong: object, why: str, *values: object) -> None:
+    """Raise `UndefinedError` if `wrong`."""
     if wrong:
-        raise UndefinedError(why, *met)
+        raise UndefinedError(why, *values)
 
 
 @dataclass(slots=True)
 class Word:
-    """A word of memory: the accesses that later ones have to know of, as epochs by thread."""
+    """A word of memory and its last accesses, as epochs by thread; a conflicting access must happen after them."""
 
     value: int | None
     writes: dict[int, int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Word:
     updates: dict[int, int] = field(default_factory=dict)
 
     def load(self, thread: int, clock: Clock) -> int | None:
-        """Return the value, which others may not overwrite before they know of this."""
+        """Return the value; a later write must happen after this read."""
         _check(clock, self.writes, self.updates)
         self.reads[thread] = int(clock[thread])
         return self.value
@@ -42,7 +42,7 @@ class Word:
         self.value, self.writes, self.reads, self.updates = value, {thread: int(clock[thread])}, {}, {}
 
     def update(self, thread: int, clock: Clock, value: int | None) -> int | None:
-        """Replace the value by an atomic operation, which does not race with others; return the old one."""
+        """Replace the value by an atomic operation and return the old one; atomics do not race with each other."""
         _check(clock, self.writes, self.reads)
         refuse(value is None, "an atomic operation on an undefined value")
         self.updates[thread] = int(clock[thread])
@@ -52,4 +52,4 @@ class Word:
 
 def _check(clock: Clock, *accesses: dict[int, int]) -> None:
     for known in accesses:
-        refuse(any(clock[other] < epoch for other, epoch in known.items()), "a race with accesses of threads", known)
+        refuse(any(clock[other] < epoch for other, epoch in known.items()), "data race with threads", known)

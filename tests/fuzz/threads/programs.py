@@ -1,8 +1,8 @@
-"""Programs of threads as values: statements over 32-bit registers of one thread, and the launch that runs them.
+"""Syntax tree of multithreaded programs: statements on 32-bit registers of a thread, and launch dimensions.
 
-A program is a frozen tree. Its `repr` is Python that builds it again. An operand is the name of a register or a number.
-Every thread begins with `tid`, `lane`, `warp`, `cta`, `gid` (its number in the grid) and with its words of the input in
-`v0` to `v5`; the last ones are what it stores at its end.
+A program is a frozen tree whose `repr` is Python source text for it. An operand is the name of a register or a number.
+A thread starts with `tid`, `lane`, `warp`, `cta`, `gid` (its index in the grid) and its words of the input in `v0` to
+`v5`. It stores `v0` to `v5` before it exits.
 """
 
 from __future__ import annotations
@@ -18,10 +18,17 @@ Operand: TypeAlias = "str | int"
 
 VARIABLES: Final = tuple(f"v{number}" for number in range(6))
 SPECIALS: Final = ("tid", "lane", "warp", "cta", "gid")
-PARAMETERS: Final = ("a0", "a1", "a2")  # of a function; the last one is the mask of the lanes that call it
+PARAMETERS: Final = ("a0", "a1", "a2")  # of a function; the last one is the membermask of the calling lanes
 WARP: Final = 32
 LOCAL: Final = 4  # words of local memory of each thread
 FULL: Final = 0xFFFFFFFF
+# Operations of `Let` with their PTX opcodes: of two operands, with a predicate as the result, of one operand.
+BINARY: Final = {
+    "add": "add.u32", "sub": "sub.u32", "mul": "mul.lo.u32", "and": "and.b32", "or": "or.b32", "xor": "xor.b32",
+    "shl": "shl.b32", "shr": "shr.u32", "min": "min.u32", "max": "max.u32", "rem": "rem.u32",
+}  # fmt: skip
+COMPARISONS: Final = {"eq": "setp.eq.u32", "ne": "setp.ne.u32", "lt": "setp.lt.u32", "ge": "setp.ge.u32"}
+UNARY: Final = {"clz": "clz.b32", "brev": "brev.b32", "popc": "popc.b32", "mov": "mov.u32"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ Body: TypeAlias = "tuple[Statement, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Let(Statement):
-    """`d = a op b`, unsigned and modulo 2**32; comparisons give 0 or 1."""
+    """`d = a op b`, unsigned and modulo 2**32; comparisons return 0 or 1."""
 
     d: str
     op: str
@@ -47,7 +54,7 @@ class Let(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Select(Statement):
-    """`d = a if c else b`: an undefined value that is not selected is dropped."""
+    """`d = a if c else b`; `d` is defined if the selected operand is."""
 
     d: str
     c: Operand
@@ -57,7 +64,7 @@ class Select(Statement):
 
 @dataclass(frozen=True, slots=True)
 class If(Statement):
-    """Two bodies; `guarded` asks for predicated instructions instead of branches, where all are of one instruction."""
+    """A branch; `guarded` bodies are predicated, unless a statement in them needs several basic blocks."""
 
     condition: Operand
     then: Body
@@ -67,7 +74,7 @@ class If(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Loop(Statement):
-    """`for (counter = 0; counter < count; ++counter)`, tested at its head, or `rotated`: also at its end."""
+    """`for (counter = 0; counter < count; ++counter)`; the test is at its head, if `rotated` also at its end."""
 
     counter: str
     count: Operand
@@ -77,9 +84,9 @@ class Loop(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Flow(Statement):
-    """Basic blocks with jumps between any of them: the flow ends behind the last one, or after `fuel` jumps.
+    """Basic blocks with arbitrary jumps; they end after the last block, or after `fuel` blocks.
 
-    A jump with one target is taken if its operand is not zero; one with four is indexed by the operand modulo 4.
+    A jump with one target is taken if its operand is not zero. The operand modulo 4 selects one of four targets.
     """
 
     counter: str
@@ -89,32 +96,32 @@ class Flow(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Break(Statement):
-    """Leave the innermost loop if the condition holds."""
+class Jump(Statement):
+    """Base class of jumps that are taken if the condition holds."""
 
     condition: Operand
 
 
 @dataclass(frozen=True, slots=True)
-class Continue(Statement):
-    """Go on with the next iteration if the condition holds."""
-
-    condition: Operand
+class Break(Jump):
+    """Leave the innermost loop."""
 
 
 @dataclass(frozen=True, slots=True)
-class Exit(Statement):
-    """End the thread if the condition holds, after it has stored its results if `stores`."""
+class Continue(Jump):
+    """Continue with the next iteration."""
 
-    condition: Operand
+
+@dataclass(frozen=True, slots=True)
+class Return(Jump):
+    """Return from a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit(Jump):
+    """Exit the thread; if `stores`, the thread stores its results first."""
+
     stores: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Return(Statement):
-    """Return from a function if the condition holds."""
-
-    condition: Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +140,7 @@ class Call(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Shuffle(Statement):
-    """`shfl.sync`: `d` is a register of the source lane, `p` (if any) whether that was in range."""
+    """`shfl.sync`: `d` is `a` of the source lane; `p`, if any, is whether that lane was in range."""
 
     d: str
     p: str | None
@@ -156,7 +163,7 @@ class Vote(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Match(Statement):
-    """`match.any.sync` or `match.all.sync`; the latter may give a predicate, too."""
+    """`match.any.sync` or `match.all.sync`; the latter may also write a predicate."""
 
     d: str
     p: str | None
@@ -177,7 +184,7 @@ class Reduce(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Elect(Statement):
-    """`elect.sync`, whose leader adds one to a word of global memory: which lane leads stays open."""
+    """`elect.sync`, whose leader adds one to a word of global memory, so that the result is the same for any leader."""
 
     base: int
     mask: Operand
@@ -204,7 +211,7 @@ class Sync(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Arrive(Statement):
-    """An arrival without a wait: `bar.arrive`, `barrier.arrive` or `barrier.arrive.aligned`."""
+    """An arrival at a CTA barrier without a wait: `bar.arrive`, `barrier.arrive` or `barrier.arrive.aligned`."""
 
     form: str
     name: Operand
@@ -225,7 +232,7 @@ class SyncReduce(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Initialize(Statement):
-    """`mbarrier.init` of mbarrier `bar`, for `count` arrivals."""
+    """`mbarrier.init` of mbarrier `bar` with expected count `count`."""
 
     bar: int
     count: int
@@ -240,7 +247,7 @@ class Signal(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Await(Statement):
-    """Poll an mbarrier by `form` (`test_wait`, `try_wait`) until phase number `phase` is complete."""
+    """Poll an mbarrier with `form` (`test_wait`, `try_wait`) until phase `phase` (0, 1, …) is complete."""
 
     bar: int
     phase: Operand
@@ -252,7 +259,7 @@ class Await(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Load(Statement):
-    """`d = space[base + index]`, in words; the space is global, shared or local."""
+    """`d = space[base + index]`, in words; the space is `global`, `shared` or `local`."""
 
     d: str
     space: str
@@ -272,7 +279,7 @@ class Store(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Atomic(Statement):
-    """`atom`, or `red` without `d`, on `space[base + index]`."""
+    """`atom` (`red` without `d`) on `space[base + index]`."""
 
     d: str | None
     space: str
@@ -292,7 +299,7 @@ class Publish(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Poll(Statement):
-    """Poll a flag in global memory by `ld.acquire.gpu` until it has a value."""
+    """Poll a flag in global memory with `ld.acquire.gpu` until it equals `a`."""
 
     base: int
     a: int
@@ -303,7 +310,7 @@ class Poll(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A `.func` of `PARAMETERS`, which returns a register."""
+    """A `.func` with parameters `PARAMETERS` that returns one register."""
 
     name: str
     body: Body
@@ -312,9 +319,10 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Statements that every thread of a grid executes, and the words of memory that they use.
+    """Statements for every thread of a grid.
 
-    `data` seeds the input. `shared` and `memory` count words; shared memory is not initialized.
+    `data` is the seed of the input. `shared` and `memory` are sizes of shared and global memory in words. Shared memory
+    is not initialized.
     """
 
     ctas: int
@@ -326,14 +334,14 @@ class Program:
     functions: tuple[Function, ...] = ()
 
     def inputs(self) -> list[list[int]]:
-        """Return the input words of each thread: small numbers, equal ones, and any."""
+        """Return the input words of each thread: below 4, below 40, or any."""
         chance = Random(self.data)
         draws = (lambda: chance.getrandbits(32), lambda: chance.randrange(4), lambda: chance.randrange(40))
         return [[chance.choice(draws)() for _ in VARIABLES] for _ in range(self.ctas * self.threads)]
 
 
 def statements(body: Body) -> Iterator[Statement]:
-    """Yield all statements of a body, nested ones too."""
+    """Yield the statements of a body, nested ones included."""
     for statement in body:
         yield statement
         for inner in bodies(statement):
@@ -341,7 +349,7 @@ def statements(body: Body) -> Iterator[Statement]:
 
 
 def bodies(statement: Statement) -> tuple[Body, ...]:
-    """Return the bodies that a statement holds."""
+    """Return the bodies of a statement."""
     match statement:
         case If():
             return statement.then, statement.other
@@ -365,7 +373,7 @@ def with_bodies(statement: Statement, inner: tuple[Body, ...]) -> Statement:
 
 
 def registers(statement: Statement) -> Iterator[str]:
-    """Yield the names of the registers of a statement alone."""
+    """Yield the names of the registers of a statement, without those of its bodies."""
     skipped = {"op", "mode", "form", "space", "function"}
     assert is_dataclass(statement)
     for field in fields(statement):

@@ -1,9 +1,9 @@
-"""What a program computes, by one coroutine for each thread: nothing is shared with the simulator.
+"""Reference implementation of programs: one coroutine per thread, and no code of the simulator.
 
-Threads run one after the other, each until it waits for others. A value is a number, or None if it is undefined: a
-register of an absent lane, shared memory before its first store. None may be computed with, stored and dropped. What
-else the manual leaves open raises `UndefinedError`: None as an address, a condition or a mask; lanes outside their
-mask; races, by vector clocks; an arrival that nothing orders after the last phase; a grid that stops.
+One thread runs at a time, until it waits for other threads. A value is a number, or None if it is undefined: a register
+of an absent lane, shared memory before its first store. Instructions may compute with None and store it. Any other
+undefined behavior raises `UndefinedError`: None as an address, a condition or a membermask; an executing lane outside
+its membermask; a data race; an arrival that is not ordered after the previous phase; a deadlock.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Value: TypeAlias = "int | None"
 Names: TypeAlias = "dict[str, Value]"
 Steps: TypeAlias = "Generator[_Wait, Value, str]"
 
-STEPS: Final = 100_000  # statements of a grid: more are an endless loop
+STEPS: Final = 100_000  # limit of executed statements; above it, a loop is taken to be endless
 
 OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "or": operator.or_,
@@ -40,30 +40,30 @@ OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a grid leaves: the results of each thread, and the words of global memory."""
+    """Results of a grid: of each thread, and the words of global memory."""
 
     results: tuple[tuple[Value, ...], ...]
     memory: tuple[Value, ...]
 
     @property
     def defined(self) -> bool:
-        """Whether all of it is defined."""
+        """Whether all results are defined."""
         return None not in self.memory and not any(None in row for row in self.results)
 
 
 def outcome(program: ast.Program, *, backwards: bool = False) -> Outcome:
-    """Return what a program leaves, or raise `UndefinedError`; `backwards`, the last thread runs first."""
+    """Return the results of a program, or raise `UndefinedError`; if `backwards`, the last thread runs first."""
     return _Grid(program).run(backwards=backwards)
 
 
 @dataclass(slots=True)
 class _Wait:
-    """What a thread waits for: others at the same statement with the same key, a phase, or a flag."""
+    """Wait of a thread: for threads at the same statement with the same key, for a phase, or for a flag."""
 
-    met: Any
+    statement: Any
     key: Any
     value: Value = 0
-    source: int = 0  # the lane that a shuffle reads
+    source: int = 0  # source lane of a shuffle
 
 
 @dataclass(eq=False, slots=True)
@@ -78,8 +78,8 @@ class _Thread:
     alive: bool = True
     local: list[Word] = field(default_factory=lambda: [Word(None) for _ in range(LOCAL)])
 
-    def told(self) -> Clock:
-        """Return what others learn of this thread, whose later accesses they do not know."""
+    def release(self) -> Clock:
+        """Return the clock that other threads acquire; it does not include later accesses of this thread."""
         clock = self.clock.copy()
         self.clock[self.number] += 1
         return clock
@@ -87,7 +87,7 @@ class _Thread:
 
 @dataclass(slots=True)
 class _Barrier:
-    """The arrivals of warps in this phase: who waits, and what they know; and who waited for the last phase."""
+    """Arrivals in the current phase: waiting threads by warp, released clocks; and the waits of the last phase."""
 
     waits: dict[int, list[_Thread]] = field(default_factory=dict)
     clocks: list[Clock] = field(default_factory=list)
@@ -97,7 +97,7 @@ class _Barrier:
 
 @dataclass(slots=True)
 class _MBarrier:
-    """An mbarrier in its phase, and what its last phase, or its initialization, tells."""
+    """An mbarrier; `last` is the clock that the last phase, or the initialization, released."""
 
     count: int
     last: Clock
@@ -132,9 +132,9 @@ class _Grid:
         for thread in order:
             thread.steps = self.whole(thread)
             self.resume(thread, None)
-        while any([thread.wait and self.meet(thread, thread.wait) for thread in order]):  # noqa: C419 - all of them
+        while any([thread.wait and self.advance(thread, thread.wait) for thread in order]):  # noqa: C419 - all of them
             pass
-        refuse(any(thread.alive for thread in order), "no thread can go on")
+        refuse(any(thread.alive for thread in order), "deadlock")
         return Outcome(tuple(map(tuple, self.results)), tuple(word.value for word in self.memory))
 
     def resume(self, thread: _Thread, value: Value) -> None:
@@ -154,7 +154,7 @@ class _Grid:
         return ""
 
     def body(self, thread: _Thread, names: Names, body: ast.Body) -> Steps:
-        """Execute statements; return "" at their end, or why they ended before."""
+        """Execute statements; return "" at their end, or the reason for leaving them early."""
         for each in body:
             self.left -= 1
             refuse(self.left < 0, "an endless loop")
@@ -170,16 +170,16 @@ class _Grid:
                     why = yield from self.loop(thread, names, each)
                 case ast.Flow():
                     why = yield from self.flow(thread, names, each)
-                case ast.Break(condition) | ast.Continue(condition) | ast.Return(condition):
-                    why = type(each).__name__ if _sure(names, condition) else ""
                 case ast.Exit(condition, stores):
                     why = ("end" if stores else "exit") if _sure(names, condition) else ""
+                case ast.Jump(condition):
+                    why = type(each).__name__ if _sure(names, condition) else ""
                 case ast.Call():
                     why = yield from self.call(thread, names, each)
                 case ast.Load() | ast.Store() | ast.Atomic():
                     self.access(thread, names, each)
                 case ast.Initialize() | ast.Signal() | ast.Publish():
-                    self.tell(thread, each)
+                    self.signal(thread, each)
                 case _:
                     yield from self.wait(thread, names, each)
             if why:
@@ -219,7 +219,7 @@ class _Grid:
         return why if why in ("end", "exit") else ""
 
     def wait(self, thread: _Thread, names: Names, each: Any) -> Generator[_Wait, Value, None]:
-        """Wait for others, then write down what they all computed."""
+        """Wait for other threads, then write the result."""
         match each:
             case ast.Sync() | ast.Arrive() | ast.SyncReduce():
                 key = _sure(names, each.name)
@@ -229,38 +229,38 @@ class _Grid:
             case _:
                 key = _sure(names, each.mask)
                 value = _value(names, each.a) if hasattr(each, "a") else 0
-                refuse(not key >> thread.lane & 1, "lane is not in its mask", thread.lane, key, each)
+                refuse(not key >> thread.lane & 1, "lane is not in its membermask", thread.lane, key, each)
         source, in_range = thread.lane, 0
         if isinstance(each, ast.Shuffle):
             source, in_range = _source(thread.lane, each, _sure(names, each.b) % WARP)
-        met = yield _Wait(each, key, value, source)
-        if isinstance(each, ast.Elect) and met:
+        result = yield _Wait(each, key, value, source)
+        if isinstance(each, ast.Elect) and result:
             word = self.memory[each.base]
             word.update(thread.number, thread.clock, _operated("add", word.value, 1))
         elif hasattr(each, "d"):
-            names[each.d] = met
+            names[each.d] = result
         if isinstance(each, ast.Shuffle | ast.Match) and each.p is not None:
-            names[each.p] = in_range if isinstance(each, ast.Shuffle) else int(bool(met))
+            names[each.p] = in_range if isinstance(each, ast.Shuffle) else int(bool(result))
 
-    # --- threads that wait for each other ---------------------------------------------------------
+    # --- synchronization --------------------------------------------------------------------------
 
-    def meet(self, thread: _Thread, wait: _Wait) -> bool:
-        """Let a thread go on, with those that it waits for, if all have come."""
-        match wait.met:
+    def advance(self, thread: _Thread, wait: _Wait) -> bool:
+        """Resume a waiting thread, and the threads that wait with it, if their wait is over."""
+        match wait.statement:
             case ast.Sync() | ast.Arrive() | ast.SyncReduce():
-                return self.meet_warps(thread, wait)
+                return self.arrive(thread, wait)
             case ast.Await():
-                return self.see_phase(thread, wait)
+                return self.wait_phase(thread, wait)
             case ast.Poll():
-                value, clock = self.flags.get(wait.met.base, (0, thread.clock))
-                return self.go_on(thread, clock, value == wait.met.a)
+                value, clock = self.flags.get(wait.statement.base, (0, thread.clock))
+                return self.acquire(thread, clock, value == wait.statement.a)
         lanes = [each for each in thread.warp if each.alive and wait.key >> each.lane & 1]
-        if any(not each.wait or each.wait.met is not wait.met or each.wait.key != wait.key for each in lanes):
+        if any(not one.wait or one.wait.statement is not wait.statement or one.wait.key != wait.key for one in lanes):
             return False
         values = {each.lane: each.wait.value for each in lanes if each.wait}
-        results = [_together(wait.met, values, each.lane, each.wait.source) for each in lanes if each.wait]
-        if isinstance(wait.met, ast.WarpSync):
-            self.join([each.told() for each in lanes], lanes)
+        results = [_together(wait.statement, values, each.lane, each.wait.source) for each in lanes if each.wait]
+        if isinstance(wait.statement, ast.WarpSync):
+            self.join([each.release() for each in lanes], lanes)
         for each, result in zip(lanes, results, strict=True):
             self.resume(each, result)
         return True
@@ -270,76 +270,76 @@ class _Grid:
         for each in threads:
             np.maximum(each.clock, clock, out=each.clock)
 
-    def meet_warps(self, thread: _Thread, wait: _Wait) -> bool:
-        """Count a warp as arrived once all its live threads have come; end the phase with the last warp."""
+    def arrive(self, thread: _Thread, wait: _Wait) -> bool:
+        """Count a warp as arrived after all its live threads; the last warp completes the phase."""
         barrier = self.barriers.setdefault((thread.cta, wait.key), _Barrier())
-        lanes, met, number = [each for each in thread.warp if each.alive], wait.met, thread.warp[0].number
+        lanes, here, number = [each for each in thread.warp if each.alive], wait.statement, thread.warp[0].number
         if barrier.waits.get(number) or thread is not lanes[0]:
             return False
         waits = [each.wait for each in lanes if each.wait]
-        if len(waits) < len(lanes) or any(not hasattr(one.met, "name") or one.key != wait.key for one in waits):
+        if len(waits) < len(lanes) or any(not hasattr(one.statement, "name") or one.key != wait.key for one in waits):
             return False
-        agreed = {(type(one.met) is ast.SyncReduce, one.met.count) for one in waits}
-        aligned = any("aligned" in one.met.form or one.met.form.startswith("bar.") for one in waits)
+        agreed = {(type(one.statement) is ast.SyncReduce, one.statement.count) for one in waits}
+        aligned = any("aligned" in one.statement.form or one.statement.form.startswith("bar.") for one in waits)
         agreed |= {barrier.agreed} if barrier.waits else set()
-        sites = {id(one.met) if aligned else type(one.met) for one in waits}
-        refuse(len(agreed) > 1 or len(sites) > 1, "threads differ at one barrier", agreed, met)
-        refuse(number in barrier.waits, "a warp arrives twice", met)
-        ordered = any(each.clock[who] >= epoch for each in lanes for who, epoch in barrier.last)
-        refuse(barrier.last and not ordered, "nothing orders the arrival after the last phase", met)
+        sites = {id(one.statement) if aligned else type(one.statement) for one in waits}
+        refuse(len(agreed) > 1 or len(sites) > 1, "threads differ at one barrier", agreed, here)
+        refuse(number in barrier.waits, "a warp arrives twice", here)
+        ordered = any(each.clock[other] >= epoch for each in lanes for other, epoch in barrier.last)
+        refuse(barrier.last and not ordered, "arrival is not ordered after the previous phase", here)
         (barrier.agreed,) = agreed
-        barrier.waits[number] = [] if isinstance(met, ast.Arrive) else lanes
-        barrier.clocks += [each.told() for each in lanes]
-        for each in lanes if isinstance(met, ast.Arrive) else ():
+        barrier.waits[number] = [] if isinstance(here, ast.Arrive) else lanes
+        barrier.clocks += [each.release() for each in lanes]
+        for each in lanes if isinstance(here, ast.Arrive) else ():
             self.resume(each, 0)
-        self.end_phase((thread.cta, wait.key), barrier)
+        self.complete((thread.cta, wait.key), barrier)
         return True
 
-    def end_phase(self, key: tuple[int, int], barrier: _Barrier) -> None:
-        """Let all who wait go on, if all warps have arrived."""
+    def complete(self, key: tuple[int, int], barrier: _Barrier) -> None:
+        """Complete the phase and resume its waiting threads, if all warps have arrived."""
         count = barrier.agreed[1]
         if len(barrier.waits) < -(-self.program.threads // WARP if count is None else -count // WARP):
             return
         exited = count is None and not all(each.alive for each in self.threads if each.cta == key[0])
         refuse(exited, "threads of the CTA have exited before its barrier")
         waiting = [each for lanes in barrier.waits.values() for each in lanes]
-        refuse(not waiting, "arrivals alone end a phase", key)
-        held = [bool(each.wait.value) for each in waiting if each.wait]
-        results = {"or": any(held), "and": all(held), "popc": sum(held)}
+        refuse(not waiting, "no thread waits for the phase", key)
+        predicates = [bool(each.wait.value) for each in waiting if each.wait]
+        results = {"or": any(predicates), "and": all(predicates), "popc": sum(predicates)}
         self.join(barrier.clocks, waiting)
         last = [(each.number, int(each.clock[each.number])) for each in waiting]
         self.barriers[key] = _Barrier(last=last)
         for each in waiting:
-            met: Any = each.wait and each.wait.met
-            self.resume(each, int(results[met.op]) if isinstance(met, ast.SyncReduce) else 0)
+            here: Any = each.wait and each.wait.statement
+            self.resume(each, int(results[here.op]) if isinstance(here, ast.SyncReduce) else 0)
 
-    def tell(self, thread: _Thread, each: ast.Initialize | ast.Signal | ast.Publish) -> None:
+    def signal(self, thread: _Thread, each: ast.Initialize | ast.Signal | ast.Publish) -> None:
         if isinstance(each, ast.Publish):
             refuse(each.base in self.flags, "a flag is set twice")
-            self.flags[each.base], self.memory[each.base].value = (each.a, thread.told()), each.a
+            self.flags[each.base], self.memory[each.base].value = (each.a, thread.release()), each.a
             return
         bar = self.mbarriers.get((thread.cta, each.bar))
         if isinstance(each, ast.Initialize):
             refuse(bar, "an mbarrier is initialized twice")
-            self.mbarriers[thread.cta, each.bar] = _MBarrier(each.count, thread.told(), each.count)
+            self.mbarriers[thread.cta, each.bar] = _MBarrier(each.count, thread.release(), each.count)
         else:
-            refuse(not bar or (thread.clock < bar.last).any(), "nothing orders an arrival after the last phase", each)
-            bar.clocks.append(thread.told())
+            refuse(not bar or (thread.clock < bar.last).any(), "arrival is not ordered after the previous phase", each)
+            bar.clocks.append(thread.release())
             bar.pending -= 1
             if not bar.pending:
                 bar.phase, bar.pending = bar.phase + 1, bar.count
                 bar.last, bar.clocks = np.maximum.reduce(bar.clocks), []
 
-    def see_phase(self, thread: _Thread, wait: _Wait) -> bool:
-        bar = self.mbarriers.get((thread.cta, wait.met.bar))
+    def wait_phase(self, thread: _Thread, wait: _Wait) -> bool:
+        bar = self.mbarriers.get((thread.cta, wait.statement.bar))
         refuse(not bar or bar.phase not in (wait.key, wait.key + 1), "a wait for a phase that may be missed")
-        return self.go_on(thread, bar.last, bar.phase > wait.key)
+        return self.acquire(thread, bar.last, bar.phase > wait.key)
 
-    def go_on(self, thread: _Thread, clock: Clock, may: bool) -> bool:  # noqa: FBT001 - an answer
-        if may:
+    def acquire(self, thread: _Thread, clock: Clock, ready: bool) -> bool:  # noqa: FBT001 - the result
+        if ready:
             np.maximum(thread.clock, clock, out=thread.clock)
             self.resume(thread, 0)
-        return may
+        return ready
 
     # --- memory -----------------------------------------------------------------------------------
 
@@ -365,7 +365,7 @@ def _value(names: Names, operand: ast.Operand) -> Value:
 
 def _sure(names: Names, operand: ast.Operand) -> int:
     value = _value(names, operand)
-    refuse(value is None, "register decides something, and is undefined", operand)
+    refuse(value is None, "an address, condition or membermask is undefined", operand)
     return value
 
 
@@ -374,7 +374,7 @@ def _operated(op: str, a: Value, b: Value) -> Value:
 
 
 def _source(lane: int, each: ast.Shuffle, b: int) -> tuple[int, int]:
-    """Return the source lane of a shuffle, and whether it is in range. Manual: "shfl.sync"."""
+    """Return the source lane of a shuffle, and 1 if it is in range, else 0. Manual: "shfl.sync"."""
     segment = each.c >> 8 & 31
     most, least = lane & segment | each.c & 31 & ~segment, lane & segment
     source = {"up": lane - b, "down": lane + b, "bfly": lane ^ b, "idx": least | b & ~segment}[each.mode]
@@ -382,19 +382,19 @@ def _source(lane: int, each: ast.Shuffle, b: int) -> tuple[int, int]:
     return (source, 1) if in_range else (lane, 0)
 
 
-def _together(met: Any, values: dict[int, Value], lane: int, source: int) -> Value:
-    """Return what a lane gets from an instruction that some lanes of its warp execute with these values."""
-    if isinstance(met, ast.Shuffle):
+def _together(each: Any, values: dict[int, Value], lane: int, source: int) -> Value:
+    """Return a lane's result of a warp instruction; `values` are the operands by lane."""
+    if isinstance(each, ast.Shuffle):
         return values.get(source)
-    if isinstance(met, ast.Elect | ast.WarpSync):
+    if isinstance(each, ast.Elect | ast.WarpSync):
         return int(lane == min(values))
-    refuse(None in values.values(), "an undefined value decides", met)
+    refuse(None in values.values(), "an operand is undefined", each)
     bits = [value for value in values.values() if value is not None]
-    if isinstance(met, ast.Reduce):
-        return int(reduce(OPERATIONS[met.op], bits)) & FULL
-    if isinstance(met, ast.Match):
-        alike = sum(1 << other for other, value in values.items() if met.mode == "all" or value == values[lane])
-        return alike if met.mode == "any" or len(set(bits)) == 1 else 0
+    if isinstance(each, ast.Reduce):
+        return int(reduce(OPERATIONS[each.op], bits)) & FULL
+    if isinstance(each, ast.Match):
+        alike = sum(1 << other for other, value in values.items() if each.mode == "all" or value == values[lane])
+        return alike if each.mode == "any" or len(set(bits)) == 1 else 0
     holds = [bool(value) for value in bits]
     ballot = sum(1 << other for other, value in values.items() if value)
-    return int({"all": all(holds), "any": any(holds), "uni": len(set(holds)) == 1, "ballot": ballot}[met.mode])
+    return int({"all": all(holds), "any": any(holds), "uni": len(set(holds)) == 1, "ballot": ballot}[each.mode])

@@ -9,11 +9,11 @@ import numpy as np
 
 from pyptx_sim import run
 
-from .generator import PLANTED
 from .ordering import UndefinedError
 from .printing import ptx
 from .programs import VARIABLES
 from .reference import Outcome, outcome
+from .warp_statements import UNDEFINED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ Schedule = tuple[int, bool]
 
 
 def schedules(number: int, count: int) -> tuple[Schedule, ...]:
-    """Return so many schedules of a program: in order, delayed, and others at random, every third one delayed."""
+    """Return `count` schedules: in order, with delayed completion, and random ones, every third one delayed."""
     first = ((0, False), (0, True))
     rest = tuple((1 + number * 7 + turn, turn % 3 == 2) for turn in range(count))
     return (*first, *rest)[:count] if count > 3 else ((0, bool(number % 2)), *rest)[:count]
@@ -33,7 +33,7 @@ def schedules(number: int, count: int) -> tuple[Schedule, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A schedule under which a run differs from the reference, and how."""
+    """A schedule and the difference of its run from the reference."""
 
     schedule: Schedule
     kind: str
@@ -44,7 +44,7 @@ class Failure:
 
 
 def failure(program: Program, those: Sequence[Schedule], expected: Outcome | None = None) -> Failure | None:
-    """Return the first schedule's failure of a program, if there is one."""
+    """Return the first failure of a program under these schedules, or None."""
     expected = expected or outcome(program)
     text, inputs = ptx(program), np.array(program.inputs(), np.uint32)
     for schedule in those:
@@ -55,7 +55,7 @@ def failure(program: Program, those: Sequence[Schedule], expected: Outcome | Non
 
 
 def fails_alike(program: Program, found: Failure) -> bool:
-    """Return whether a program, defined as well, fails in the same way under the same schedule."""
+    """Return whether a program fails alike under the same schedule; only a missed finding needs undefined results."""
     try:
         expected = outcome(program)
     except UndefinedError:
@@ -65,7 +65,7 @@ def fails_alike(program: Program, found: Failure) -> bool:
 
 
 def lines_of(text: str, register: str) -> list[int]:
-    """Return the lines of a text that name a register."""
+    """Return the line numbers of a text that name a register."""
     return [number for number, line in enumerate(text.splitlines(), 1) if f"%{register}" in line]
 
 
@@ -86,12 +86,12 @@ def _compared(program: Program, text: str, inputs: np.ndarray, schedule: Schedul
     said = [each for each in result.findings if each.severity != "note"]
     if wrong:
         return Failure(schedule, "wrong", f"{wrong[0]}, and {len(wrong) - 1} more; findings: {[f.rule for f in said]}")
-    lines = [] if expected.defined else lines_of(text, PLANTED)
+    lines = [] if expected.defined else lines_of(text, UNDEFINED)
     found = [each for each in said if each.line in lines and each.severity == "error"]
     others = [each for each in said if each not in found]
     if others:
         return Failure(schedule, "finding", str(others[0]))
-    return None if expected.defined or found else Failure(schedule, "missed", "no finding at the planted read")
+    return None if expected.defined or found else Failure(schedule, "missed", "no finding at the undefined read")
 
 
 def _differences(what: str, expected: Sequence[Sequence[int | None]], got: Sequence[Sequence[int]]) -> list[str]:

@@ -1,37 +1,21 @@
-"""A smaller program that fails, too: statements are deleted, bodies take the place of branches, sizes shrink."""
+"""Shrink a failing program: delete statements, replace branches by their bodies, and reduce sizes."""
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
-from .programs import (
-    WARP,
-    Arrive,
-    Break,
-    Continue,
-    If,
-    Initialize,
-    Let,
-    Loop,
-    Program,
-    Sync,
-    SyncReduce,
-    bodies,
-    with_bodies,
-)
+from . import programs as ast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from .programs import Body, Statement
 
 ATTEMPTS: Final = 3000
 SIZES: Final = (1, 2, 4, 8, 32, 33, 34, 36, 40, 48, 64, 65, 96)
 
 
-def shrunk(program: Program, fails: Callable[[Program], bool], attempts: int = ATTEMPTS) -> Program:
-    """Return the smallest program found that `fails`; each step tries the deepest cuts first."""
+def shrunk(program: ast.Program, fails: Callable[[ast.Program], bool], attempts: int = ATTEMPTS) -> ast.Program:
+    """Return the smallest program found that `fails`; each step tries the largest reductions first."""
     found = True
     while found:
         found = False
@@ -45,7 +29,7 @@ def shrunk(program: Program, fails: Callable[[Program], bool], attempts: int = A
     return program
 
 
-def _smaller(program: Program) -> Iterator[Program]:
+def _smaller(program: ast.Program) -> Iterator[ast.Program]:
     if program.ctas > 1:
         yield replace(program, ctas=1)
     for threads in SIZES:
@@ -61,26 +45,26 @@ def _smaller(program: Program) -> Iterator[Program]:
             yield replace(program, functions=others)
 
 
-def _resized(program: Program, threads: int) -> Program:
-    """Return the program with fewer threads, and counts of whole CTAs that fit them."""
-    before, after = WARP * -(-program.threads // WARP), WARP * -(-threads // WARP)
+def _resized(program: ast.Program, threads: int) -> ast.Program:
+    """Return the program with fewer threads; thread counts of whole CTAs change with it."""
+    before, after = ast.WARP * -(-program.threads // ast.WARP), ast.WARP * -(-threads // ast.WARP)
 
-    def fitted(body: Body) -> Body:
-        return tuple(one(with_bodies(each, tuple(map(fitted, bodies(each))))) for each in body)
+    def fitted(body: ast.Body) -> ast.Body:
+        return tuple(one(ast.with_bodies(each, tuple(map(fitted, ast.bodies(each))))) for each in body)
 
-    def one(each: Statement) -> Statement:
+    def one(each: ast.Statement) -> ast.Statement:
         match each:
-            case Sync(count=count) | SyncReduce(count=count) | Arrive(count=count) if count == before:
+            case ast.Sync(count=count) | ast.SyncReduce(count=count) | ast.Arrive(count=count) if count == before:
                 return replace(each, count=after)
-            case Initialize(count=count) if count == program.threads:
+            case ast.Initialize(count=count) if count == program.threads:
                 return replace(each, count=threads)
         return each
 
     return replace(program, threads=threads, body=fitted(program.body))
 
 
-def _shorter(body: Body) -> Iterator[Body]:
-    """Yield bodies with less in them: long runs of statements go first."""
+def _shorter(body: ast.Body) -> Iterator[ast.Body]:
+    """Yield smaller bodies, those without long runs of statements first."""
     size = len(body)
     while size:
         for start in range(0, len(body), size):
@@ -91,21 +75,21 @@ def _shorter(body: Body) -> Iterator[Body]:
             yield (*body[:at], *other, *body[at + 1 :])
 
 
-def _simpler(each: Statement) -> Iterator[Body]:
-    """Yield what may stand in the place of a statement."""
-    inner = bodies(each)
-    yield from (one for one in inner if one and not (isinstance(each, Loop) and _leaves(one)))
+def _simpler(each: ast.Statement) -> Iterator[ast.Body]:
+    """Yield simpler replacements of a statement."""
+    inner = ast.bodies(each)
+    yield from (one for one in inner if one and not (isinstance(each, ast.Loop) and _leaves(one)))
     for at, one in enumerate(inner):
         for shorter in _shorter(one):
-            yield (with_bodies(each, (*inner[:at], shorter, *inner[at + 1 :])),)
+            yield (ast.with_bodies(each, (*inner[:at], shorter, *inner[at + 1 :])),)
     match each:
-        case If(guarded=True):
+        case ast.If(guarded=True):
             yield (replace(each, guarded=False),)
-        case Loop(rotated=True):
+        case ast.Loop(rotated=True):
             yield (replace(each, rotated=False),)
-        case Sync(count=int()) | SyncReduce(count=int()):
+        case ast.Sync(count=int()) | ast.SyncReduce(count=int()):
             yield (replace(each, count=None),)
-        case Let(op=op) if op != "mov":
+        case ast.Let(op=op) if op != "mov":
             yield (replace(each, op="mov"),)
             yield (replace(each, op="mov", a=each.b),)
     names = {field.name for field in fields(each)}
@@ -116,9 +100,10 @@ def _simpler(each: Statement) -> Iterator[Body]:
                 yield (replace(each, **{name: constant}),)
 
 
-def _leaves(body: Body) -> bool:
+def _leaves(body: ast.Body) -> bool:
     """Return whether a body breaks or continues a loop around it."""
     return any(
-        isinstance(each, Break | Continue) or (isinstance(each, If) and (_leaves(each.then) or _leaves(each.other)))
+        isinstance(each, ast.Break | ast.Continue)
+        or (isinstance(each, ast.If) and (_leaves(each.then) or _leaves(each.other)))
         for each in body
     )

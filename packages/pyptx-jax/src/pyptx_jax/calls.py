@@ -53,7 +53,7 @@ def bind(special: Specialization, arrays: Sequence[jax.Array]) -> object:
 
 
 def _nothing(special: Specialization, axes: frozenset[str]) -> Call:
-    """Return the call of a kernel that has no blocks for its empty arrays."""
+    """Return the call of a kernel whose grid has no CTAs because an array is empty."""
     outputs = [result_of(special.entry, row, frozenset()) for row in special.outputs]
 
     def named(*arrays: jax.Array) -> Sequence[jax.Array]:

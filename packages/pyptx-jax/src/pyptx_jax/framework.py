@@ -163,5 +163,5 @@ def agreeing(arrays: Sequence[jax.Array]) -> tuple[list[jax.Array], frozenset[st
 
 
 def varying_along(array: jax.Array, axes: frozenset[str]) -> jax.Array:
-    """Return an array whose values vary along more axes."""
+    """Return an array that is also marked as varying along `axes` (`jax.lax.pcast`)."""
     return cast("jax.Array", _JAX.lax.pcast(array, tuple(sorted(axes)), to="varying")) if axes else array

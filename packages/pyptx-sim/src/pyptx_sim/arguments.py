@@ -79,7 +79,7 @@ def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool)
     placing = _placing(variables, memory_of_arrays)
     banks, named = _banks(placing, launches)
     grown = placing.regions.grown()
-    if grown:  # once more, now that it is known which arrays overlap
+    if grown:  # pack again: the regions of overlapping arrays are now known
         placing = _placing(variables, memory_of_arrays, grown)
         banks, named = _banks(placing, launches)
     heap, memory = _global_memory(launches, variables, placing, checked=checked)
@@ -99,7 +99,7 @@ def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool)
 
 
 def _banks(placing: Placing, launches: Sequence[tuple[Program, Launch]]) -> tuple[list[bytes], list[Handles]]:
-    """Return the parameters of launches, and what their variables of textures stand for; arrays get their places."""
+    """Return the packed parameters and the texture bindings of launches; places their arrays."""
     return (
         [_bank_of(placing, program, launch) for program, launch in launches],
         [_named_handles(placing, program, launch) for program, launch in launches],
@@ -149,7 +149,7 @@ def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
 
 
 def _arrays(value: object) -> Iterator[Array | Tensor | DeviceArray]:
-    """Yield the arrays of an argument."""
+    """Yield the arrays in an argument."""
     if is_pointer(value):
         yield value.array if isinstance(value, Uninitialised) else cast("Array | DeviceArray", value)
     elif isinstance(value, Mapped | Texture | Surface):
@@ -162,7 +162,7 @@ def _arrays(value: object) -> Iterator[Array | Tensor | DeviceArray]:
 
 
 def does_nothing(launch: Launch) -> bool:
-    """Return whether a launch has no blocks because an array is empty; CUDA refuses any other grid without blocks."""
+    """Return whether a launch has no CTAs because an array is empty; in CUDA, a grid without CTAs is an error."""
     grid = launch.grid
     if 0 not in (tuple(grid) if isinstance(grid, Iterable) else (grid,)):
         return False
@@ -172,7 +172,7 @@ def does_nothing(launch: Launch) -> bool:
 
 
 def _placing(image: Image, memory: Memory | None, unplaced: Iterable[Region] = ()) -> Placing:
-    """Return what is placed before the arrays of launches; `unplaced` are regions known to hold several of these."""
+    """Return the global space before the arrays of launches; `unplaced` are known regions of overlapping arrays."""
     variables, end = [_named(place) for place in image.placements], len(image.data)
     if memory is None:
         return Placing(next_place(end), Regions(unplaced), [], variables)

@@ -107,7 +107,7 @@ def argument_of(value: object) -> Argument:
         ):
             raise LaunchError(
                 f"an array with strides of {array.strides} bytes and elements of {size} cannot be passed to a kernel",
-                hint="copy it first: its elements are no whole number of elements apart",
+                hint="pass a copy: each stride must be a multiple of the element size",
             )
         return Argument(array.shape, dtype_name(array), strides, _address(array), "cpu")
     tensor = cast("Tensor", value)
@@ -140,10 +140,10 @@ def _check_storage(value: object) -> None:
 
 
 def span_of(value: object) -> Span:
-    """Return the bytes that an array spans in host memory; LaunchError for one that kernels cannot be given in place.
+    """Return the bytes that an array spans in host memory; LaunchError if a kernel cannot access it in place.
 
-    A kernel gets the address of the first element, and sees the strides as a GPU does: bytes between two elements are
-    memory of the same buffer.
+    As on a GPU, a kernel receives the address of the first element; bytes between elements are memory of the same
+    buffer.
     """
     array = _as_array(value)
     if array is not None:

@@ -51,23 +51,23 @@ class ProgramError(SimulationError):
     """A module that cannot be lowered for the simulator."""
 
     statement: Statement | None = None
-    """The declaration at fault, until the error is located at its line."""
+    """The declaration that causes the error, until its line is added."""
 
 
 class Declaring:
-    """A context that attributes a ProgramError of its body to a declaration, if it is attributed to none."""
+    """Context manager that attributes a ProgramError of its body to a declaration, unless it has one already."""
 
     __slots__ = ("_statement",)
 
     def __init__(self, statement: Statement) -> None:
-        """Enter what a declaration asks for."""
+        """Attribute errors to this declaration."""
         self._statement = statement
 
     def __enter__(self) -> None:
-        """Begin."""
+        """Do nothing."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Attribute the error; it goes on."""
+        """Attribute the error and let it propagate."""
         if isinstance(error, ProgramError):
             error.statement = error.statement or self._statement
 

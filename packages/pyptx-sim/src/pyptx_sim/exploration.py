@@ -160,7 +160,7 @@ def _sent(job: _Job) -> bytes:
     modules, launch, options = job
     sent = (tuple(each if isinstance(each, str) else emit(each) for each in modules), launch, options)
     first = _Pickler(BytesIO(), {})
-    first.dump(sent)  # to see all arrays: those that share memory do so in the worker, too
+    first.dump(sent)  # finds all arrays, so that arrays that share memory also share it in the worker
     file = BytesIO()
     _Pickler(file, first.chunks()).dump(sent)
     return file.getvalue()
@@ -171,20 +171,20 @@ _Chunk: TypeAlias = "tuple[int, bytearray]"
 
 
 class _Pickler(pickle.Pickler):
-    """Writes arrays, and tensors as arrays, as views of chunks of memory; `spans` are those that it has met."""
+    """Pickler that writes arrays and tensors as views of chunks of memory; `spans` are the spans found so far."""
 
     def __init__(self, file: BytesIO, chunks: Mapping[int, _Chunk]) -> None:
-        """Write to a file; `chunks` are the memory of spans, by the addresses of these."""
+        """Write to a file; `chunks` maps the address of each span to its memory."""
         super().__init__(file)
         self._chunks = chunks
         self.spans: list[Span] = []
 
     def chunks(self) -> Mapping[int, _Chunk]:
-        """Return the memory of the spans, those that overlap in one chunk."""
+        """Return the memory of each span by address; overlapping spans have one chunk."""
         ends: list[tuple[int, bytearray, int]] = []
         found: dict[int, _Chunk] = {}
         for span in sorted(self.spans, key=lambda each: each.low):
-            if not ends or span.low >= ends[-1][2]:  # views keep their places in what has been allocated
+            if not ends or span.low >= ends[-1][2]:  # keep the alignment of a view in its allocation
                 ends.append((span.low - span.phase, bytearray(span.phase), span.low))
             low, held, end = ends[-1]
             held += span.data[end - span.low :].tobytes()

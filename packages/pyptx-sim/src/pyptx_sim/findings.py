@@ -123,7 +123,7 @@ class FindingLog:
         self.first(finding, pc)
 
     def pairs(self) -> tuple[tuple[str, int, int], ...]:
-        """Return the rule and the two instructions of each finding that is about a pair of instructions."""
+        """Return the rule and the two pcs of each finding about a pair of instructions."""
         keys = ((found.finding.rule, pc, found.other_pc) for (_, pc, *_), found in self._by_pair())
         return tuple((rule, pc, other) for rule, pc, other in keys if other is not None)
 
@@ -132,8 +132,8 @@ class FindingLog:
             if len(key) == 3:
                 yield key, found
 
-    def excuse(self, pair: tuple[str, int, int], why: str, hint: str | None = None) -> None:
-        """Make a finding about a pair of instructions a note, which says why, with another hint if one is given."""
+    def downgrade(self, pair: tuple[str, int, int], why: str, hint: str | None = None) -> None:
+        """Make a finding about a pair of instructions a note and add the reason; a `hint` replaces the finding's."""
         found = self._found[pair]
         message = f"{found.finding.message}; {why}"
         found.finding = replace(found.finding, message=message, hint=hint or found.finding.hint, severity="note")

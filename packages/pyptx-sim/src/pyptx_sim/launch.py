@@ -20,13 +20,13 @@ class Launch:
     """How an entry is launched, and with what: all that a driver is told of it.
 
     `grid` counts blocks, `block` threads and `cluster` blocks, by one to three sizes, x first; without a `block`, that
-    of the entry's `.reqntid` is taken, without a `cluster` that of its `.reqnctapercluster`. A grid has no blocks only
-    if an array of `args` is empty: then nothing runs. `entry` is the entry's name; without one, the module has a single
-    one. `shared_bytes` is the dynamic shared memory of a block.
+    of the entry's `.reqntid` is taken, without a `cluster` that of its `.reqnctapercluster`. A grid may have no CTAs
+    only if an array in `args` is empty; then nothing runs. `entry` is the entry's name; without one, the module has a
+    single one. `shared_bytes` is the dynamic shared memory of a block.
 
     `args` stand for the entry's parameters in order: NumPy arrays and CPU tensors for pointers (changed in place),
-    numbers for scalars. Views of one buffer that overlap or interleave are the same memory, as on a GPU, and the
-    strides of an array are those that the kernel meets. For a structure, a tuple or a dict of its members, which is
+    numbers for scalars. Views of one buffer that overlap or interleave share memory, as on a GPU; elements are at the
+    strides of their array. For a structure, a tuple or a dict of its members, which is
     laid out as in C (arrays for pointers, NumPy scalars, bytes, structures again); or one of ctypes or NumPy, or its
     bytes. An array wrapped in `Uninitialised` holds nothing to be read before it is written, one in `Mapped` is passed
     by a descriptor. A `DeviceArray` has its address already; the kernel sees all arrays of its `memory`, which is named

@@ -38,9 +38,9 @@ class DeviceArray:
     memory: Memory = field(repr=False)
 
     def address_of(self, *index: int) -> int:
-        """Return the address of an element, or of the first one that has these indices before all others.
+        """Return the address of an element, or of the first element with these leading indices.
 
-        Elements lie as in the host's array, by its strides. IndexError for an index that is out of range.
+        Elements are at the strides of the host's array. IndexError for an index that is out of range.
         """
         shape = self.array.shape
         first = (*index, *[0] * (len(shape) - len(index)))
@@ -66,10 +66,10 @@ class Memory:
     def put(self, array: Array | Tensor, name: str | None = None) -> DeviceArray:
         """Give an array a place, aligned as on a device; `name` is for messages.
 
-        A buffer begins at a multiple of 256 bytes, and a view of it lies at its offset there. An array that has a place
-        keeps it, and a view of one lies inside it. Of a tensor of torch on the CPU, its bytes are placed, and changed
-        by launches. LaunchError for a view that overlaps a placed array and leaves it: put the array that both are
-        views of first.
+        A buffer starts at a multiple of 256 bytes, and a view at its offset in the buffer. An array that is already in
+        the memory keeps its address, and a view of it is inside it. Of a tensor of torch on the CPU, its bytes are
+        placed, and changed by launches. LaunchError for a view that overlaps a placed array in part: put the array that
+        both are views of first.
         """
         return self._place(array, name, fresh=False)
 
@@ -93,15 +93,15 @@ class Memory:
 
     @property
     def regions(self) -> list[Region]:
-        """Where the arrays lie."""
+        """The regions of the arrays."""
         return list(self._regions)
 
     def __getstate__(self) -> tuple[int, int, list[Placed]]:
-        """Return what is pickled: arrays have other addresses of the host afterward."""
+        """Return the state without regions: unpickled arrays have other addresses."""
         return self.module_bytes, self.end, self.placed
 
     def __setstate__(self, state: tuple[int, int, list[Placed]]) -> None:
-        """Find the regions of the arrays anew."""
+        """Restore the state and compute the regions of the arrays."""
         self.module_bytes, self.end, self.placed = state
         self._regions = Regions()
         for each in self.placed:

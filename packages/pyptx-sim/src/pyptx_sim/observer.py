@@ -15,7 +15,7 @@ is named twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Unpack
 
-    from pyptx_sim.extension import GroupKind, Layout, Proxy, Severity
+    from pyptx_sim.extension import FindingDetails, GroupKind, Layout, Proxy
     from pyptx_sim.origins import Place
 
 # Strong accesses may meet each other without a race: "atomic" is every one that writes (`atom`, `red`, and `st` that is
@@ -233,26 +234,22 @@ class RunView(Protocol):
         """Return where `offset` lies in the user's words: `s_partial+12`, `argument 0 'x' +64`."""
         ...
 
+    def warp_name(self, warp: int) -> str:
+        """Return a warp of this wave in CUDA's words: `warp 0 of CTA (1, 0, 0)`."""
+        ...
+
+    def cta_name(self, slot: int) -> str:
+        """Return the CTA of a slot of this wave in CUDA's words: `CTA (1, 0, 0)`."""
+        ...
+
     def place(self, pc: int) -> Place | None:
         """Return the PTX line of an instruction, None for one that stands on no line."""
         ...
 
     def report(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        *,
-        other_pc: int | None = None,
-        hint: str | None = None,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
-        """Record a finding; equal rules of equal causes count up, the first one's message stays.
-
-        The cause is the two positions, if none is given; `severity` is the rule's, if none is.
-        """
+        """Record a finding; of reports with one rule and cause, the first one's message is kept."""
         ...
 
 
@@ -300,14 +297,14 @@ class Observer:
         """
 
     def barrier(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
-        """See phases of named barriers complete, for lanes that waited: each orders what its lanes did before.
+        """Receive the completion of phases of named barriers, for the lanes that waited.
 
-        `barriers[i]` is the barrier at which lanes of `warps[i]` waited: 16 times the CTA's slot plus its number; many
-        CTAs may pass at once. Threads that only arrive (`bar.arrive`) `signal` instead.
+        `barriers[i]` is the barrier of `warps[i]`: 16 times the CTA's slot plus the barrier's number. Barriers of many
+        CTAs may complete together. Arrivals without a wait (`bar.arrive`) are `signal` instead.
         """
 
     def barrier_arrivals(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
-        """See lanes arrive at named barriers without waiting, as in `barrier`; their `signal` comes after this."""
+        """Receive arrivals at named barriers without a wait, before their `signal`; `barriers` as in `barrier`."""
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:
         """See that in each of `warps` the lanes of its mask have synchronised."""
@@ -347,7 +344,7 @@ class Observer:
         """See lanes use an mbarrier, or issue work that will."""
 
     def block_used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
-        """Hear that each of some warps executes an instruction that also works in another block of its cluster."""
+        """Receive an instruction that `warps[i]` also executes for the CTA in slot `blocks[i]` of its cluster."""
 
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """See `fence.mbarrier_init` executed."""

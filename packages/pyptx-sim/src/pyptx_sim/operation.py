@@ -36,8 +36,8 @@ Bits are unsigned, as wide as the value, or bool for `pred`; those of lanes that
 class Unspecified:
     """Inputs for which the manual leaves the results of an instruction undefined.
 
-    `where` gets the values of the sources and returns where they are such inputs, broadcastable to their shape. `what`
-    names the cause, as in "an integer division by zero", and `hint` the remedy.
+    `where` returns which values of the sources are such inputs, broadcastable to their shape. `what` is the cause, such
+    as "an integer division by zero".
     """
 
     where: Callable[..., Mask]
@@ -60,9 +60,9 @@ class Operation:
     before it writes, returns the results of each; sources that are the same array are the same register. `places` are
     the operands that are written and those that are read, by their numbers, where these are not the first and the rest.
     `undefined` says how undefined bits of the sources reach the results, in a checked run; without it, what the
-    instruction is a form of does, in the end that any makes all results undefined. `unspecified` are the inputs for
-    which the results are undefined although the sources are not. `source_lanes`, of an instruction that reads a
-    register of another lane: given the sources, returns which lane each lane reads, int64 `[rows|1, 32]`.
+    instruction is a form of does, in the end that any makes all results undefined. `unspecified` are defined inputs
+    whose results are undefined. `source_lanes`, for an instruction that reads a register of another lane, returns the
+    source lane of each lane, int64 `[rows|1, 32]`, from the sources.
     """
 
     results: tuple[str, ...]

@@ -30,7 +30,7 @@ class Place:
 def place_of(statement: Statement, modules: Sequence[Module]) -> tuple[Place, str]:
     """Return the line of a declaration, and its text there.
 
-    Linking takes declarations of several variables apart: one is found by the name of its variable, too.
+    Linking splits a declaration of several variables; a split one is found by the name of its variable.
     """
     for number, module in enumerate(modules):
         source = Source(emit(module))

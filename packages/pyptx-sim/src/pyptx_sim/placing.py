@@ -40,10 +40,10 @@ _HANDLE_STRIDE: Final = 32
 
 @dataclass(slots=True)
 class Placing:
-    """What the global space holds: `placed` arrays in their `regions`; it is filled up to `end`.
+    """Contents of the global space up to offset `end`: `placed` arrays in their `regions`, and `_buffers`.
 
-    `_buffers` are bounds of all else. `descriptors` are those that parameters point to, with their places; `handles`
-    are those of textures and surfaces.
+    `descriptors` are the descriptors that parameters point to, with their offsets; `handles` are those of textures and
+    surfaces.
     """
 
     end: int
@@ -55,7 +55,7 @@ class Placing:
 
     @property
     def buffers(self) -> list[Buffer]:
-        """The bounds of all that is placed."""
+        """Bounds of the buffers and regions."""
         return [*self._buffers, *(region.buffer() for region in self.regions if region.views)]
 
     def array(
@@ -67,7 +67,7 @@ class Placing:
         fresh: bool = False,
         output: Output | None = None,
     ) -> int:
-        """Return the address of an array; where arrays overlap, they have the same bytes."""
+        """Return the address of an array; overlapping arrays share memory."""
         if isinstance(given, DeviceArray):
             return given.address
         if isinstance(given, np.ndarray):

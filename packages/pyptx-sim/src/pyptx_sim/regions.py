@@ -1,4 +1,4 @@
-"""Which bytes of host memory have one place in the global space: those of arrays that overlap or interleave."""
+"""Regions of host memory: arrays that overlap or interleave share one region of the global space."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ _NOWHERE: Final = -1
 
 @dataclass(slots=True, eq=False)
 class Placed:
-    """An array with its place in the global space; `output` as in `Uninitialised`.
+    """An array with its offset in the global space; `output` as in `Uninitialised`.
 
-    `name` is the user's name of it, `what` the same for messages about addresses.
-
-    `written` marks the bytes that something has written; None: all. `shared`: others have bytes in the same region.
+    `name` is the user's name of it, `what` the name for messages about addresses. `written` marks the initialized
+    bytes, None for all. `shared`: other arrays are in the same region.
     """
 
     host: Span
@@ -48,16 +47,16 @@ class Placed:
 
     @property
     def size(self) -> int:
-        """The bytes from the first element through the last one."""
+        """Bytes from the first element through the last one."""
         return self.host.size
 
     @property
     def span(self) -> slice:
-        """The array's offsets."""
+        """Offsets of the array."""
         return slice(self.start, self.start + self.host.size)
 
     def covers(self, other: Span, *, fresh: bool) -> bool:
-        """Return whether loading and storing this array does so for another, which is `fresh`, too."""
+        """Return whether loading and storing this array includes `other`, which is uninitialized if `fresh`."""
         host = self.host
         return (
             host.low <= other.low
@@ -68,7 +67,7 @@ class Placed:
         )
 
     def load(self, arena: Arena) -> None:
-        """Write the array's contents into the global space."""
+        """Copy the array into the global space."""
         host = self.host
         arena.data[self.span] = host.data
         if host.gaps:
@@ -77,12 +76,12 @@ class Placed:
             arena.defined[self.span] = 0xFF
 
     def mark(self, defined: NDArray[np.uint8]) -> None:
-        """Mark the elements that something has written, and no others, as defined."""
+        """Mark the initialized elements as defined, and the others as undefined."""
         known = 0xFF if self.written is None else self.host.elements(self.written)
         self.host.elements(defined, self.start)[...] = known
 
     def store(self, arena: Arena) -> None:
-        """Write what the global space holds into the array; of one with gaps, only the bytes that have changed."""
+        """Copy the array back from the global space; if it has gaps, only changed bytes."""
         now, data = arena.data[self.span], self.host.data
         if not self.host.writeable:
             if not np.array_equal(now, data):
@@ -92,18 +91,18 @@ class Placed:
                 )
         elif self._loaded is None:
             data[...] = now
-        else:  # other threads of the host may have changed what lies between the elements
+        else:  # other host threads may have changed the bytes between the elements
             changed = now != self._loaded
             data[changed] = now[changed]
             self._loaded = None
-        if self.written is not None:  # unknown without checks, which must not cause findings later
+        if self.written is not None:  # without checks it is unknown, and later runs must not report it
             self.written = None if arena.defined is None else arena.defined[self.span].copy()
 
 
 def load(placed: Sequence[Placed], arena: Arena) -> None:
-    """Write the contents of arrays into the global space, and mark there what nothing has written.
+    """Copy arrays into the global space, and mark uninitialized elements there.
 
-    An element that one of several overlapping arrays holds initialized is initialized.
+    An element of overlapping arrays is initialized if it is so in one of them.
     """
     for each in placed:
         each.load(arena)
@@ -118,17 +117,17 @@ def load(placed: Sequence[Placed], arena: Arena) -> None:
 
 
 def store(placed: Sequence[Placed], arena: Arena) -> None:
-    """Write what the global space holds into arrays; LaunchError if a read-only one, and no other, has changed."""
+    """Copy arrays back from the global space; LaunchError if only a read-only array has changed."""
     for each in sorted(placed, key=lambda each: not each.host.writeable):
         each.store(arena)
 
 
 @dataclass(slots=True, eq=False)
 class Region:
-    """Bytes of host memory from address `low` up to `high`, and their place in the global space, `start`.
+    """Host memory from address `low` up to `high`, and its offset `start` in the global space.
 
-    `fixed`: addresses in it are known to users, so it cannot grow. `grown`: it has replaced regions of arrays that
-    overlap, of which addresses may have been handed out already. `views` are the arrays in it.
+    `fixed`: the user has addresses in it, so it cannot grow. `grown`: it replaces regions of overlapping arrays, whose
+    addresses may already be in use. `views` are the arrays in it.
     """
 
     low: int
@@ -141,18 +140,18 @@ class Region:
 
     @property
     def size(self) -> int:
-        """The bytes."""
+        """Size in bytes."""
         return self.high - self.low
 
     def place(self, end: int) -> int:
-        """Give it a place from `end` on, as aligned as in its allocation, if it has none; return the end after it."""
+        """Set an offset at `end` or later, aligned as in host memory, if there is none; return the next free offset."""
         if self.start != _NOWHERE:
             return end
         self.start = end + self.phase
         return next_place(self.start + self.size)
 
     def at(self, host: Span) -> int:
-        """Return the place of an array in it."""
+        """Return the offset of an array in it."""
         return self.start + host.low - self.low
 
     def add(self, placed: Placed) -> None:
@@ -163,7 +162,7 @@ class Region:
                 each.shared = True
 
     def buffer(self) -> Buffer:
-        """Return its bounds and the names of the arrays in it."""
+        """Return the bounds of the region and the names of its arrays."""
         end, name, parts = self.start + self.size, self.views[0].what, tuple[Buffer, ...]()
         if len(self.views) > 1:
             parts = tuple(Buffer(view.start, view.start + view.size, view.what) for view in self.views)
@@ -171,49 +170,49 @@ class Region:
 
 
 def next_place(end: int) -> int:
-    """Return where an allocation may begin after one that ends at an offset."""
+    """Return the first offset for an allocation after one that ends at `end`."""
     return aligned(end + RED_ZONE, ALIGNMENT)
 
 
 class Regions:
-    """Regions of host memory, which do not overlap."""
+    """Disjoint regions of host memory."""
 
     def __init__(self, known: Iterable[Region] = ()) -> None:
-        """Begin with some."""
+        """Start with known regions."""
         self._ordered = sorted(known, key=attrgetter("low"))
         self._lows = [region.low for region in self._ordered]
         self._highs = [region.high for region in self._ordered]
         self._empty: list[Region] = []
 
     def __iter__(self) -> Iterator[Region]:
-        """Return all of them."""
+        """Iterate over all regions."""
         return chain(self._ordered, self._empty)
 
     def of(self, host: Span, name: str) -> Region:
-        """Return the region that holds an array, or a new one that replaces all regions that it overlaps.
+        """Return the region that contains an array, or a new one that replaces all regions that overlap it.
 
-        An array without elements has a region of its own. Raise LaunchError if a region that is replaced is fixed.
+        An array without elements gets its own region. Raise LaunchError if a replaced region is fixed.
         """
         if not host.size:
             self._empty.append(Region(host.low, host.high, host.phase))
             return self._empty[-1]
         first, last = bisect_right(self._highs, host.low), bisect_left(self._lows, host.high)
-        met = self._ordered[first:last]
-        if len(met) == 1 and met[0].low <= host.low and host.high <= met[0].high:
-            return met[0]
-        for region in met:
+        overlapping = self._ordered[first:last]
+        if len(overlapping) == 1 and overlapping[0].low <= host.low and host.high <= overlapping[0].high:
+            return overlapping[0]
+        for region in overlapping:
             if region.fixed:
                 raise LaunchError(
-                    f"{name} lies in part in {region.views[0].name}, which has its place in the memory already",
-                    hint="put the array that both are views of into the memory first: its views lie in its place",
+                    f"{name} partially overlaps {region.views[0].name}, which is already in the memory",
+                    hint="put the array that both are views of into the memory first",
                 )
         made = Region(host.low, host.high, host.phase)
-        if met:
-            lowest = min((made, *met), key=attrgetter("low"))
-            made = Region(lowest.low, max(host.high, met[-1].high), lowest.phase, grown=True)
+        if overlapping:
+            lowest = min((made, *overlapping), key=attrgetter("low"))
+            made = Region(lowest.low, max(host.high, overlapping[-1].high), lowest.phase, grown=True)
         self._ordered[first:last], self._lows[first:last], self._highs[first:last] = [made], [made.low], [made.high]
         return made
 
     def grown(self) -> list[Region]:
-        """Return those that have grown, without their places and arrays."""
+        """Return copies of the grown regions, without offsets and arrays."""
         return [Region(each.low, each.high, each.phase) for each in self._ordered if each.grown]

@@ -116,7 +116,7 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
 class _Launch:
     """A kernel with its arguments in place, to be run once or twice; `sizes` are the bytes of its arrays.
 
-    Of a launch without blocks, the arguments are the outputs alone.
+    The arguments of a launch without CTAs are only the outputs.
     """
 
     special: Specialization

@@ -107,7 +107,7 @@ def run(
 
 
 def without_blocks(outputs: Iterable[Output], checks: Checks) -> Result:
-    """Return the result of a launch that has no blocks, for outputs that were allocated for it."""
+    """Return the result of a launch without CTAs; `outputs` are the outputs that were allocated for it."""
     rules = _rules(checks)
     found = tuple(unwritten_without_blocks(outputs)) if UNWRITTEN in rules else ()
     return Result(tuple(replace(each, severity=rules[UNWRITTEN].severity) for each in found), Statistics(0, 0, 0, 0, 0))
@@ -115,7 +115,7 @@ def without_blocks(outputs: Iterable[Output], checks: Checks) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A launch with all that it needs but its arguments; `schedule` and `seed` say how its code runs."""
+    """A compiled launch without its arguments; `code` is for `schedule` and `seed`."""
 
     launch: Launch
     program: Program
@@ -139,9 +139,9 @@ class _Prepared:
         return machine
 
     def observe(self, machine: Machine) -> RaceChecker | None:
-        """Attach the checkers, and return that of races.
+        """Attach the checkers and return the race checker.
 
-        In a weak memory, it determines which values reads may return, and not only those of the last writes.
+        In a weak schedule, the race checker also determines the older values that reads may return.
         """
         watching = [make(View(machine)) for make in observers_of(self.rules.values())]
         if watching:
@@ -152,7 +152,7 @@ class _Prepared:
         return races
 
     def watch_memory(self, machine: Machine, packed: Arguments) -> OutputWrites | None:
-        """Attach the checkers of element types and of outputs, and return the latter, if there are outputs."""
+        """Attach the checkers of element types and of outputs; return the latter, None without outputs."""
         if ELEMENT_TYPE in self.rules:
             types = ElementTypes.of(View(machine), self.program, self.launch, packed.memories)
             if types is not None:
@@ -191,7 +191,7 @@ class _Runs:
         return machines
 
     def _machines(self, warps: int) -> tuple[Sequence[Arguments], list[Machine], list[RaceChecker | None]]:
-        """Return machines that are to run the launches, with their arguments and the checkers of their races."""
+        """Return the packed arguments, machines and race checkers of the launches."""
         packed = pack_arguments(self.asked, checked=bool(self.launches[0].rules))
         machines = [each.machine(given, warps) for each, given in zip(self.launches, packed, strict=True)]
         for machine in machines:
@@ -203,7 +203,7 @@ class _Runs:
         return packed, machines, checkers
 
     def _settle(self, machines: Sequence[Machine], checkers: Sequence[RaceChecker | None], warps: int) -> None:
-        """Make notes of the races that are benign."""
+        """Downgrade benign races to notes."""
         launches = zip(self.launches, machines, checkers, strict=True)
         watched = [
             Watched(
@@ -216,7 +216,7 @@ class _Runs:
             settle(watched, partial(self._rerun, warps))
 
     def _rerun(self, warps: int, prepare: Prepare) -> bool:
-        """Run once more, without an effect, what `prepare` has made of the machines; return whether it ended."""
+        """Run the launches again with machines that `prepare` changes, without an effect; return whether they ended."""
         _, machines, checkers = self._machines(warps)
         try:
             for index, (machine, checker) in enumerate(zip(machines, checkers, strict=True)):

@@ -1,4 +1,4 @@
-"""The bytes of host memory that arrays of callers span: what launches read and write in their place."""
+"""Spans: the bytes of host memory of the callers' arrays, which launches read and write in place."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ALIGNMENT: Final = 256
 
 
 class Span(NamedTuple):
-    """The bytes of an array in host memory, from its first element through its last, in order of address.
+    """Bytes of an array in host memory, from its first element through its last, in order of address.
 
-    `low` is the address of the first byte, `phase` its offset in the array's allocation modulo `ALIGNMENT`. `shape` and
-    `strides` (bytes) are those of the elements. `gaps`: bytes between the elements may belong to no element.
+    `low` is the address of the first byte, `phase` its offset in the array's allocation modulo `ALIGNMENT`. `strides`
+    are in bytes. `gaps`: some bytes may not belong to an element.
     """
 
     data: NDArray[np.uint8]
@@ -35,7 +35,7 @@ class Span(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes."""
+        """Size in bytes."""
         return self.data.size
 
     @property
@@ -49,14 +49,14 @@ class Span(NamedTuple):
         return self.data.flags.writeable
 
     def elements(self, memory: NDArray[np.uint8], start: int = 0) -> NDArray[np.uint8]:
-        """Return the bytes of the elements, and no others, where the span begins at `start` of `memory`."""
+        """Return the bytes of the elements, without gaps, of the span at offset `start` of `memory`."""
         if not self.gaps:
             return memory[start : start + self.size]
         shape, strides = (*self.shape, self.itemsize), (*self.strides, 1)
         return np.ndarray(shape, np.uint8, memory, start, strides)
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """Pickle the bytes, which have another address afterward."""
+        """Pickle the bytes; the unpickled span has another address."""
         return _of_bytes, (self.data, self.phase, self.shape, self.strides, self.itemsize, self.gaps)
 
 
@@ -65,7 +65,7 @@ def _of_bytes(data: NDArray[np.uint8], *layout: Any) -> Span:  # noqa: ANN401 - 
 
 
 class _Bytes:
-    """Bytes of host memory as NumPy takes them; `owner` keeps them alive."""
+    """Host memory as an object that NumPy accepts; `owner` keeps it alive."""
 
     __slots__ = ("__array_interface__", "owner")
 
@@ -80,7 +80,7 @@ def address_of(array: Array) -> int:
 
 
 def span_of_numpy(array: Array) -> Span:
-    """Return the span of a NumPy array; LaunchError for one whose elements kernels cannot be given in place."""
+    """Return the span of a NumPy array; LaunchError if kernels cannot access it in place."""
     address, read_only = array.__array_interface__["data"]
     phase = 0 if array.base is None else (address - address_of(owner_of(array))) % ALIGNMENT
     shape, strides, item, flags = array.shape, array.strides, array.itemsize, array.flags
@@ -101,7 +101,7 @@ def refuse_mask(array: Array) -> None:
 
 
 def owner_of(array: Array) -> Array:
-    """Return the array whose memory a view shares: NumPy's allocation, or the first view of other memory."""
+    """Return the array that owns a view's memory, or the first view of memory that NumPy did not allocate."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
@@ -109,7 +109,7 @@ def owner_of(array: Array) -> Array:
 
 
 def span_of_tensor(tensor: Any) -> Span:  # noqa: ANN401 - torch is never imported
-    """Return the span of a torch tensor on the CPU, whose storage is its allocation."""
+    """Return the span of a torch tensor on the CPU; its allocation is its storage."""
     item, shape = int(tensor.element_size()), tuple(tensor.shape)
     strides = tuple(item * stride for stride in tensor.stride())
     dense = bool(tensor.is_contiguous())

@@ -79,10 +79,7 @@ def extents_of(array: Array | DeviceArray, geometry: str) -> tuple[int, tuple[in
 
 
 def texels_of(array: Array | DeviceArray) -> Array | DeviceArray:
-    """Return an array whose texels lie densely: the same, or of an array with other strides a copy.
-
-    A texture with strides is the copy that a host makes of it (`cudaMemcpy2DToArray`).
-    """
+    """Return a contiguous array of the texels: the array itself, or a copy (like `cudaMemcpy2DToArray`)."""
     return array if not isinstance(array, np.ndarray) or array.flags.c_contiguous else np.ascontiguousarray(array)
 
 

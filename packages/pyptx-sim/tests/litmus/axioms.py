@@ -27,7 +27,7 @@ _ACQUIRES = frozenset({"acquire", "acq_rel", "sc"})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What can be seen of an execution: the values of all `ld`, `poll` and `atom`, and of all locations at the end."""
+    """Result of an execution: the values of all `ld`, `poll` and `atom`, and the final values of all locations."""
 
     read: tuple[int, ...]
     final: tuple[int, ...]
@@ -109,7 +109,7 @@ class _Events:
         self.reads = [number for number in self.numbers if self.operations[number].reads]
 
     def sources(self, read: int) -> list[int]:
-        """Return the writes that a read may read: a poll ends with a write of the program."""
+        """Return the writes that a read may return; a poll returns a write of the program."""
         operation = self.operations[read]
         last = len(self.operations) if operation.name == "poll" else self.size
         return [write for write in self.writes[operation.where] if write != read and write < last]

@@ -128,7 +128,7 @@ def _body(program: Program, memory: Memory) -> Iterator[str]:
 
 
 def _of_warp(program: Program, threads: list[int], memory: Memory) -> Iterator[str]:
-    """Yield what tells lanes apart, then the operations, one next to the other, then stores of what they have read."""
+    """Yield the computation of lane predicates, the operations of all lanes, and the stores of the loaded values."""
     results = _results(program)
     lane = {each.number: program.places[each.thread].lane for each in program.operations}
     rows = itertools.zip_longest(*(program.thread(thread) for thread in threads))
@@ -154,7 +154,7 @@ def _of_warp(program: Program, threads: list[int], memory: Memory) -> Iterator[s
 
 
 def _chosen(guard: str, value: str, bits: dict[int, int]) -> Iterator[str]:
-    """Yield what tells lanes from others, in a predicate, and gives each its value, if there are several."""
+    """Yield the computation of a predicate for some lanes, and of the value of each lane, if there are several."""
     yield f"shr.u32 {_MASK}, {sum(1 << lane for lane in bits)}, %r1;"
     yield f"and.b32 {_MASK}, {_MASK}, 1;"
     yield f"setp.ne.u32 {guard}, {_MASK}, 0;"

@@ -1,8 +1,8 @@
-"""Programs without a race, and their twins that lack one synchronization.
+"""Random race-free programs, and the same programs without one synchronization.
 
-A program is grown access by access: where an access conflicts with one that its thread does not know of, a
-synchronization comes first: a flag and a poll for it, or a barrier. Polls end in every execution, and nothing else
-decides what a thread does.
+A program grows access by access. If an access conflicts with an earlier one that does not happen before it, a
+synchronization precedes it: a flag and a poll of it, or a barrier. Polls end in every execution. There are no other
+branches.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .programs import Program
 
 THREADS, ACCESSES = 4, 12
-TELLING: Final = (
+RELEASES: Final = (
     "st.release.{s} {f}",
     "fence.acq_rel.{s}; st.relaxed.{s} {f}",
     "fence.sc.{s}; st.relaxed.{s} {f}",
@@ -28,7 +28,7 @@ TELLING: Final = (
     "atom.release.{s} {f}",
     "fence.acq_rel.{s}; red.relaxed.{s} {f}",
 )
-HEARING: Final = (
+ACQUIRES: Final = (
     "poll.acquire.{s} {f}",
     "poll.relaxed.{s} {f}; fence.acq_rel.{s}",
     "poll.relaxed.{s} {f}; fence.sc.{s}",
@@ -38,13 +38,13 @@ WIDER: Final = {"cta": ("cta", "gpu", "sys"), "cluster": ("cluster", "gpu"), "gp
 
 @dataclass(slots=True)
 class _Growing:
-    """A program as it grows: the operations of each thread, and which accesses each thread knows of."""
+    """A growing program: the operations of each thread, and the accesses that happen before its next operation."""
 
     chance: Random
     places: list[Place]
     bodies: list[list[str]]
     known: list[set[int]]
-    accesses: list[tuple[int, str, bool]] = field(default_factory=list)  # thread, location, whether it writes
+    accesses: list[tuple[int, str, bool]] = field(default_factory=list)  # thread, location, is a write
     flags: Iterator[str] = field(default_factory=lambda: iter("fghijk"))
 
     @property
@@ -52,7 +52,7 @@ class _Growing:
         return sum(" " in each for body in self.bodies for each in body)
 
     def access(self) -> bool:
-        """Add an access, and what orders it after those that it conflicts with; return whether there was room."""
+        """Add an access, ordered after conflicting ones; return False if the program would be too long."""
         thread = self.chance.randrange(len(self.places))
         where, writes = self.chance.choice("xxyz"), self.chance.random() < 0.5
         others = {
@@ -69,24 +69,24 @@ class _Growing:
         return self.count < ACCESSES
 
     def order(self, one: int, other: int) -> bool:
-        """Let `other` know what `one` knows; return whether there was room."""
+        """Order thread `other` after thread `one`; return False if the program would be too long."""
         here, there = self.places[one], self.places[other]
         same_block = here.shares("cta", there)
         if same_block and self.chance.random() < 0.5:
-            self.meet(one, warp_only=here.warp == there.warp and self.chance.random() < 0.7)
+            self.add_barrier(one, warp_only=here.warp == there.warp and self.chance.random() < 0.7)
             return True
         flag = next(self.flags, "")
         if not flag or self.count > ACCESSES - 2:
             return False
         near = "cta" if same_block else "cluster" if here.shares("cluster", there) else "gpu"
         scope = self.chance.choice(WIDER[near])
-        self.bodies[one] += self.chance.choice(TELLING).format(s=scope, f=flag).split("; ")
-        self.bodies[other] += self.chance.choice(HEARING).format(s=scope, f=flag).split("; ")
+        self.bodies[one] += self.chance.choice(RELEASES).format(s=scope, f=flag).split("; ")
+        self.bodies[other] += self.chance.choice(ACQUIRES).format(s=scope, f=flag).split("; ")
         self.known[other] |= self.known[one]
         return True
 
-    def meet(self, thread: int, *, warp_only: bool) -> None:
-        """Add a barrier of the thread's warp or CTA; lanes of a warp come to it after as many operations."""
+    def add_barrier(self, thread: int, *, warp_only: bool) -> None:
+        """Add a barrier of the thread's warp or CTA; lanes of a warp have the same number of operations before it."""
         here = self.places[thread]
         those = [
             number
@@ -114,7 +114,7 @@ def _text(places: list[Place], bodies: list[list[str]]) -> str:
 
 
 def _grown(chance: Random) -> _Growing | None:
-    """Return a program whose conflicting accesses are all ordered, if it came out small enough."""
+    """Return a race-free program, None if it is too large or has no synchronization."""
     places = [Place(0, 0, 0)]
     for _ in range(chance.randint(1, THREADS - 1)):
         places.append(places[-1].beside(chance.choice((",", ",", "|", "|", "||", "|||"))))
@@ -131,7 +131,7 @@ def _synchronizes(body: list[str]) -> bool:
 
 
 def _weaker(body: list[str], at: int, chance: Random) -> str | None:
-    """Return what may stand in the place of an operation, so that it synchronizes less."""
+    """Return a weaker replacement of an operation, None if there is none."""
     each = body[at]
     choices = []
     if each.startswith("fence"):
@@ -166,18 +166,18 @@ def _without(growing: _Growing, chance: Random) -> list[list[str]] | None:
 
 
 def _without_barrier(growing: _Growing, thread: int, at: int, removed: str) -> list[list[str]]:
-    """Return the operations without a barrier, for all who meet at it."""
+    """Return the operations without a barrier, in all of its threads."""
     here, which = growing.places[thread], growing.bodies[thread][: at + 1].count(removed)
     bodies = []
     for place, body in zip(growing.places, growing.bodies, strict=True):
-        meets = place.shares("cta", here) and (removed == "bar" or place.warp == here.warp)
+        arrives = place.shares("cta", here) and (removed == "bar" or place.warp == here.warp)
         spots = list(itertools.islice((n for n, each in enumerate(body) if each == removed), which))
-        bodies.append(body[: spots[-1]] + body[spots[-1] + 1 :] if meets else list(body))
+        bodies.append(body[: spots[-1]] + body[spots[-1] + 1 :] if arrives else list(body))
     return bodies
 
 
 def twins(seed: int) -> tuple[Program, Program] | None:
-    """Return a program without a race and the same without one synchronization, unless the seed gives none."""
+    """Return a race-free program and the same without one synchronization; None for some seeds."""
     chance = Random(seed)
     growing = _grown(chance)
     if growing is None:

@@ -1,6 +1,6 @@
-"""L7: without a synchronization that it needs, a program races in every schedule; with it, in none. The axioms decide.
+"""L7: a program has a race under every schedule if it lacks a synchronization by the axioms, otherwise under none.
 
-`nox -s fuzz` sets PYPTX_FUZZ to the number of twins; a share runs by default.
+PYPTX_FUZZ is the number of pairs of programs; `nox -s fuzz` sets it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCHEDULES = ((0, False), (0, True), (1, False), (2, False), (3, True), (4, False
 
 
 def pairs(chunk: int) -> Iterator[tuple[int, Program, Program]]:
-    """Yield programs without a race with their twins, and their seeds."""
+    """Yield seeds, race-free programs, and the same programs without one synchronization."""
     every = ((seed, pair) for seed in count(chunk, CHUNKS) if (pair := twins(seed)))
     for seed, (right, wrong) in islice(every, -(-COUNT // CHUNKS)):
         yield seed, right, wrong
@@ -53,7 +53,7 @@ def test_a_race_is_found_under_every_schedule_or_under_none_as_the_axioms_say(ch
 
 
 def test_nothing_that_a_twin_races_on_is_a_matter_of_its_schedule() -> None:
-    """The verdict is the same in all executions of nearly every twin, and both verdicts come often."""
+    """Nearly every program has the same verdict in all executions, and both verdicts are frequent."""
     found = [set().union(*verdicts(wrong).values()) for chunk in range(CHUNKS) for _, _, wrong in pairs(chunk)]
     assert sum(len(each) == 1 for each in found) > 0.98 * len(found)
     assert sum(each == {True} for each in found) > 0.6 * len(found)

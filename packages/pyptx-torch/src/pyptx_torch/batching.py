@@ -66,7 +66,7 @@ def _size(operator: Operator, info: VmapInfo, dims: Sequence[int | None]) -> int
 def _none(
     operator: Operator, dims: Sequence[int | None], tensors: Sequence[torch.Tensor], keywords: Mapping[str, object]
 ) -> tuple[object, object]:
-    """Return the results of a batch of no examples: nothing runs."""
+    """Return the results of an empty batch without a launch."""
     inputs = len(operator.signature.inputs)
     if len(tensors) > inputs or not operator.signature.outputs:
         return None, None

@@ -48,7 +48,7 @@ LIMIT: Final = 1024
 class Ready:
     """A plan, the outputs that it writes, and what the addresses of inputs and outputs must be multiples of.
 
-    A call with an empty array may have nothing to launch, and no plan.
+    `plan` is None if an array is empty and there is nothing to launch.
     """
 
     plan: Plan | None
@@ -149,7 +149,7 @@ class Plans:
         return self._keep(key, made, fast)
 
     def _keep(self, key: Key, made: Ready, fast: _Fast | None) -> Ready:
-        """Remember a plan, and what launchers are told of it; return the one that is known."""
+        """Store a plan, and its fast path for launchers, unless there is one; return the stored plan."""
         with self._lock:
             ready = self._known.setdefault(key, made)  # another thread may have made it meanwhile
             if ready is made:

@@ -72,7 +72,7 @@ class Allocation:
         if self.holds(block, first, count):
             return True
         last = first + count - 1
-        accesses = f"accesses columns {first} to {last} of tensor memory of block slot {block}"
+        accesses = f"accesses columns {first} to {last} of tensor memory of {self._wave.geometry.cta_name(block)}"
         freed = next((pc for unit, pc in self._freed[block].items() if first < unit + _FEWEST and unit <= last), None)
         if freed is not None and turn.checked:
             self._wave.report(FREED, f"{accesses}, which were given back", turn.pc, other_pc=freed, count=turn.count)
@@ -99,9 +99,9 @@ class Allocation:
                 turn.acquire(SPACE, (block, unit))
 
     def give_back(self, turn: Turn, block: int, start: int, count: int, *, paired: bool) -> None:
-        """Free columns, and resume the warps that wait for some.
+        """Free columns, and resume the warps that wait for columns.
 
-        A pair frees together, so that no access of either block may be outstanding. Manual: "tcgen05.dealloc".
+        A CTA pair frees together, so no access of either CTA may be outstanding. Manual: "tcgen05.dealloc".
         """
         known = self._taken[block].get(start)
         if known is None or known[0] != count:
@@ -154,7 +154,8 @@ class Allocation:
             return
         for block, taken in enumerate(self._taken):
             for start, (count, pc) in taken.items():
-                message = f"block slot {block} ends and keeps {count} columns of tensor memory from {start} on"
+                name = self._wave.geometry.cta_name(block)
+                message = f"{name} ends and keeps {count} columns of tensor memory from {start} on"
                 self._wave.report("tensor-leak", message, pc)
 
 
@@ -205,7 +206,7 @@ class Pairs:
     def describe(self, warp: int) -> str:
         """Return whom a waiting warp lacks."""
         block = int(self._wave.geometry.cta[warp])
-        return f"waits for a warp of block slot {block ^ 1}, the other one of its pair"
+        return f"waits for a warp of {self._wave.geometry.cta_name(block ^ 1)}, the peer CTA"
 
 
 def compile_alloc(operands: Operands, following: int) -> Terminator:

@@ -25,9 +25,9 @@ class Pairing:
         self._said: tuple[int, int] | None = None  # how many, and by which instruction
 
     def holds(self, turn: Turn, blocks: int) -> bool:
-        """Report an instruction that names another number than one before; return whether there are so many blocks.
+        """Report an instruction with another .cta_group than before; return whether its `blocks` CTAs exist.
 
-        The other block of a pair has to run. Manual: "Issue Granularity".
+        The peer CTA must have started. Manual: "Issue Granularity".
         """
         known, pc = self._said = self._said or (blocks, turn.pc)
         if known != blocks:

@@ -66,7 +66,7 @@ class RegisterPool:
     def _undefined(self, turn: Turn, warp: int, does: str, opcode: str, bound: str) -> None:
         name, owned = self._wave.geometry.warp_name(warp), int(self._owned[warp])
         message = f"{name} {does} a thread and has {owned}: what that does is not defined"
-        hint = f"pass {opcode} a count of {bound} {owned}, the registers that the warp has"
+        hint = f"pass {opcode} a count of {bound} {owned}, the current count of the warp"
         self._wave.report("setmaxnreg", message, turn.pc, hint=hint)
 
     def _serve(self) -> None:

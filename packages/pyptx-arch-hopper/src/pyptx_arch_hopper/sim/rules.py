@@ -19,7 +19,7 @@ RULES: Final = (
     ),
     Rule(
         name="register-before-wait",
-        summary="a register of an outstanding product is accessed before the wait for the product's group",
+        summary="wgmma register accessed before wgmma.wait_group",
     ),
     Rule(
         name="setmaxnreg",

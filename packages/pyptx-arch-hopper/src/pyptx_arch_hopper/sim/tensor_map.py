@@ -40,11 +40,11 @@ class TensorMap(Row):
         l2_promotion: str = "none",
         fill: str = "zeros",
     ) -> TensorMap:
-        """Return the map of an array, or of a `DeviceArray`, with its strides, for boxes of `box` elements.
+        """Return the tensor map of an array or a `DeviceArray`, with its strides, for boxes of `box` elements.
 
         `dtype`, a PTX name, is for elements that NumPy has no type of: "bf16" for an array of uint16, "b4x16" for one
-        of bytes that hold two elements each. LaunchError for a box of another rank, for a type of no tensor map, for a
-        `dtype` of another width, and for an array whose innermost elements are not adjacent.
+        of bytes that hold two elements each. LaunchError for a box of another rank, for a type without a tensor map,
+        for a `dtype` of another width, and for an array whose innermost elements are not adjacent.
         """
         held = getattr(array, "array", array)
         name, shape = _elements(tuple(held.shape), dtype, held.dtype)
@@ -100,14 +100,14 @@ class TensorMap(Row):
 
 
 def _strides(array: Any) -> tuple[int, ...]:  # noqa: ANN401 - an array of NumPy, or what has its shape and strides
-    """Return the strides of an array in bytes; those of extents of 1, which mean nothing, as if it were dense."""
+    """Return the strides of an array in bytes; a dimension of extent 1 gets its stride in a dense array."""
     dense = [array.dtype.itemsize * math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
     strides = zip(array.shape, array.strides, dense, strict=True)
     found = tuple(own if extent > 1 else alone for extent, own, alone in strides)
     if found and found[-1] != array.dtype.itemsize:
         raise LaunchError(
-            f"a tensor map of an array with strides of {array.strides} bytes: its innermost elements are not adjacent",
-            hint="make the map of array.T, or of a contiguous copy",
+            f"tensor map of an array with strides of {array.strides} bytes: innermost elements are not adjacent",
+            hint="make the tensor map of array.T, or of a contiguous copy",
         )
     return found
 

@@ -20,7 +20,7 @@ _GRID_LIMITS = (2**31 - 1, 65535, 65535)
 
 
 def three(what: str, value: object, least: int = 1) -> Dims:
-    """Return one to three sizes, `least` or more, padded with 1; raise LaunchError for anything else.
+    """Return one to three sizes of at least `least`, padded with 1; raise LaunchError for anything else.
 
     Sizes are integers (Python's or NumPy's), or a tuple, list or one-dimensional array of them.
     """
@@ -32,7 +32,7 @@ def three(what: str, value: object, least: int = 1) -> Dims:
         raise LaunchError(f"{what}={value!r} is no size", hint=f"write one to three integers: {what}=(x, y, z)")
     if min(known) < least:
         allowed = "every dimension is at least 1"
-        hint = f"{allowed}: round up, -(-N // 128); only a call with an empty array may have no blocks"
+        hint = f"{allowed}: round up, -(-N // 128); only a call with an empty array may have no CTAs"
         raise LaunchError(f"{what}={value!r} is empty", hint=hint if what == "grid" else allowed)
     x, y, z = (*known, 1, 1)[:3]
     return x, y, z
@@ -95,7 +95,7 @@ def call_grid(
 ) -> Dims:
     """Ask a grid function for a grid, by the dimensions and template values in its `parameters` (`grid_parameters`).
 
-    No size of the grid may be less than `least`.
+    Every size of the grid must be at least `least`.
     """
     sizes = tuple(dimensions.values())
     positional, keywords = parameters

@@ -28,7 +28,7 @@ def addr(base: object, offset: object | None = None) -> AddressOperand:
     `base` is a register, a number, a symbol (a string, a tensor, a shared allocation, a slice of one, a barrier) or
     another address. `offset` counts bytes: a number of either sign (`[%rd1+-8]`), or a symbol. An offset of 0 is left
     out, but for the functions of a `module`, where it is written as it is. Raise OperandError for a register as the
-    offset: PTX adds constants only; and for an offset from a swizzled allocation that names other elements than it does
+    offset, since PTX adds constants only, and for an offset from a swizzled allocation that is another element than
     without the swizzle. Manual: "Operands: Addresses as Operands".
     """
     if isinstance(offset, Handle):

@@ -177,9 +177,9 @@ def _vector(value: object) -> tuple[str | None, object]:
 
 
 def _check_formats(dtype: PtxType, operand: object, what: str) -> None:
-    """Raise RegisterTypeError for a register of another number format: memory holds bits, and no access converts.
+    """Raise RegisterTypeError for a register of another number format, because an access does not convert.
 
-    Registers of integers and of untyped bits may hold any format; tf32 is stored as f32.
+    Registers of integers and of untyped bits may contain any format; tf32 is stored as f32.
     """
     for each in cast("list[object]", operand) if isinstance(operand, list) else [operand]:
         if not isinstance(each, Reg) or each.dtype is dtype or {each.dtype.name, dtype.name} == {"f32", "tf32"}:

@@ -82,7 +82,7 @@ def grid_of(
 ) -> Dims:
     """Return the grid for these sizes and template values, checked against the cluster.
 
-    It may have no blocks if an array is `empty`, as on the way to a launch that does nothing.
+    If an array is `empty`, the grid may have no CTAs; the launch then does nothing.
     """
     grid = declaration.grid
     env = {name: bound[name] for name in declaration.dimensions}

@@ -129,7 +129,7 @@ def specialization(
 
 
 def without_blocks(declaration: Declaration, env: Mapping[str, int]) -> Specialization:
-    """Return the specialization of a call with empty arrays whose grid has no blocks; the kernel is not traced."""
+    """Return the specialization of a call with empty arrays and a grid without CTAs; the kernel is not traced."""
     return Specialization(
         entry=declaration.name,
         text="",

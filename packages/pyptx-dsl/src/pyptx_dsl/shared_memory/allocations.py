@@ -29,7 +29,7 @@ _ELEMENTS = "allocations.elements"
 class SharedAddress:
     """An address in shared memory: a symbol and a constant offset, or the register that had to be computed.
 
-    `layout` is the swizzle of the allocation, of an address whose offset from its beginning is constant.
+    `layout` is the swizzle of the allocation, if the address has a constant offset from its start.
     """
 
     __slots__ = ("byte_offset", "layout", "name", "register", "trace")
@@ -296,7 +296,7 @@ class SharedSlice(SharedAddress):
 
 
 def refuse_plain_offset(base: object, offset: int) -> None:
-    """Raise OperandError for a byte offset from a swizzled address that names another element than one without."""
+    """Raise OperandError for a byte offset from a swizzled address that is another element than without the swizzle."""
     if isinstance(base, SharedAlloc):
         place, swizzle = 0, find_swizzle(base.swizzle)
     elif isinstance(base, SharedAddress):
@@ -307,8 +307,8 @@ def refuse_plain_offset(base: object, offset: int) -> None:
     if swizzle is not None and swizzle.apply(swizzle.apply(place) + offset) != place + offset:
         raise OperandError(
             f"{offset} bytes past an address of {base.name} are other elements: its swizzle is {swizzle.name}",
-            hint=f"index the element, {base.name}[row, column]; for bytes whatever their order, move the address to a "
-            "register first: ptx.mov(u32, register, address)",
+            hint=f"index the element, {base.name}[row, column]; to ignore the swizzle, move the address to a register "
+            "first: ptx.mov(u32, register, address)",
         )
 
 

@@ -125,10 +125,10 @@ def _literal_value(text: str) -> int | None:
 
 @functools.lru_cache(maxsize=1 << 12)
 def fault_of_integer(text: str) -> str:
-    """Return why an integer literal has no value, or an empty string. Manual: "Integer Constants".
+    """Return the error in an integer literal, or an empty string. Manual: "Integer Constants".
 
-    ptxas 13.0 wraps some numbers of more than 64 bits and refuses others: `18446744073709551616` is 0,
-    `99999999999999999999` an error. Here all of them are refused.
+    All literals of more than 64 bits are errors. ptxas 13.0 wraps some of them: `18446744073709551616` is 0, but
+    `99999999999999999999` is an error.
     """
     digits = text.lstrip("-").rstrip("U")
     if digits == "WARP_SZ":

@@ -122,7 +122,7 @@ def _constant(operand: Operand, _: Declared) -> Shape:
 
 
 def _constant_kind(operand: Operand) -> str:
-    """Return the kind of literal that a constant expression stands for: comparisons of floats are integers."""
+    """Return the kind of literal of a constant expression's value; comparisons of floats are integers."""
     match operand:
         case Immediate(text):
             return literal_kind(text)

@@ -104,10 +104,10 @@ def _oldest(
 
 
 OLDEST_IN_TABLE: Final = 50
-"""The oldest device that the instruction table distinguishes; PTX for older ones is parsed and simulated."""
+"""The oldest target in the instruction table; PTX for older targets can be parsed and simulated."""
 
 TARGETS: Final[tuple[TargetRow, ...]] = (
-    # From before the instruction table. No manual names the version of sm_21: that of sm_20.
+    # Older than the instruction table. The manuals do not state the PTX version of sm_21; it is that of sm_20.
     *(_oldest(number, (1, 0), 124, 8192, 16, 512) for number in (10, 11)),
     *(_oldest(number, (1, 2), 124, 16384, 16, 512) for number in (12, 13)),
     *(_oldest(number, (2, 0), 63, 32768) for number in (20, 21)),

@@ -165,7 +165,7 @@ class Specialization(Value):
 
     Of a persistent kernel, whose blocks go through all of the work, however few they are, `persistent` is how many
     blocks each multiprocessor is to have at most, 0 of any other: runtimes launch `grid_on` their device.
-    A call with an empty array may have no blocks (a 0 in `grid`), and no text: runtimes return its outputs.
+    For a call with an empty array, `grid` may have a 0. Then the text is empty, and runtimes return the outputs.
     """
 
     entry: str

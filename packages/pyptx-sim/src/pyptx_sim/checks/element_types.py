@@ -1,7 +1,8 @@
-"""`element-type`: an access of one float type to an array of another, such as `ld.f32` of f16 elements.
+"""`element-type`: an access of one float type to an array of another one, such as `ld.f32` of f16 elements.
 
-An access moves bits and converts nothing. Vectors and accesses of untyped bits or of integers may move any elements;
-arrays of integers may hold any bits. Only scalar accesses of a float type are compared, at their first execution.
+An access does not convert values. Vector, integer and untyped accesses may copy elements of any type, and integer
+arrays may contain any bits. Therefore only scalar accesses of a float type to float arrays are checked, at their first
+execution.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ __all__ = ["ELEMENT_TYPE", "ElementTypes"]
 ELEMENT_TYPE: Final = "element-type"
 _FLOATS: Final = frozenset(row.name for row in ELEMENT_TYPES if row.kind == "float" and row.name != "tf32")
 _OPCODES: Final = frozenset({"ld", "ldu", "st", "atom", "red"})
-_PATIENCE: Final = 256  # accesses in a row that have been looked at before, after which the rest is taken for right
+_PATIENCE: Final = 256  # consecutive accesses by instructions that were checked before, after which checking stops
 _VECTORS: Final = frozenset({"v2", "v4", "v8"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Elements:
-    """The offsets of an array in global memory, and the float type of its elements."""
+    """Offsets of an array in global memory, and the float type of its elements."""
 
     start: int
     end: int
@@ -46,13 +47,13 @@ class _Elements:
 
 
 class ElementTypes(Observer):
-    """Compares the first execution of each access of a float type with the elements of the launch's arrays.
+    """Checker of the first execution of each scalar float access, against the float arrays of a launch.
 
-    `finish` is called when nothing is left to compare; further accesses need not be told of.
+    It calls `finish` when it needs no further accesses.
     """
 
     def __init__(self, view: RunView, arrays: Sequence[_Elements], types: Mapping[int, str]) -> None:
-        """Take the arrays, and the type of each access by its pc."""
+        """Check accesses to these arrays; `types` are the float types of the accesses by pc."""
         self._view, self._arrays, self._types = view, arrays, dict(types)
         self._known = 0
         self.finish: Callable[[], None] | None = None
@@ -61,7 +62,7 @@ class ElementTypes(Observer):
     def of(
         cls, view: RunView, program: Program, launch: Launch, memories: Mapping[str, FlatMemory]
     ) -> ElementTypes | None:
-        """Return the checker of a launch; None if no access and no array differ in their float types."""
+        """Return the checker of a launch; None if no access differs from an array in its float type."""
         arrays = _apart(list(_arrays(program, launch, memories["param"])))
         if not arrays:
             return None
@@ -72,7 +73,7 @@ class ElementTypes(Observer):
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Report elements of another type."""
+        """Report an access to elements of another float type."""
         del kind, size, warps, lanes
         given = self._types.pop(pc, None)
         self._known = self._known + 1 if given is None else 0
@@ -93,18 +94,18 @@ class ElementTypes(Observer):
 
 @lru_cache(maxsize=32)
 def _types_of(program: Program) -> Mapping[int, str]:
-    """Return the float types of scalar accesses to memory, by their pcs."""
+    """Return the float types of scalar memory accesses by pc."""
     return {site.pc: kind for site in program.sites if (kind := _type_of(site.instruction.opcode)) is not None}
 
 
 def _type_of(opcode: tuple[str, ...]) -> str | None:
-    """Return the float type of a scalar access to memory."""
+    """Return the float type of a scalar memory access, None for other instructions."""
     found = opcode[0] in _OPCODES and opcode[-1] in _FLOATS and _VECTORS.isdisjoint(opcode)
     return opcode[-1] if found else None
 
 
 def _arrays(program: Program, launch: Launch, bank: FlatMemory) -> Iterator[_Elements]:
-    """Yield the arrays of floats among the arguments for pointers."""
+    """Yield the float arrays among the arguments."""
     for place, argument in zip(program.parameters, launch.args, strict=True):
         value = argument.array if isinstance(argument, Uninitialised | DeviceArray) else argument
         if not is_cpu_array(value):
@@ -119,7 +120,7 @@ def _arrays(program: Program, launch: Launch, bank: FlatMemory) -> Iterator[_Ele
 
 
 def _bytes_of(value: object) -> int:
-    """Return how many bytes an array occupies without gaps; 0 if it has any."""
+    """Return the size of an array in bytes, 0 if it has gaps."""
     if isinstance(value, np.ndarray):
         array = cast("np.ndarray[tuple[int, ...], np.dtype[np.generic]]", value)
         return array.nbytes if array.flags.c_contiguous or array.flags.f_contiguous else 0
@@ -127,7 +128,7 @@ def _bytes_of(value: object) -> int:
 
 
 def _apart(arrays: Sequence[_Elements]) -> list[_Elements]:
-    """Return the arrays that overlap none of another type: a buffer may hold several."""
+    """Return the arrays that do not overlap an array of another type."""
     return [
         each
         for each in arrays

@@ -79,12 +79,12 @@ def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
 
 
 def unwritten_without_blocks(outputs: Iterable[Output]) -> Iterator[Finding]:
-    """Yield a finding for each output that has elements, of a launch without blocks."""
+    """Yield a finding for each output with elements of a launch without CTAs."""
     for output in outputs:
         count = math.prod(output.shape)
         if count:
-            message = f"no thread has written the {count} elements of output '{output.name}': the grid has no blocks"
-            yield Finding(UNWRITTEN, message, hint="launch blocks for empty inputs, too, or return before the call")
+            message = f"no thread has written the {count} elements of output '{output.name}': the grid has no CTAs"
+            yield Finding(UNWRITTEN, message, hint="launch CTAs for empty inputs as well, or return before the call")
 
 
 def _first(output: Output, missing: Offsets) -> tuple[int, ...]:

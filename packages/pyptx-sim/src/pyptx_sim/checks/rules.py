@@ -14,8 +14,8 @@ RULES: Final = (
     ),
     Rule(
         name="other-variable",
-        summary="an address formed from one variable is that of another one, or of the padding between",
-        hint="check the index against the extent of the variable: where variables are placed is left to ptxas",
+        summary="an address formed from one variable is in another variable, or in the padding between variables",
+        hint="check the index against the extent of the variable: ptxas chooses the addresses of variables",
         severity="warning",
     ),
     Rule(
@@ -38,12 +38,12 @@ RULES: Final = (
     ),
     Rule(
         name="undefined-value",
-        summary="a result that PTX leaves undefined, such as that of an integer division by zero, is used",
+        summary="result depends on an undefined value, such as that of an integer division by zero",
     ),
     Rule(
         name="element-type",
-        summary="a load or store of one float type in an array whose elements have another",
-        hint="access the type of the elements, and convert the value with cvt: an access moves bits only",
+        summary="scalar access of one float type to an array of another one",
+        hint="access the array with its element type, and convert the value with cvt",
         severity="note",
     ),
     Rule(
@@ -65,7 +65,7 @@ RULES: Final = (
     ),
     Rule(
         name="inactive-lane",
-        summary="result depends on a register of a lane that has exited, is inactive or not in the membermask",
+        summary="result depends on a register of a lane that has exited, is inactive or is not in the membermask",
     ),
     Rule(
         name="deadlock",
@@ -169,7 +169,7 @@ RULES: Final = (
     ),
     Rule(
         name="unstarted-block",
-        summary="another block of the cluster is used, and nothing says that this block has started",
+        summary="access to another CTA of the cluster before that CTA is known to have started",
         hint="begin with a barrier of the cluster (barrier.cluster.arrive, barrier.cluster.wait), behind which all "
         "blocks have started",
         observer=RaceChecker,

@@ -1,4 +1,4 @@
-"""Proofs that a race is benign: value numbers of what lanes store, and whether any lane uses what a load returned.
+"""Proofs that a race is benign: value numbers of stored values, and uses of loaded values.
 
-A run that has found such a race runs again, under the same schedule, with what this package adds to its code.
+After a run with such a race, the launches run again under the same schedule, with the code of this package added.
 """

@@ -1,4 +1,4 @@
-"""Code in which every `.sync` instruction of a warp orders memory among its lanes, as only `bar.warp.sync` does."""
+"""Code in which every `.sync` instruction of a warp orders memory among its lanes, like `bar.warp.sync`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ordering_lanes"]
 
 
 def ordering_lanes(program: Program, code: Code) -> Code:
-    """Return code in which lanes that execute an instruction with a membermask see what each of them did before."""
+    """Return code in which every instruction with a membermask orders the earlier accesses of its lanes."""
     return tuple(_block(program, block) for block in code)
 
 

@@ -1,4 +1,4 @@
-"""What the text alone tells of a race: constants that are stored, and loads whose value the same basic block uses."""
+"""Static properties of racing instructions: stored constants, and loads whose value the same basic block uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["stored_constants", "surely_used"]
 
-# Instructions whose result depends on each of their sources, whatever the others are.
+# Instructions whose result depends on each source for all values of the others.
 _CARRYING: Final = frozenset({"mov", "cvt", "add", "sub", "neg", "not", "xor"})
 
 
@@ -27,7 +27,10 @@ def stored_constants(program: Program, pc: int) -> tuple[str, ...] | None:
 
 
 def surely_used(program: Program, slices: Slice, pc: int) -> bool:
-    """Return whether every thread that executes a load also executes a store, say, of its value: in the same block."""
+    """Return whether every thread that executes a load also uses its value in the same basic block.
+
+    A use is an instruction with an effect, such as a store.
+    """
     block = next(block for block in program.blocks if block.first <= pc < block.last)
     held, guard = set(slices.uses[pc].written), program.sites[pc].instruction.guard
     for site in program.sites[pc + 1 : block.last]:

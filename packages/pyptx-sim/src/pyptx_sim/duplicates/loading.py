@@ -1,4 +1,4 @@
-"""Numbers of what is loaded: from where, and as of which store."""
+"""Value numbers of loads: hashes of the address and of the last store to it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LOADED, _PARAMETER = name_number("loaded"), name_number("parameter")
 
 
 class Versions(Observer):
-    """How often the words of each memory have been written: two loads of one version return the same."""
+    """Versions of the words of each memory; loads of one version of a word return the same value."""
 
     def __init__(self, machine: Machine) -> None:
         """Watch a machine."""
@@ -48,7 +48,7 @@ class Versions(Observer):
         self._wave = 0
 
     def wave_started(self) -> None:
-        """Forget the versions of the memories of earlier blocks."""
+        """Discard the versions of memory that belongs to CTAs of earlier waves."""
         self._wave += 1
         for space in tuple(self._words):
             if space != "global":
@@ -57,13 +57,13 @@ class Versions(Observer):
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Count what writes."""
+        """Give written words a new version."""
         del warps, lanes, pc
         if kind in {"write", "atomic"}:
             self._written(space, offsets, size)
 
     def issued(self, work: Work) -> None:
-        """Count what work is going to write."""
+        """Give words that asynchronous operations write a new version."""
         for touch in work.touches:
             if touch.writes and len(touch.offsets):
                 self._written(touch.space, touch.offsets, touch.size)
@@ -82,7 +82,7 @@ class Versions(Observer):
         return known
 
     def at(self, space: Space, offsets: Offsets, size: int) -> Numbers:
-        """Return the number of what lies at each offset."""
+        """Return the value number of the `size` bytes at each offset."""
         words = self._of(space)
         last = len(words) - 1
         first = np.full((1, 1), self._wave if space != "global" else 0, np.uint64)
@@ -94,7 +94,7 @@ class Versions(Observer):
 
 
 def loader(operands: Operands, versions: Versions) -> Callable[[Wave, Lanes], list[Number]] | None:
-    """Return how a load numbers what it loads, before it does so; None where that is not known."""
+    """Return a function that numbers the results of a load before it executes; None if it cannot be numbered."""
     operand, types = operands.named("a"), operands.types("d")
     if order_of(operands, reads=True, writes=False) is not None:
         return None
@@ -120,7 +120,7 @@ def loader(operands: Operands, versions: Versions) -> Callable[[Wave, Lanes], li
 
 
 def _base(operands: Operands, operand: Operand) -> Source | None:
-    """Return the register that an address is in, if it is in one."""
+    """Return the base register of an address, None for another base."""
     if not isinstance(operand, Address):
         return None
     register = operands.register(operand.base)
@@ -130,7 +130,7 @@ def _base(operands: Operands, operand: Operand) -> Source | None:
 def _loaded(
     memory: Memory, lanes: Lanes, addresses: Offsets, size: int, count: int, versions: Versions
 ) -> list[Number] | None:
-    """Return the numbers of elements in a row; None for memory of one thread."""
+    """Return the numbers of consecutive elements; None for memory that is private to a thread."""
     if memory.space not in {"global", "shared", "const", "param"}:
         return None
     offsets = memory.flat(np.broadcast_to(addresses, (lanes.height, 32)), lanes)
@@ -146,7 +146,7 @@ def _loaded(
 
 
 def _from(number: Number, base: Number | None) -> Number:
-    """Return the number of what is loaded from an address that may depend on data itself."""
+    """Return the number of a loaded value, combined with that of its address if the address depends on data."""
     if base is None or not (base.level >= DATA).any():
         return number
     depends = base.level >= DATA

@@ -1,4 +1,4 @@
-"""Whether any lane uses what a racing load has returned: the load leaves undefined bits, and nothing may need them."""
+"""Proof that no lane uses the value of a racing load: its result is undefined, and no instruction needs it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.machine.undefined import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.reports import Race
     from pyptx_sim.duplicates.selections import Selection
     from pyptx_sim.duplicates.slices import Slice
-    from pyptx_sim.extension import Severity
+    from pyptx_sim.extension import FindingDetails
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action, Block, Code, Group, Terminator
@@ -41,7 +42,7 @@ _RULES: Final = frozenset({"uninitialised-register", "uninitialised-memory"})
 
 @dataclass(slots=True)
 class RacingLoads:
-    """The threads whose loads have raced: by instruction, a mask of lanes for each warp, numbered through all waves."""
+    """Threads with racing loads: a mask of lanes by instruction and warp; warps of all waves have different numbers."""
 
     pcs: frozenset[int]
     lanes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
@@ -50,49 +51,41 @@ class RacingLoads:
         """Record the loads of a race."""
         step, last, own = race.step, race.last, race.step.entries[race.bad]
         if step.pc in self.pcs and step.kind in {"read", "strong-read"}:
-            self._note(step.pc, own[:, WARP], own[:, MASK])
-        # One entry may stand for reads of several lanes; a lane does not race with itself.
+            self._add(step.pc, own[:, WARP], own[:, MASK])
+        # One entry may represent reads of several lanes; a lane does not race with itself.
         others = np.where(last[:, WARP] == own[:, WARP], last[:, MASK] & ~own[:, MASK], last[:, MASK])
         for pc in self.pcs.intersection(np.unique(last[:, PC]).tolist()):
             here = last[:, PC] == pc
-            self._note(pc, last[here, WARP], others[here])
+            self._add(pc, last[here, WARP], others[here])
 
-    def _note(self, pc: int, warps: NDArray[np.int32], masks: NDArray[np.int32]) -> None:
+    def _add(self, pc: int, warps: NDArray[np.int32], masks: NDArray[np.int32]) -> None:
         for warp, mask in set(zip(warps.tolist(), masks.tolist(), strict=True)):
             self.lanes[pc, warp] = self.lanes.get((pc, warp), 0) | mask & 0xFFFFFFFF
 
     def of_wave(self, pc: int, first_warp: int, height: int) -> NDArray[np.bool_]:
-        """Return the lanes of a wave's warps whose loads at an instruction have raced, `[height, 32]`."""
+        """Return which lanes of a wave's warps have racing loads at an instruction, `[height, 32]`."""
         masks = [self.lanes.get((pc, first_warp + warp), 0) for warp in range(height)]
         return booleans_of(np.array(masks, np.int64))
 
 
 class Uses(FindingLog):
-    """A log that records nothing but whether an undefined value has been used."""
+    """A log that only records whether an undefined value was used."""
 
     used: bool
 
     @classmethod
     def like(cls, log: FindingLog) -> Uses:
-        """Return one for a run like that of another log."""
+        """Return an empty log with the places, origins and rules of another one."""
         made = cls(log.place_of, log.origins, log.rules)
         made.used = False
         return made
 
     def report(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        *,
-        other_pc: int | None = None,
-        hint: str | None = None,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
         """Record the use of an undefined value."""
-        del message, pc, other_pc, hint, count, severity
+        del message, pc, other_pc
+        cause = details.get("cause")
         self.used = self.used or rule in _RULES or (isinstance(cause, tuple) and rule in cause)
 
 
@@ -141,10 +134,10 @@ class Following:
 
 
 def _leaving(operands: Operands, action: Action, loads: RacingLoads, first_warp: Callable[[], int]) -> Action:
-    """Return a load whose results are undefined in the lanes that have raced."""
+    """Return a load whose results are undefined in the racing lanes."""
     pairs = zip(operands.elements(operands.named("d")), operands.types("d"), strict=True)
     registers = [each for each in (operands.carried(*pair) for pair in pairs) if each is not None]
-    origin = Origin("uninitialised-register", "what a racing load returned", operands.pc, "")
+    origin = Origin("uninitialised-register", "the value of a racing load", operands.pc, "")
     guard = operands.unchecked().guard()
     known: dict[int, NDArray[np.bool_]] = {}
 
@@ -166,7 +159,7 @@ def _leaving(operands: Operands, action: Action, loads: RacingLoads, first_warp:
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """The registers whose values an instruction with an effect needs: its guard, and others where the guard holds."""
+    """Registers that an instruction with an effect needs: its guard, and the others in lanes whose guard is true."""
 
     guard: Carried | None
     holds: Reader | None
@@ -174,7 +167,7 @@ class _Needs:
 
     @classmethod
     def of(cls, operands: Operands) -> _Needs:
-        """Return those of an instruction."""
+        """Return the needs of an instruction."""
         form, guard = operands.program.forms[operands.pc], operands.instruction.guard
         places: Iterable[Operand] = operands.operands
         if form is not None:
@@ -186,7 +179,7 @@ class _Needs:
         return cls(operands.carried(Register(guard.register), "pred"), operands.unchecked().guard(), carried)
 
     def check(self, wave: Wave, lanes: Lanes) -> None:
-        """Report what active lanes need and is undefined."""
+        """Report undefined registers that active lanes need."""
         if not wave.undefined:
             return
         if self.guard is not None:

@@ -1,8 +1,9 @@
-"""Value numbers: 64-bit hashes of how a value was computed, on arrays.
+"""Value numbers: 64-bit hashes of expressions, as arrays.
 
-Two planes. The *strict* number of a result is a hash of the instruction and the numbers of its sources: equal numbers
-are equal bits, in every run. The *exact* number is the value of the same expression over the integers modulo a prime,
-with a random element for each leaf: equal numbers are equal results in exact arithmetic, whatever was rounded where.
+The *strict* number of a result is a hash of the instruction and the numbers of its sources. Values with equal strict
+numbers have equal bits in every run. The *exact* number is the value of the same expression in the integers modulo a
+prime, with a random element for each leaf. Values with equal exact numbers are equal in exact arithmetic, and differ by
+rounding only.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ __all__ = [
 Numbers: TypeAlias = NDArray[np.uint64]
 
 PRIME: Final = (1 << 61) - 1
-"""A Mersenne prime: residues are reduced by shifts, and products of two fit two words."""
+"""A Mersenne prime: shifts reduce residues, and a product of residues has less than 128 bits."""
 
 _P: Final = np.uint64(PRIME)
 _BITS: Final = np.uint64(61)
@@ -48,7 +49,7 @@ _MULTIPLIERS: Final = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111E
 
 
 def mix(*parts: Numbers | np.uint64) -> Numbers:
-    """Return a hash of some numbers in their order (the finalizer of SplitMix64 after each)."""
+    """Return a hash of the numbers in their order (the finalizer of SplitMix64 after each)."""
     mixed: Numbers = np.zeros((1, 1), np.uint64)
     for part in parts:
         mixed = (mixed ^ part) + _ODD
@@ -59,13 +60,13 @@ def mix(*parts: Numbers | np.uint64) -> Numbers:
 
 
 def name_number(*words: object) -> np.uint64:
-    """Return the number of some words: the same in every process."""
+    """Return the number of some words, which is the same in every process."""
     digest = blake2b("\0".join(map(str, words)).encode(), digest_size=8).digest()
     return np.uint64(int.from_bytes(digest, "little"))
 
 
 def value_bits(values: Array) -> Numbers:
-    """Return values as 64 bits each; of 128 bits, a hash."""
+    """Return the bits of each value as 64 bits; for 128-bit values, a hash."""
     if values.dtype == np.bool_:
         return values.astype(np.uint64)
     if values.dtype == B128:
@@ -75,7 +76,7 @@ def value_bits(values: Array) -> Numbers:
 
 
 def leaf_bits(numbers: Numbers) -> Numbers:
-    """Return two of 64 bits for each number: what values depend on is gathered by OR, as in a Bloom filter."""
+    """Return 64 bits with two set bits for each number. OR gives the set of leaves of a value, as in a Bloom filter."""
     sixth = np.uint64(63)
     bits: Numbers = (np.uint64(1) << (numbers & sixth)) | (np.uint64(1) << ((numbers >> np.uint64(6)) & sixth))
     return bits
@@ -85,7 +86,7 @@ def leaf_bits(numbers: Numbers) -> Numbers:
 
 
 def reduced(numbers: Numbers) -> Numbers:
-    """Return any 64-bit numbers modulo the prime."""
+    """Return 64-bit numbers modulo the prime."""
     folded = (numbers & _P) + (numbers >> _BITS)
     result: Numbers = np.where(folded >= _P, folded - _P, folded)
     return result
@@ -97,7 +98,7 @@ def sums(a: Numbers, b: Numbers, *, negated: bool = False) -> Numbers:
 
 
 def products(a: Numbers, b: Numbers) -> Numbers:
-    """Return a * b, of which 31-bit halves are multiplied."""
+    """Return a * b from the products of 31-bit halves."""
     a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
     cross = a_high * b_low + a_low * b_high
     high = ((a_high * b_high) << np.uint64(1)) + (cross >> _THIRTY)
@@ -115,7 +116,7 @@ def inverse(a: Numbers) -> Numbers:
 
 
 def constants(values: Array) -> Numbers:
-    """Return finite floats as residues: m * 2^e is exact; those that are not finite by their bits."""
+    """Return floats as residues: exact for finite floats m * 2^e, a hash of the bits for others."""
     wide = values.astype(np.float64)
     fraction, exponent = np.frexp(np.where(np.isfinite(wide), wide, 0.0))
     mantissa = np.abs(np.ldexp(fraction, 53)).astype(np.uint64)

@@ -1,4 +1,4 @@
-"""The value numbers of the registers of a wave, and where they come from."""
+"""Value numbers of a wave's registers, and the kind of their inputs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["DATA", "FIXED", "LAUNCH", "OPAQUE", "Number", "Planes", "chosen", "fixed", "highest", "opaque", "where"]
 
 FIXED: Final = np.uint8(0)
-"""Computed from immediates and special registers: what it is, its value says."""
+"""Computed from immediates and special registers: the number is a hash of the value."""
 LAUNCH: Final = np.uint8(1)
-"""Computed from these and parameters: the same in every run of the launch."""
+"""Computed also from parameters: the same in every run of the launch."""
 DATA: Final = np.uint8(2)
 """Computed from memory."""
 OPAQUE: Final = np.uint8(3)
-"""Nothing is known of where it comes from."""
+"""Computed from unknown inputs."""
 
 _UNKNOWN: Final = name_number("unknown")
 _VALUE: Final = name_number("value")
@@ -37,9 +37,9 @@ _CHOSEN: Final = name_number("chosen")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """The number of a value in each lane: `[rows|1, 32|1]` arrays. Those of `FIXED` values are made of the value.
+    """Number of a value in each lane: `[rows|1, 32|1]` arrays. That of a `FIXED` value is a hash of the value.
 
-    `leaves` are the bits of all loads and fixed values that it depends on (`leaf_bits`).
+    `leaves` are the bits (`leaf_bits`) of all loads and fixed values that the value depends on.
     """
 
     strict: Numbers
@@ -48,32 +48,32 @@ class Number:
     leaves: Numbers
 
     def spread(self, height: int) -> Number:
-        """Return full arrays of so many rows."""
+        """Return the arrays broadcast to `[height, 32]`."""
         shape = (height, 32)
         strict, exact = np.broadcast_to(self.strict, shape), np.broadcast_to(self.exact, shape)
         return Number(strict, exact, np.broadcast_to(self.level, shape), np.broadcast_to(self.leaves, shape))
 
 
 def fixed(values: Array) -> Number:
-    """Return the number of values that are computed from immediates and special registers."""
+    """Return the number of `FIXED` values."""
     strict = mix(_VALUE, value_bits(values))
     return Number(strict, reduced(strict), np.full((1, 1), FIXED), leaf_bits(strict))
 
 
 def opaque(strict: Numbers) -> Number:
-    """Return a number of which nothing is known but that it is another one than all others."""
+    """Return the number of a value with unknown inputs."""
     return Number(strict, reduced(strict), np.full((1, 1), OPAQUE), leaf_bits(strict))
 
 
 def where(condition: Mask, one: Number, other: Number) -> Number:
-    """Return the numbers of one value in the lanes where a condition holds, and those of another one elsewhere."""
+    """Return, per lane, the number of `one` if the condition holds, else that of `other`."""
     strict, exact = np.where(condition, one.strict, other.strict), np.where(condition, one.exact, other.exact)
     level = np.where(condition, one.level, other.level)
     return Number(strict, exact, level, np.where(condition, one.leaves, other.leaves))
 
 
 def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
-    """Return the level of what is computed from some values."""
+    """Return the level of a value that is computed from these."""
     level = np.full((1, 1), FIXED)
     for each in numbers:
         level = np.maximum(level, each.level)
@@ -81,7 +81,7 @@ def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
 
 
 def chosen(condition: Mask, by: Number, one: Number, other: Number) -> Number:
-    """Return the number of `condition ? one : other`; a condition that depends on data is a part of it."""
+    """Return the number of `condition ? one : other`, which includes the condition's if that depends on data."""
     taken, depends = where(condition, one, other), by.level >= DATA
     if not depends.any():
         return taken
@@ -92,7 +92,7 @@ def chosen(condition: Mask, by: Number, one: Number, other: Number) -> Number:
 
 
 class Planes:
-    """The numbers of a wave's registers, by slots; and what branches have made of values that are still to meet."""
+    """Numbers of a wave's registers by slot, and the numbers of branch conditions whose lanes have not reconverged."""
 
     def __init__(self, wave: Wave) -> None:
         """Start with registers that no instruction has written."""
@@ -102,7 +102,7 @@ class Planes:
         self._count = 0
 
     def read(self, slot: int, lanes: Lanes) -> Number:
-        """Return the numbers of a register in the rows of `lanes`."""
+        """Return the numbers of a register for the rows of `lanes`."""
         known = self._known.get(slot)
         if known is None:
             return opaque(mix(_UNKNOWN, np.full((1, 1), slot, np.uint64)))
@@ -121,7 +121,7 @@ class Planes:
         return Number(strict, exact, level, merged(old.leaves, number.leaves, lanes, self._height))
 
     def fresh(self, lanes: Lanes) -> Number:
-        """Return numbers that no other value has, one for each lane."""
+        """Return new numbers, different in every lane."""
         self._count += 1
         rows = lanes.row_numbers().astype(np.uint64)[:, None]
         lane = np.arange(32, dtype=np.uint64)[None]
@@ -130,7 +130,7 @@ class Planes:
     # --- branches -------------------------------------------------------------------------------
 
     def branched(self, branch: int, lanes: Lanes, by: Number, *, certain: bool) -> None:
-        """Record a value that active lanes branch by, if it depends on data: so do registers after the join."""
+        """Record the condition of a branch if it depends on data; registers written before the join then do, too."""
         depends = by.level >= DATA
         if not depends.any():
             return
@@ -141,14 +141,14 @@ class Planes:
         number = Number(now, now, np.maximum(old.level, by.level if certain else OPAQUE), old.leaves | by.leaves)
         self._branches[branch] = self._merged(known, lanes, where(depends, number, old))
 
-    def meet(self, branch: int, lanes: Lanes, slots: frozenset[int]) -> None:
-        """Join active lanes after a branch: registers written since depend on the value that decided it."""
+    def join(self, branch: int, lanes: Lanes, slots: frozenset[int]) -> None:
+        """Make the registers `slots`, written since a branch, depend on its condition, in the active lanes."""
         known = self._branches.get(branch)
         if known is None:
             return
         by = _rows(known, lanes)
-        came = by.level >= DATA
-        some = lanes.narrowed(np.broadcast_to(came, (lanes.height, 32))) if came.any() else None
+        depends = by.level >= DATA
+        some = lanes.narrowed(np.broadcast_to(depends, (lanes.height, 32))) if depends.any() else None
         if some is None:
             return
         for slot in slots & self._known.keys():
@@ -165,6 +165,6 @@ class Planes:
 
 
 def _rows(number: Number, lanes: Lanes) -> Number:
-    """Return the rows of a wave's numbers that lanes are in."""
+    """Return the rows of a wave's numbers for `lanes`."""
     strict, exact, level = lanes.select(number.strict), lanes.select(number.exact), lanes.select(number.level)
     return Number(strict, exact, level, lanes.select(number.leaves))

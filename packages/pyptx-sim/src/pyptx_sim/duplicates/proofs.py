@@ -1,4 +1,4 @@
-"""Decide which races are benign, by running the launches again under the same schedule."""
+"""Find the benign races by running the launches again under the same schedule."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ __all__ = ["Watched", "settle"]
 
 _RULES: Final = frozenset({"global-race", "shared-race", "lane-race"})
 _MOST: Final = 8
-"""Loads that are tried one by one where some of several are used: each costs a run."""
+"""Most racing loads that are tried one by one if the value of any is used; each try is a run."""
 
 _EQUAL: Final = "both values are computed by the same instructions from the same inputs"
 _DEAD: Final = "no thread uses the value that the load returns"
 _ENDED: Final = "mbarrier-inval"
 _CONVERGED: Final = (
-    "between the two, all lanes that used it execute a .sync instruction together with the lane that releases, which "
-    "orders no memory by the manual"
+    "between the two, all lanes that used it execute a .sync instruction together with the releasing lane; by the "
+    "manual, that does not order memory"
 )
-_ONE_STORE: Final = "predicate the store to one thread: copies of one value are harmless, and cost bandwidth"
-_ONE_COPY: Final = "predicate the store to one thread: which copy remains depends on the schedule"
+_ONE_STORE: Final = "predicate the store to one thread: the other stores only cost bandwidth"
+_ONE_COPY: Final = "predicate the store to one thread: the last store depends on the schedule"
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A launch that has run: its machine and race checker, what compiles it for a fixed schedule, and its schedule."""
+    """A launch that has run: its machine, race checker and schedule; `compile` returns code for a fixed schedule."""
 
     machine: Machine
     checker: RaceChecker
@@ -56,18 +56,18 @@ class Watched:
 
     @property
     def program(self) -> Program:
-        """What it ran."""
+        """The program of the launch."""
         return self.machine.program
 
 
 @dataclass(slots=True)
 class _Case:
-    """The races of a launch that may be benign."""
+    """Possibly benign races of a launch."""
 
     watched: Watched
     slices: Slice
     stores: list[Key] = field(default_factory=list["Key"])
-    doubtful: list[Key] = field(default_factory=list["Key"])
+    equal: list[Key] = field(default_factory=list["Key"])
     loads: list[Key] = field(default_factory=list["Key"])
     verdicts: dict[Key, Verdict] = field(default_factory=dict["Key", Verdict])
     racing: RacingLoads = field(default_factory=lambda: RacingLoads(frozenset()))
@@ -76,7 +76,7 @@ class _Case:
 
     @classmethod
     def of(cls, watched: Watched) -> _Case:
-        """Return those of a launch."""
+        """Return the case of a launch."""
         case, program = cls(watched, Slice(watched.program)), watched.program
         for key in watched.machine.log.pairs():
             rule, *pcs = key
@@ -88,38 +88,37 @@ class _Case:
                     case.loads.append(key)
             elif rule == _ENDED:
                 case.ends.append(key)
-        doubtful = watched.checker.reports.doubtful
-        stores = [key for key in doubtful if _stores_values(program, key[1])]
-        case.doubtful = [key for key in stores if stored_constants(program, key[1]) is None]
+        stores = [key for key in watched.checker.reports.equal_stores if _stores_values(program, key[1])]
+        case.equal = [key for key in stores if stored_constants(program, key[1]) is None]
         if any(layout.body for layout in program.functions.values() if layout is not program.entry):
-            case.stores, case.doubtful = [], []  # numbers do not follow calls
+            case.stores, case.equal = [], []  # calls are not numbered
         case.racing = RacingLoads(frozenset(case.load_of(key) for key in case.loads))
         return case
 
     def _enter_stores(self, key: Key) -> None:
-        """Enter a race of two stores, unless it is clear what they store."""
+        """Add a race of two stores, unless both store constants that differ."""
         one, other = (stored_constants(self.watched.program, pc) for pc in key[1:])
         if one is None or other is None or one == other:
             self.stores.append(key)
 
     def load_of(self, key: Key) -> int:
-        """Return which of the two instructions of a race is a load."""
+        """Return the instruction of a race that is a load."""
         return next(pc for pc in key[1:] if self.watched.program.sites[pc].instruction.opcode[0] == "ld")
 
     @property
     def store_pcs(self) -> frozenset[int]:
-        """The stores that are compared."""
-        return frozenset(pc for key in (*self.stores, *self.doubtful) for pc in key[1:])
+        """The stores to compare."""
+        return frozenset(pc for key in (*self.stores, *self.equal) for pc in key[1:])
 
     def number(self, machine: Machine, checker: RaceChecker) -> None:
-        """Prepare a rerun that numbers the values of racing stores and records which loads race."""
-        hear: list[Callable[[Race], None]] = []
+        """Prepare a rerun that numbers the values of racing stores and records the racing loads."""
+        receivers: list[Callable[[Race], None]] = []
         if self.racing.pcs:
-            hear.append(self.racing.race)
+            receivers.append(self.racing.race)
         if self.store_pcs:
-            hear.append(self._numbered(machine))
-        if hear:
-            checker.reports.compare = partial(_each, hear)
+            receivers.append(self._numbered(machine))
+        if receivers:
+            checker.reports.compare = partial(_each, receivers)
 
     def _numbered(self, machine: Machine) -> Callable[[Race], None]:
         program, slices = self.watched.program, self.slices
@@ -134,7 +133,7 @@ class _Case:
         return stored.race
 
     def follow(self, machine: Machine, checker: RaceChecker, pcs: frozenset[int]) -> Uses:
-        """Prepare a rerun whose log records whether anything uses the values of racing loads; return the log."""
+        """Prepare a rerun that checks for uses of the values of racing loads; return its log."""
         program = self.watched.program
         following = Following(program, self.slices, self.racing, lambda: checker.first_warp, pcs)
         machine.code = scheduled(program, following.code(self.watched.compile()), self.watched.schedule)
@@ -150,49 +149,49 @@ class _Case:
                 self.watched.schedule,
             )
 
-    def tell_ends(self, machine: Machine) -> None:
-        """Make notes of the ends of mbarriers that such a machine has not reported."""
+    def downgrade_ends(self, machine: Machine) -> None:
+        """Downgrade each mbarrier.inval that `machine`, whose `.sync` instructions order memory, has not reported."""
         found = machine.log.pairs()
         for key in self.ends:
             if key not in found:
-                self.watched.machine.log.excuse(key, _CONVERGED)
+                self.watched.machine.log.downgrade(key, _CONVERGED)
 
-    def tell(self) -> None:
-        """Make notes of the races that are benign, and report those that only looked so."""
+    def settle(self) -> None:
+        """Downgrade benign races to notes; report races of stores that are equal in this run only."""
         log, reports = self.watched.machine.log, self.watched.checker.reports
-        for key in self.doubtful:
+        for key in self.equal:
             verdict = self.verdicts.get(key)
             if verdict is not None and verdict.copies in {Copies.ROUNDED, Copies.DIFFERENT}:
-                reports.convict(key)
+                reports.report_equal(key)
                 self.stores += [] if key in self.stores else [key]
         for key in self.stores:
             verdict = self.verdicts.get(key)
             if verdict is not None and verdict.copies <= Copies.ROUNDED:
                 equal = verdict.copies == Copies.EQUAL
-                log.excuse(key, _EQUAL if equal else _rounded(verdict), _ONE_STORE if equal else _ONE_COPY)
+                log.downgrade(key, _EQUAL if equal else _rounded(verdict), _ONE_STORE if equal else _ONE_COPY)
         for key in self.loads:
             if self.load_of(key) in self.dead:
-                log.excuse(key, _DEAD)
+                log.downgrade(key, _DEAD)
 
 
-def _each(hear: Sequence[Callable[[Race], None]], race: Race) -> None:
-    for each in hear:
+def _each(receivers: Sequence[Callable[[Race], None]], race: Race) -> None:
+    for each in receivers:
         each(race)
 
 
 def _rounded(verdict: Verdict) -> str:
     apart = "differ by 0 ulp here" if not verdict.ulps else f"differ by {verdict.ulps} ulp"
     return (
-        f"lanes of one instruction store copies that {apart}: equal but for rounding, as where a product is contracted "
-        "into a reduction"
+        f"lanes of one instruction store copies that {apart}: they are equal except for rounding, for example because "
+        "an FMA contracts a product into a reduction"
     )
 
 
 def settle(launches: Sequence[Watched], rerun: Rerun) -> None:
-    """Make notes of the races that are benign; `rerun(prepare)` runs all launches once more, and changes nothing.
+    """Downgrade benign races to notes.
 
-    It calls `prepare` with the number of each launch, its new machine and race checker, and returns whether it came to
-    its end.
+    `rerun(prepare)` runs all launches again, without an effect on the arguments, and returns whether the run completed.
+    It calls `prepare` with the index of each launch, its new machine and its race checker.
     """
     cases = [_Case.of(each) for each in launches]
     if any(case.ends for case in cases):
@@ -203,11 +202,11 @@ def settle(launches: Sequence[Watched], rerun: Rerun) -> None:
         return
     _follow(cases, rerun)
     for case in cases:
-        case.tell()
+        case.settle()
 
 
 def _order(cases: Sequence[_Case], rerun: Rerun) -> None:
-    """Find out which ends of mbarriers only `.sync` instructions come before."""
+    """Downgrade each mbarrier.inval that only `.sync` instructions order after the last use."""
     machines: list[Machine] = []
 
     def prepare(index: int, machine: Machine, checker: RaceChecker) -> None:
@@ -216,11 +215,11 @@ def _order(cases: Sequence[_Case], rerun: Rerun) -> None:
 
     if rerun(prepare):
         for case, machine in zip(cases, machines, strict=True):
-            case.tell_ends(machine)
+            case.downgrade_ends(machine)
 
 
 def _follow(cases: Sequence[_Case], rerun: Rerun) -> None:
-    """Find out which racing loads return what no thread uses."""
+    """Find the racing loads whose value no thread uses."""
     loads = [(index, pc) for index, case in enumerate(cases) for pc in sorted({pc for pc, _ in case.racing.lanes})]
     if not loads:
         return
@@ -246,6 +245,6 @@ def _unused(cases: Sequence[_Case], loads: Sequence[tuple[int, int]], rerun: Rer
 
 
 def _stores_values(program: Program, pc: int) -> bool:
-    """Return whether an instruction stores values of its operand `b`: `st.bulk` has none."""
+    """Return whether an instruction stores the values of an operand `b`, unlike `st.bulk`."""
     form = program.forms[pc]
     return program.sites[pc].instruction.opcode[0] == "st" and form is not None and "b" in form.operands

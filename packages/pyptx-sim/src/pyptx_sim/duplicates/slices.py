@@ -1,4 +1,4 @@
-"""Which registers a value may depend on, through instructions and through branches: found without running anything."""
+"""Static backward slices: the registers that a value may depend on, through instructions and branches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BRANCHES: Final = frozenset({"bra", "brx"})
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The registers that an instruction reads and writes, by their slots, and its guard among the former."""
+    """Registers that an instruction reads and writes, by slot; `read` includes the guard."""
 
     read: frozenset[int]
     written: frozenset[int]
@@ -33,11 +33,11 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch at `pc` whose lanes may part, the blocks where they meet again, and the registers written in between.
+    """A branch at `pc` that may diverge, the blocks where its lanes reconverge, and the registers written before those.
 
-    `between` are the blocks in between. `certain`: they meet in one block, the immediate postdominator. Otherwise some
-    of them end before that; then any block that several ways lead to is a `join`, and `written` are the registers of
-    all blocks that follow.
+    `between` are the blocks in between. `certain`: the lanes reconverge in one block, the immediate postdominator.
+    Otherwise some lanes exit first. Then `joins` are all blocks that every successor reaches, and `written` are the
+    registers of all following blocks.
     """
 
     pc: int
@@ -49,24 +49,24 @@ class Branch:
 
 
 class Slice:
-    """The registers that some values of a program depend on."""
+    """The backward slice of a program."""
 
     def __init__(self, program: Program) -> None:
-        """Read the program's instructions."""
+        """Slice a program."""
         self._program = program
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """What each instruction reads and writes, by its pc."""
+        """The registers of each instruction, by pc."""
         return tuple(_use(self._program, site) for site in self._program.sites)
 
     @cached_property
     def branches(self) -> tuple[Branch, ...]:
-        """The branches at which lanes may part."""
+        """The branches that may diverge."""
         return tuple(_branches(self._program, self.uses))
 
     def of(self, slots: Iterable[int]) -> frozenset[int]:
-        """Return these registers and all that their values depend on: sources, addresses, guards, and branches."""
+        """Return the registers that these depend on, themselves included: sources, addresses, guards and branches."""
         needed = set(slots)
         while True:
             known = len(needed)
@@ -93,7 +93,7 @@ def _use(program: Program, site: Site) -> Use:
     others = [each for each in instruction.operands if not any(each is written for written in only_written)]
     read = slots_in(operands, (*others, *guard))
     if guard:
-        read |= written  # what a lane keeps where the guard does not hold
+        read |= written  # a lane whose guard is false keeps the old value
     return Use(read, written, slots_in(operands, guard))
 
 
@@ -116,7 +116,7 @@ def _branches(program: Program, uses: tuple[Use, ...]) -> Iterable[Branch]:
 
 
 def _shared(edges: dict[int, frozenset[int]], first: frozenset[int]) -> frozenset[int]:
-    """Return the blocks that the ways from several blocks lead to."""
+    """Return the blocks that are reachable from each of these blocks."""
     return frozenset.intersection(*(frozenset(_reached(edges, frozenset({each}), None)) for each in first))
 
 
@@ -125,7 +125,7 @@ def _all(program: Program) -> frozenset[int]:
 
 
 def _reached(edges: dict[int, frozenset[int]], first: frozenset[int], join: int | None) -> set[int]:
-    """Return the blocks on the ways from some blocks to the one where they meet, which is left out."""
+    """Return the blocks that are reachable from `first` without passing `join`, which is not included."""
     found: set[int] = set()
     waiting = [each for each in first if each != join]
     while waiting:
@@ -137,9 +137,9 @@ def _reached(edges: dict[int, frozenset[int]], first: frozenset[int], join: int 
 
 
 def _postdominators(edges: dict[int, frozenset[int]]) -> dict[int, int | None]:
-    """Return the immediate postdominator of each block; None where ways meet at the end of the program only.
+    """Return the immediate postdominator of each block; None if that is the end of the program.
 
-    The iterative algorithm of Cooper, Harvey and Kennedy on the reversed graph; number -1 is its root, the end.
+    Uses the iterative algorithm of Cooper, Harvey and Kennedy on the reversed graph, whose root -1 is the end.
     """
     end = -1
     reverse: dict[int, list[int]] = {block: [] for block in (*edges, end)}

@@ -1,4 +1,4 @@
-"""Operands of an instruction as values with their numbers."""
+"""Operands of an instruction as values with value numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OTHER: Final = name_number("other")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value that an instruction reads, with its number."""
+    """Value of a source operand, with its number."""
 
     values: Array
     number: Number
@@ -40,7 +40,7 @@ class Given:
 
     @property
     def residue(self) -> Numbers:
-        """The exact number of a float: of a constant, its value."""
+        """The exact number of a float; for a constant, its value as a residue."""
         number, values = self.number, self.values
         if self.ptx_type not in FLOATS or number.level.min() != FIXED:
             return number.exact
@@ -53,7 +53,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An operand that is read as `ptx_type`; `other`: the number of what is read of it, where that is not all."""
+    """A source operand of type `ptx_type`; `other` is a number for the part of the register that it is, if not all."""
 
     read: Reader
     ptx_type: str
@@ -62,26 +62,26 @@ class Source:
     level: np.uint8
 
     def __call__(self, wave: Wave, lanes: Lanes) -> Given:
-        """Return what the lanes read."""
+        """Return the values of the lanes."""
         values = self.read(wave, lanes)
-        told = fixed(values)
+        value = fixed(values)
         if self.level == OPAQUE:
             return Given(values, wave.part(Planes).fresh(lanes), self.ptx_type)
         if self.register is None:
-            return Given(values, told, self.ptx_type)
+            return Given(values, value, self.ptx_type)
         known = wave.part(Planes).read(self.register.slot, lanes)
         strict, exact, leaves = known.strict, known.exact, known.leaves
         if self.other is not None:
             strict, exact = mix(self.other, strict), reduced(mix(self.other, exact))
         if known.level.min() == FIXED:
             by_value = known.level == FIXED
-            strict, leaves = np.where(by_value, told.strict, strict), np.where(by_value, told.leaves, leaves)
-            exact = exact if self.other is None else np.where(by_value, told.exact, exact)
+            strict, leaves = np.where(by_value, value.strict, strict), np.where(by_value, value.leaves, leaves)
+            exact = exact if self.other is None else np.where(by_value, value.exact, exact)
         return Given(values, Number(strict, exact, known.level, leaves), self.ptx_type)
 
 
 def source(operands: Operands, operand: Operand, ptx_type: str) -> Source:
-    """Return an operand as what an instruction reads."""
+    """Return an operand as a source."""
     given = operands.unchecked()
     if not isinstance(operand, Register | Immediate | Negated | Unary | Sink) and given.register(operand) is None:
         name = np.full((1, 1), name_number(operand))  # the address of a variable

@@ -1,4 +1,4 @@
-"""Whether stores that race store copies of one value."""
+"""Compare the value numbers of racing stores."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ __all__ = ["Copies", "StoreSite", "StoredNumbers", "Verdict"]
 
 
 class Copies(IntEnum):
-    """What two racing stores have in common, the worst one last."""
+    """Relation of the values of two racing stores, from benign to harmful."""
 
     EQUAL = 0
     """The same instructions compute both from the same inputs."""
     ROUNDED = 1
     """Both are equal in exact arithmetic."""
     UNKNOWN = 2
-    """Nothing is known of where one of them comes from, or both depend on the same inputs, in different ways."""
+    """One has unknown inputs, or both depend on the same inputs in different ways."""
     DIFFERENT = 3
     """They depend on different inputs."""
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What all stores of a pair of instructions that have raced have in common; `ulps` is how far copies lie apart."""
+    """Worst relation of the racing stores of two instructions, and the greatest difference in ulp."""
 
     copies: Copies = Copies.EQUAL
     ulps: int = 0
@@ -59,14 +59,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class StoreSite:
-    """A store whose values are numbered: what it stores, each element of so many bytes."""
+    """A store with numbered values: its sources, and the bytes of each element."""
 
     sources: tuple[Source, ...]
     element: int
 
     @classmethod
     def of(cls, program: Program, pc: int) -> StoreSite:
-        """Return that of an instruction."""
+        """Return the site of an instruction."""
         operands = Operands(program, program.sites[pc], checked=False)
         types = operands.types("b")
         elements = operands.defined(operands.elements(operands.named("b")))
@@ -75,13 +75,13 @@ class StoreSite:
 
     @property
     def size(self) -> int:
-        """How many bytes a thread stores."""
+        """Bytes that a thread stores."""
         return self.element * len(self.sources)
 
 
 @dataclass(slots=True)
 class _Units:
-    """The last stores of a memory, by units of bytes: the numbers of their values, and the instruction."""
+    """Last store to each unit of a memory: the numbers of its value, and its pc."""
 
     strict: Numbers
     exact: Numbers
@@ -91,16 +91,16 @@ class _Units:
 
     @classmethod
     def fresh(cls, count: int) -> _Units:
-        """Return units that no store that is numbered has reached."""
+        """Return units without a store."""
         strict, exact, leaves = (zeros(count, np.uint64) for _ in range(3))
         return cls(strict, exact, zeros(count, np.bool_), leaves, zeros(count, np.int32))
 
 
 class StoredNumbers(Observer):
-    """Compares the numbers of stores that race. It has to hear of accesses after the race checker."""
+    """Compares the numbers of racing stores; must observe accesses after the race checker."""
 
     def __init__(self, machine: Machine, sites: Mapping[int, StoreSite]) -> None:
-        """Watch the stores of a machine at `sites`, by their pcs."""
+        """Observe the stores of a machine at `sites`, by pc."""
         self.verdicts: dict[tuple[str, int, int], Verdict] = {}
         self._machine, self._sites = machine, sites
         self._unit = min((site.size for site in sites.values()), default=1)
@@ -111,11 +111,11 @@ class StoredNumbers(Observer):
     # --- code -----------------------------------------------------------------------------------
 
     def around(self, block: Block) -> Block:
-        """Return a block whose stores are numbered."""
+        """Return a block that numbers its stores."""
         return replace(block, steps=tuple((pc, self._numbered(pc, action)) for pc, action in block.steps))
 
     def _numbered(self, pc: int, action: Action) -> Action:
-        """Return a store's step that numbers what it is about to store."""
+        """Return a step that numbers the values of a store before it executes."""
         site = self._sites.get(pc)
         if site is None:
             return action
@@ -130,19 +130,19 @@ class StoredNumbers(Observer):
     # --- events ---------------------------------------------------------------------------------
 
     def wave_started(self) -> None:
-        """Forget memories of blocks."""
+        """Discard the stores to memory that belongs to CTAs of earlier waves."""
         for space in tuple(self._memories):
             if space != "global":
                 del self._memories[space]
 
     def storing(self, stores: Stores) -> None:
-        """Keep the values of the next accesses."""
+        """Keep the bytes of the next accesses."""
         self._stores = stores
 
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Record the numbers of stored values; a write by any other instruction has none."""
+        """Record the numbers of stored values, and none for writes by other instructions."""
         if kind not in {"write", "atomic"}:
             return
         stored = self._now if kind == "write" and pc in self._sites else None
@@ -170,7 +170,7 @@ class StoredNumbers(Observer):
     # --- races ----------------------------------------------------------------------------------
 
     def race(self, race: Race) -> None:
-        """Compare what the racing entries of a step store with what those store that they race with."""
+        """Compare the values of racing entries with those of the stores that they race with."""
         step, last = race.step, race.last
         for other_pc in np.unique(last[:, PC]).tolist():
             key = (race.rule, step.pc, int(other_pc))
@@ -209,9 +209,9 @@ class StoredNumbers(Observer):
     def _bytes(
         self, race: Race, bad: NDArray[np.int64], warps: NDArray[np.int64], lanes: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Return what racing entries store, and what the others have stored, or do, `[entries, bytes]`."""
+        """Return the bytes of racing entries, and those of the stores that they race with, `[entries, bytes]` each."""
         step, stores = race.step, self._stores
-        assert stores is not None  # noqa: S101 - a store has told of it
+        assert stores is not None  # noqa: S101 - `storing` comes before `access`
         mine = stores.bytes_of(bad // step.granules)
         if race.within:
             number = np.zeros((int(step.warps.max()) + 1, 32), np.int64)
@@ -224,7 +224,7 @@ class StoredNumbers(Observer):
 
 
 def _numbers(site: StoreSite, wave: Wave, lanes: Lanes) -> tuple[NDArray[Any], ...]:
-    """Return the numbers of what lanes are about to store, for all warps of a wave, and whether nothing is known."""
+    """Return strict and exact number, whether inputs are unknown, and leaves of each store, `[height, 32]` each."""
     given = [each(wave, lanes).number for each in site.sources]
     size = np.full((1, 1), site.size, np.uint64)
     strict = mix(size, *(each.strict for each in given))
@@ -243,12 +243,12 @@ _ORDERED: Final = frozenset({1, 2, 4, 8})
 
 
 def _ulps(some: NDArray[np.uint8], others: NDArray[np.uint8], element: int) -> int:
-    """Return how many floats lie between elements at most; the bits of floats are ordered as their magnitudes are."""
+    """Return the greatest difference of two elements in ulp; the bits of floats are ordered like their magnitudes."""
     kind = np.dtype(f"<i{element if element in _ORDERED else 8}")
     lowest = -(1 << 8 * kind.itemsize - 1)
 
-    def places(values: NDArray[np.uint8]) -> NDArray[np.int64]:
+    def ordinals(values: NDArray[np.uint8]) -> NDArray[np.int64]:
         bits = np.ascontiguousarray(values).view(kind).astype(np.int64)
         return np.where(bits < 0, lowest - bits, bits)
 
-    return int(np.abs(places(some) - places(others)).max())
+    return int(np.abs(ordinals(some) - ordinals(others)).max())

@@ -1,4 +1,4 @@
-"""Code that computes the numbers of registers together with their values, for the instructions of a slice."""
+"""Instrument the instructions of a slice, so that they also compute the value numbers of their results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyptx_sim.program.scopes import RegisterBinding
 
     Numbering: TypeAlias = Callable[[Wave, Lanes], list[Number]]
-    """Computes the numbers of results before an instruction is executed."""
+    """Computes the numbers of an instruction's results before it executes."""
     Numbered: TypeAlias = tuple[Numbering | None, Sequence[Operand], bool]
 
 __all__ = ["tracked"]
@@ -41,7 +41,7 @@ __all__ = ["tracked"]
 
 @dataclass(frozen=True, slots=True)
 class Tracker:
-    """Wraps the instructions of a program that write registers in `slots`."""
+    """Instruments the instructions of a program that write registers in `slots`."""
 
     program: Program
     slice: Slice
@@ -49,7 +49,7 @@ class Tracker:
     versions: Versions
 
     def step(self, pc: int, action: Action) -> Action:
-        """Return an instruction's step with the numbers of its results computed, if they are needed."""
+        """Return a step that also numbers the results, if they are in `slots`."""
         if self.slots.isdisjoint(self.slice.uses[pc].written):
             return action
         operands = Operands(self.program, self.program.sites[pc], checked=False)
@@ -61,7 +61,7 @@ class Tracker:
         return _numbered(action, _Numbered(numbering, results, guard, keeps))
 
     def end(self, branch: Branch | None, pc: int, terminator: Terminator) -> Terminator:
-        """Return a terminator that notes what its lanes branch by, and what it writes."""
+        """Return a terminator that also records its branch condition and numbers its results."""
         operands = Operands(self.program, self.program.sites[pc], checked=False)
         if branch is not None and not self.slots.isdisjoint(branch.written):
             return _branching(terminator, branch, _decider(operands))
@@ -70,7 +70,7 @@ class Tracker:
 
 
 def tracked(program: Program, code: Code, slices: Slice, slots: frozenset[int], versions: Versions) -> Code:
-    """Return code that computes the numbers of the registers in `slots`, too."""
+    """Return code that also computes the numbers of the registers in `slots`."""
     tracker = Tracker(program, slices, slots, versions)
     branches = {branch.pc: branch for branch in slices.branches}
     joins: dict[int, list[Branch]] = {}
@@ -80,25 +80,25 @@ def tracked(program: Program, code: Code, slices: Slice, slots: frozenset[int], 
     return tuple(_block(tracker, block, branches, joins.get(block.index, [])) for block in code)
 
 
-def _block(tracker: Tracker, block: Block, branches: Mapping[int, Branch], met: Sequence[Branch]) -> Block:
+def _block(tracker: Tracker, block: Block, branches: Mapping[int, Branch], joined: Sequence[Branch]) -> Block:
     steps = [(pc, tracker.step(pc, action)) for pc, action in block.steps]
     end = block.terminator
     if end is not None:
         end = tracker.end(branches.get(block.end), block.end, end)
-    if met and steps:
+    if joined and steps:
         (pc, first), *others = steps
-        steps = [(pc, _meeting(first, met, tracker.slots)), *others]
-    elif met and end is not None:
-        end = _meeting_end(end, met, tracker.slots)
+        steps = [(pc, _joining(first, joined, tracker.slots)), *others]
+    elif joined and end is not None:
+        end = _joining_end(end, joined, tracker.slots)
     return replace(block, steps=tuple(steps), terminator=end)
 
 
-# --- what is executed ---------------------------------------------------------------------------
+# --- instrumented code --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """How an instruction's results are numbered, under its guard; `keeps`: so are the exact numbers of fixed ones."""
+    """Numbering of an instruction's results under its guard; `keeps`: fixed results keep their exact numbers."""
 
     numbering: Numbering
     results: Sequence[RegisterBinding | None]
@@ -125,12 +125,11 @@ def _numbered(action: Action, how: _Numbered) -> Action:
 
 
 def _by_value(wave: Wave, lanes: Lanes, register: RegisterBinding, number: Number, *, keeps: bool) -> Number:
-    """Return the number of what a register holds: where that is fixed, its value's."""
+    """Return the number of a register; in lanes with a fixed value, the number of that value."""
     held = wave.registers[register.slot]
     if number.level.min() != FIXED or held is None:
         return number
-    told, by_value = fixed(lanes.select(held)), number.level == FIXED
-    found = where(by_value, told, number)
+    found = where(number.level == FIXED, fixed(lanes.select(held)), number)
     return replace(found, exact=number.exact) if keeps else found
 
 
@@ -163,22 +162,22 @@ def _branching(terminator: Terminator, branch: Branch, decider: Source) -> Termi
     return end
 
 
-def _meet(wave: Wave, lanes: Lanes, branches: Sequence[Branch], slots: frozenset[int]) -> None:
+def _join(wave: Wave, lanes: Lanes, branches: Sequence[Branch], slots: frozenset[int]) -> None:
     for branch in branches:
-        wave.part(Planes).meet(branch.pc, lanes, branch.written & slots)
+        wave.part(Planes).join(branch.pc, lanes, branch.written & slots)
 
 
-def _meeting(action: Action, branches: Sequence[Branch], slots: frozenset[int]) -> Action:
+def _joining(action: Action, branches: Sequence[Branch], slots: frozenset[int]) -> Action:
     def step(wave: Wave, lanes: Lanes) -> None:
-        _meet(wave, lanes, branches, slots)
+        _join(wave, lanes, branches, slots)
         action(wave, lanes)
 
     return step
 
 
-def _meeting_end(terminator: Terminator, branches: Sequence[Branch], slots: frozenset[int]) -> Terminator:
+def _joining_end(terminator: Terminator, branches: Sequence[Branch], slots: frozenset[int]) -> Terminator:
     def end(wave: Wave, group: Group) -> int | None:
-        _meet(wave, group.lanes, branches, slots)
+        _join(wave, group.lanes, branches, slots)
         return terminator(wave, group)
 
     return end
@@ -192,7 +191,7 @@ def _guard(operands: Operands) -> Source:
 
 
 def _decider(operands: Operands) -> Source:
-    """Return what the lanes of a branch part by."""
+    """Return the operand that decides a branch: the index of `brx`, else the guard."""
     if operands.opcode[0] == "brx":
         return source(operands, operands.named("index"), "u32")
     return _guard(operands)
@@ -202,9 +201,9 @@ def _decider(operands: Operands) -> Source:
 
 
 def _numbering(operands: Operands, versions: Versions) -> Numbered:
-    """Return how an instruction's results are numbered, None where that is not known, and where they go.
+    """Return the numbering of an instruction's results, or None, the result operands, and `_Numbered.keeps`.
 
-    Last comes whether the exact numbers are those of values that are fixed, too: such as are moved or computed exactly.
+    Fixed values that are moved or computed exactly keep their exact numbers.
     """
     meaning = meaning_of(operands.opcode)
     if isinstance(meaning, Step):
@@ -219,9 +218,9 @@ def _numbering(operands: Operands, versions: Versions) -> Numbered:
     if name == "shfl":
         return _shuffle(operands), outs, True
     sources = [source(operands, *pair) for pair in zip(ins, operation.sources, strict=True)]
-    said = transfer.Meaning(name, operands.opcode, operation.results, operation.sources)
+    described = transfer.Meaning(name, operands.opcode, operation.results, operation.sources)
     compute = transfer.among_lanes if operation.warp else transfer.of_operation
-    return partial(_computed, compute, said, sources), outs, name == "selp" or said.exact
+    return partial(_computed, compute, described, sources), outs, name == "selp" or described.exact
 
 
 def _computed(
@@ -248,8 +247,8 @@ def _shuffle(operands: Operands) -> Numbering:
         level = np.maximum(by.number.level, within.number.level)
         if (level >= DATA).any():
             moved = wave.part(Planes).fresh(lanes)
-        told = fixed(np.broadcast_to(in_range, (lanes.height, 32)))
-        return [moved, replace(told, level=np.broadcast_to(level, (lanes.height, 32)))]
+        predicate = fixed(np.broadcast_to(in_range, (lanes.height, 32)))
+        return [moved, replace(predicate, level=np.broadcast_to(level, (lanes.height, 32)))]
 
     return number
 
@@ -274,9 +273,10 @@ def _of_step(operands: Operands, step: Step, versions: Versions) -> Numbered:
         for pair in zip(operands.elements(operands.named(name)), operands.types(name), strict=True)
     ]
     outs = [each for name in written for each in operands.elements(operands.named(name))]
-    said = transfer.Meaning(operands.opcode[0], operands.opcode, tuple(operands.types(written[0])) if written else ())
+    results = tuple(operands.types(written[0])) if written else ()
+    described = transfer.Meaning(operands.opcode[0], operands.opcode, results)
     sources = [source(operands, *pair) for pair in ins]
-    return partial(_computed, transfer.of_operation, said, sources), outs, False
+    return partial(_computed, transfer.of_operation, described, sources), outs, False
 
 
 def _move(operands: Operands) -> tuple[Numbering, Sequence[Operand]]:

@@ -1,4 +1,4 @@
-"""How the numbers of results follow from those of sources, for instructions that only compute."""
+"""Transfer functions: value numbers of results from those of the sources, for instructions that only compute."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Meaning", "among_lanes", "of_lanes", "of_operation", "packed", "unpacked"]
 
 _COMMUTATIVE: Final = frozenset({"add", "mul", "fma", "mad", "min", "max", "and", "or", "xor"})
-# Functions of floats that are continuous: results that are equal but for rounding have equal exact numbers.
+# Continuous functions of floats: sources that differ by rounding only give results that differ by rounding only.
 _CONTINUOUS: Final = frozenset({"sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "abs", "min", "max"})
 _FIELD: Final[dict[str, Callable[..., Numbers]]] = {
     "add": sums,
@@ -41,7 +41,7 @@ _LANES: Final = np.arange(32, dtype=np.uint64)[None]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What an instruction is, for its number: `name`, the words of its opcode, the types of results and sources."""
+    """The function that an instruction computes: `name`, opcode, and types of results and sources."""
 
     name: str
     words: tuple[str, ...]
@@ -51,18 +51,18 @@ class Meaning:
 
     @property
     def exact(self) -> bool:
-        """Whether it computes a float of floats, of which there is an exact number."""
+        """Whether the result is a float with an exact number."""
         floats = {*self.results, *self.sources} <= FLOATS and _DISCRETE.isdisjoint(self.words)
         return floats and self.name in _FIELD.keys() | _CONTINUOUS
 
     @property
     def number(self) -> np.uint64:
-        """The number of the function that it computes."""
+        """The number of the function."""
         return name_number(*self.words)
 
 
 def of_operation(meaning: Meaning, given: Sequence[Given], _lanes: Lanes) -> list[Number]:
-    """Return the numbers of what each lane computes by itself."""
+    """Return the numbers of results that each lane computes from its own sources."""
     if meaning.name == "selp":
         one, other, by = given
         return [chosen(by.values.astype(np.bool_), by.number, one.number, other.number)]
@@ -77,7 +77,7 @@ def of_operation(meaning: Meaning, given: Sequence[Given], _lanes: Lanes) -> lis
 
 
 def _ordered(meaning: Meaning, numbers: list[Numbers]) -> list[Numbers]:
-    """Return the numbers of sources; of those whose order does not matter, the lower one first."""
+    """Return the numbers of sources, commutative ones sorted."""
     if meaning.name not in _COMMUTATIVE or len(numbers) < 2:
         return numbers
     first, second, *others = numbers
@@ -85,7 +85,7 @@ def _ordered(meaning: Meaning, numbers: list[Numbers]) -> list[Numbers]:
 
 
 def _exact(meaning: Meaning, given: Sequence[Given]) -> Numbers:
-    """Return the exact number of a float that is computed of floats."""
+    """Return the exact number of a float computed from floats."""
     residues = [each.residue for each in given]
     field = _FIELD.get(meaning.name)
     if field is not None:
@@ -94,7 +94,7 @@ def _exact(meaning: Meaning, given: Sequence[Given]) -> Numbers:
 
 
 def _leaves(numbers: Sequence[Number]) -> Numbers:
-    """Return what a value depends on that is computed from some others."""
+    """Return the leaves of a value that is computed from these."""
     leaves: Numbers = np.zeros((1, 1), np.uint64)
     for each in numbers:
         leaves = leaves | each.leaves
@@ -109,7 +109,7 @@ def _part(index: int) -> np.uint64:
 
 
 def unpacked(count: int, whole: Given) -> list[Number]:
-    """Return the numbers of the parts of a value, from which `packed` makes the same value again."""
+    """Return the numbers of the `count` parts of a value; `packed` gives the number of the value again."""
     number = whole.number
     strict = [number.strict ^ _part(index) for index in range(count)]
     exact = [sums(number.exact, reduced(np.full((1, 1), _part(index)))) for index in range(count)]
@@ -117,7 +117,7 @@ def unpacked(count: int, whole: Given) -> list[Number]:
 
 
 def packed(given: Sequence[Given]) -> Number:
-    """Return the number of a value that is put together of parts."""
+    """Return the number of a value with these parts."""
     parts, level = [each.number for each in given], highest([each.number for each in given])
     whole = parts[0].strict ^ _part(0)
     together = np.logical_and.reduce([whole == each.strict ^ _part(index) for index, each in enumerate(parts)])
@@ -137,14 +137,14 @@ def packed(given: Sequence[Given]) -> Number:
 
 
 def among_lanes(meaning: Meaning, given: Sequence[Given], lanes: Lanes) -> list[Number]:
-    """Return the numbers of what the lanes of a warp compute together: from all that they give, in order."""
+    """Return the numbers of results that the lanes of a warp compute together, from the sources of all lanes."""
     function, mask = meaning.number, lanes.full_mask
     own = mix(np.uint64(0), *(each.number.strict for each in given))
     each_lane = np.where(mask, mix(_LANES, own), np.uint64(0))
     together = each_lane.sum(axis=1, keepdims=True, dtype=np.uint64)
     level = np.broadcast_to(highest([each.number for each in given]), mask.shape)
     level = np.where(mask, level, FIXED).max(axis=1, keepdims=True)
-    level = np.maximum(level, LAUNCH)  # several such instructions may be computed together, later
+    level = np.maximum(level, LAUNCH)  # the simulator may execute several such instructions together, later
     by_lane = np.where(mask, _leaves([each.number for each in given]), np.uint64(0))
     leaves = np.bitwise_or.reduce(by_lane, axis=1, keepdims=True)
     members = given[-1].number.strict if given else np.zeros((1, 1), np.uint64)
@@ -156,7 +156,7 @@ def among_lanes(meaning: Meaning, given: Sequence[Given], lanes: Lanes) -> list[
 
 
 def of_lanes(number: Number, source: IntArray, height: int) -> Number:
-    """Return the numbers of what each lane takes from the lane `source`, `[rows, 32]`."""
+    """Return the numbers of the values that lanes read from lane `source`, `[rows, 32]`."""
     full = number.spread(height)
     strict, exact = (np.take_along_axis(each, source, axis=1) for each in (full.strict, full.exact))
     level, leaves = np.take_along_axis(full.level, source, axis=1), np.take_along_axis(full.leaves, source, axis=1)

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from pyptx_sim.observer import ObserverFactory
 
-__all__ = ["Rule", "Severity"]
+__all__ = ["FindingDetails", "Rule", "Severity"]
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
+
+
+class FindingDetails(TypedDict, total=False):
+    """Optional arguments of `report`: `hint` and `severity` in place of the rule's, and the `count` of lanes (1).
+
+    Reports with the same rule and `cause` are one finding, whose counts add up. The default cause is the pair of
+    instructions.
+    """
+
+    hint: str | None
+    count: int
+    cause: Hashable
+    severity: Severity | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ class Judge(Protocol):
     """What a wave keeps of the registers that asynchronous work claims, and judges accesses to them by."""
 
     def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: Turn) -> None:
-        """Check an instruction that reads some of these registers and writes some, by their slots."""
+        """Check an instruction that reads and writes these registers, by slot."""
         ...
 
 
@@ -36,8 +36,8 @@ class Claims(Generic[J_co]):
 
     `registers(operands)` are their names by their slots; `judge(wave, registers)` makes what is told of every access to
     those that all instructions of the program claim for this judge, in a checked run. A wave has one of each.
-    `finish(turn, read, written)` is called in every run, while any work is outstanding, before lanes read or write such
-    registers: where the assembler puts a wait before that, the work has completed then.
+    `finish(turn, read, written)` is called in every run before lanes read or write such registers, while any operation
+    is outstanding. It completes the operations if the assembler inserts a wait there.
     """
 
     registers: Callable[[Operands], Mapping[int, str]]

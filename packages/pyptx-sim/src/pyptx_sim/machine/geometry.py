@@ -37,7 +37,7 @@ SHARED_UNIT = 128  # bytes that shared memory is allocated by
 def extent_of(value: int | Sequence[int], what: str, least: int = 1) -> Extent:
     """Return one to three counts as x, y, z, the missing ones 1; LaunchError unless all are integers from `least` up.
 
-    A grid of no blocks is one of a launch with an empty array, which does nothing.
+    Only a launch with an empty array may have a grid without CTAs; it does nothing.
     """
     counts = tuple(value) if isinstance(value, Iterable) else (value,)
     if not 1 <= len(counts) <= 3 or not all(_is_count(count, least) for count in counts):
@@ -230,10 +230,13 @@ class Geometry:
         """Return a thread in CUDA's words: its CTA and its thread index."""
         number = int(self.thread[warp, lane])
         x, y, _ = self.launch.block
-        cta = tuple(int(axis[warp]) for axis in self.ctaid)
-        return f"thread ({number % x}, {number // x % y}, {number // (x * y)}) of CTA {cta}"
+        cta = self.cta_name(int(self.cta[warp]))
+        return f"thread ({number % x}, {number // x % y}, {number // (x * y)}) of {cta}"
 
     def warp_name(self, warp: int) -> str:
-        """Return a warp in CUDA's words."""
-        cta = tuple(int(axis[warp]) for axis in self.ctaid)
-        return f"warp {int(self.warp[warp])} of CTA {cta}"
+        """Return a warp in CUDA's words: `warp 0 of CTA (1, 0, 0)`."""
+        return f"warp {int(self.warp[warp])} of {self.cta_name(int(self.cta[warp]))}"
+
+    def cta_name(self, slot: int) -> str:
+        """Return the CTA of a slot in CUDA's words: `CTA (1, 0, 0)`."""
+        return f"CTA {tuple(int(axis[slot * self.launch.warps_per_cta]) for axis in self.ctaid)}"

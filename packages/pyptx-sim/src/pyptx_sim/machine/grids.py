@@ -1,8 +1,8 @@
 """Grids that run one behind the other, or overlap: programmatic dependent launch. Manual: "griddepcontrol".
 
-A dependent grid starts when every block of its prerequisite grid, the one before it in the stream, has executed
-`griddepcontrol.launch_dependents` or has ended; what waits by `griddepcontrol.wait` goes on when that grid has ended.
-Grids before that one may still run then, if no thread of it has waited for them.
+The prerequisite grid is the previous grid in the stream. A dependent grid starts after every CTA of its prerequisite
+grid has executed `griddepcontrol.launch_dependents` or has exited. `griddepcontrol.wait` returns after the prerequisite
+grid has completed. Earlier grids may still run then, if no thread of the prerequisite grid has waited for them.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class Grids:
 
     @property
     def pending(self) -> bool:
-        """Whether any grid before it still runs."""
+        """Whether any earlier grid still runs."""
         before = self.before
         return before is not None and (not before.grids.ended or before.grids.pending)
 
     @property
     def prerequisite_runs(self) -> bool:
-        """Whether the prerequisite grid has not ended."""
+        """Whether the prerequisite grid still runs."""
         return self.before is not None and not self.before.grids.ended
 
     @property
@@ -88,7 +88,7 @@ class Grids:
     # --- waiting --------------------------------------------------------------------------------
 
     def wait(self, wave: Wave, ids: IntArray) -> bool:
-        """Let splits wait for the prerequisite grid; False if it has ended."""
+        """Stall splits until the prerequisite grid is complete; return False if it is complete."""
         if self.prerequisite_runs:
             wave.stall(ids, self)
             return True
@@ -96,7 +96,7 @@ class Grids:
         return False
 
     def go_on(self) -> None:
-        """Resume the splits that wait, once the prerequisite grid has ended."""
+        """Resume the waiting splits if the prerequisite grid is complete."""
         wave = self._wave
         if wave is None or self.before is None or self.prerequisite_runs:
             return

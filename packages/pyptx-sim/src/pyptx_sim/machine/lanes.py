@@ -139,7 +139,7 @@ def distinct(values: IntArray) -> IntArray:
 
 
 def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
-    """Return values broadcast to a shape, not to be changed; of a single value ten times as fast as NumPy does it."""
+    """Return values broadcast to a shape, read-only; for a single value ten times as fast as NumPy."""
     if values.shape == shape:
         return values
     if values.size != 1:

@@ -116,6 +116,12 @@ class Machine:
         """How many warps run together at most."""
         return self.ctas_per_wave * self.launch.warps_per_cta
 
+    @property
+    def geometry(self) -> Geometry:
+        """The threads of the current wave."""
+        assert self._latest is not None  # noqa: S101 - a wave runs
+        return self._latest.geometry
+
     def arena(self, space: Space) -> Arena:
         """Return the storage of a space: of one that an extension brings, that of the wave that runs."""
         if space == "shared":

@@ -40,7 +40,7 @@ class Observers(Observer):
         return Observers([*self.observers, observer])
 
     def without(self, observer: Observer) -> Observers:
-        """Return these but for one."""
+        """Return the observers without one."""
         return Observers([each for each in self.observers if each is not observer])
 
     def launched_behind(self, before: Observer) -> None:

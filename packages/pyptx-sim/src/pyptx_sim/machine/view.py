@@ -10,9 +10,9 @@ from pyptx_sim.machine.geometry import volume
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from typing import Unpack
 
-    from pyptx_sim.extension import Severity
+    from pyptx_sim.extension import FindingDetails
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.observer import Masks, Space
     from pyptx_sim.origins import Place
@@ -78,22 +78,20 @@ class View:
         """Return where `offset` lies in the user's words."""
         return self._machine.describe(space, offset)
 
+    def warp_name(self, warp: int) -> str:
+        """Return a warp of this wave in CUDA's words."""
+        return self._machine.geometry.warp_name(warp)
+
+    def cta_name(self, slot: int) -> str:
+        """Return the CTA of a slot of this wave in CUDA's words."""
+        return self._machine.geometry.cta_name(slot)
+
     def place(self, pc: int) -> Place | None:
         """Return the PTX line of an instruction."""
         return self._machine.program.place(pc)
 
     def report(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        *,
-        other_pc: int | None = None,
-        hint: str | None = None,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
         """Record a finding."""
-        log = self._machine.log
-        log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count, cause=cause, severity=severity)
+        self._machine.log.report(rule, message, pc, other_pc=other_pc, **details)

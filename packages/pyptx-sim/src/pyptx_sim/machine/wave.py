@@ -21,8 +21,9 @@ from pyptx_sim.program.windows import FIRST_OFFSET, RANK_SHIFT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
+    from typing import Unpack
 
-    from pyptx_sim.extension import GroupKind, Severity, Space, Stall
+    from pyptx_sim.extension import FindingDetails, GroupKind, Space, Stall
     from pyptx_sim.machine.asynchrony.engine import Engine
     from pyptx_sim.machine.barriers.barriers import Barriers
     from pyptx_sim.machine.geometry import Geometry
@@ -134,21 +135,11 @@ class Wave:
         return np.asarray(self.live.reshape(self.geometry.ctas, -1).any(axis=1))
 
     def report(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        *,
-        other_pc: int | None = None,
-        hint: str | None = None,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
+        self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
         """Report a finding at an instruction, in a checked run; without a hint or a severity, the rule's is taken."""
         if self.machine.checked:
-            log = self.machine.log
-            log.report(rule, message, pc, other_pc=other_pc, hint=hint, count=count, cause=cause, severity=severity)
+            self.machine.log.report(rule, message, pc, other_pc=other_pc, **details)
 
     def note_deferred(self, registers: Iterable[int], lanes: Lanes) -> None:
         """Note that active lanes write registers, by their slots, later."""

@@ -43,24 +43,24 @@ def paired(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def fast_float(types: tuple[str, str, str, str]) -> Sum:
-    """Return the sum of `fast` numerics: a chain of float32 FMAs in the order of k, to which c is added.
+    """Return the dot product of `fast` numerics: a chain of float32 FMAs in the order of k, plus c.
 
-    |error| ≤ (k + 1) · 2^-23 · (Σ|a·b| + |c|), and half a unit of f16 if that is the type of the result.
+    |error| ≤ (k + 1) · 2^-23 · (Σ|a·b| + |c|), plus half an ulp of f16 for f16 results.
     """
     return lambda a, b, c: rounded(fast(a, b, c), types[0])
 
 
 def fast(a: Array, b: Array, c: Array) -> Array:
-    """Return the chain of FMAs over k in the type of a and b, plus c in that type; the array is the caller's.
+    """Return the chain of FMAs over k, plus c, in the type of a and b; the caller owns the array.
 
-    Of float64, |error| ≤ (k + 1) · 2^-52 · (Σ|a·b| + |c|).
+    For float64, |error| ≤ (k + 1) · 2^-52 · (Σ|a·b| + |c|).
     """
     sums = chained(a, b)
     return np.add(sums, c, out=sums)
 
 
 def fast_sparse(types: tuple[str, str, str, str], select: Selection) -> SparseSum:
-    """Return the sum of `fast` numerics with a sparse a: the chain over the stored elements, in their order."""
+    """Return the dot product of `fast` numerics with a sparse a: a chain over the stored elements, in their order."""
 
     def total(metadata: Array, a: Array, b: Array, c: Array) -> Array:
         sums = sparsely_chained(a, select.places(metadata)[:, None], b)
@@ -70,14 +70,15 @@ def fast_sparse(types: tuple[str, str, str, str], select: Selection) -> SparseSu
 
 
 def selected(total: Sum, select: Selection) -> SparseSum:
-    """Return the sum with a sparse a, computed by `total` of the elements of b that it is multiplied with."""
+    """Return the dot product with a sparse a: `total` of the stored elements and the selected elements of b."""
     return lambda metadata, a, b, c: total(a, select(metadata, b), c)
 
 
 def fast_scaled(a: Array, b: Array, scales: tuple[Array, Array], c: Array, places: Array | None = None) -> Array:
-    """Return the sum of `fast` numerics of scaled blocks: the chain of float64 FMAs plus c, rounded to float32.
+    """Return the dot product of `fast` numerics with block scaling: float64 FMAs plus c, rounded to float32.
 
-    `scales`, float64, are those of equal parts of K. Scaled elements are exact. `places` are the k of a sparse a.
+    `scales` are the float64 scale factors of equal parts of K; scaled elements are exact. `places` are the k of a
+    sparse a.
     """
     left, right = (
         np.repeat(of, values.shape[-1] // of.shape[-1], axis=-1) * values

@@ -1,10 +1,10 @@
-"""Dot products as chains of fused multiply-adds, the sums of `fast` numerics: the same bits on every CPU.
+"""Dot products of `fast` numerics: chains of fused multiply-adds, with the same bits on every CPU.
 
-The sum of K products is `fma(a[k], b[k], sum)` for k = 0, 1, …, from +0 on, each step rounded to nearest; a zero is +0.
-BLAS may add in another order, which depends on the CPU, on the size and on the place in the matrix. OpenBLAS 0.3.31
-has chains for AVX-512. Its kernels for AVX2 split the edges of a float32 matrix into two chains, of even and of odd k;
-zeros at every odd k leave one. Both are tested when the first product of a type is computed. A BLAS without FMA is used
-for exact products. What is left is computed FMA by FMA, of all sums at a time.
+A dot product starts with s = +0 and computes s = fma(a[k], b[k], s) for k = 0, 1, …, rounded to nearest; a zero result
+is +0. The order of BLAS depends on the CPU, the size, and the position in the matrix. The AVX-512 kernels of OpenBLAS
+0.3.31 compute such chains. Its AVX2 kernels split the edges of a float32 matrix into two chains, of even and of odd k;
+zeros at every odd k make one of them zero. Tests at the first MMA of a type choose between these. A BLAS without FMA is
+used if all products are exact. Otherwise NumPy computes one FMA at a time for all dot products.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _WIDER: Final = {"float32": (np.uint32, np.uint64), "float64": (np.float64, np.c
 
 
 def chained(a: Array, b: Array) -> Array:
-    """Return the chains over the last axis, `[…, rows, columns]`, of a `[…, rows, k]` and b `[…, columns, k]`.
+    """Return the dot products over the last axis, `[…, rows, columns]`, of a `[…, rows, k]` and b `[…, columns, k]`.
 
-    Both are float32, or both are float64; products of float32 have to be exact in float64. The array is the caller's.
+    Both are float32 or both float64; float32 products must be exact in float64. The caller owns the result.
     """
     return fastest(a.dtype.name)(a, b)
 
 
 def sparsely_chained(a: Array, places: Array, b: Array) -> Array:
-    """Return the chains over the stored elements of a sparse a, in their order; `places` are their k.
+    """Return the dot products over the stored elements of a sparse a, in their order; `places` are their k.
 
-    Zeros at the other k leave a chain as it is, if b is finite and the places increase.
+    If b is finite and the places increase, zeros at the other k do not change the result.
     """
     if not (np.diff(places) > 0).all() or not np.isfinite(b).all():
         return one_by_one(a, np.take_along_axis(b[..., None, :, :], places[..., None, :], axis=-1))
@@ -46,13 +46,13 @@ def sparsely_chained(a: Array, places: Array, b: Array) -> Array:
 
 
 def one_by_one(a: Array, b: Array) -> Array:
-    """Return the chains, each FMA of all of them at a time; b may be `[…, rows, columns, k]`."""
+    """Return the dot products, computed one FMA at a time; b may be `[…, rows, columns, k]`."""
     *_, last = prefixes(a, b)
     return last
 
 
 def prefixes(a: Array, b: Array) -> Iterator[Array]:
-    """Yield the chains of the first product, of the first two, and so on."""
+    """Yield the dot products over the first k, the first two, and so on."""
     fma = _multiply_add if _exact_products(a, b) else _FMA[a.dtype.name]
     right = b if b.ndim > a.ndim else b[..., None, :, :]
     zero = a.dtype.type(0)
@@ -69,7 +69,7 @@ def _multiply_add(a: Array, b: Array, c: Array) -> Array:
 
 
 def _exact_products(a: Array, b: Array) -> bool:
-    """Return whether each product is a number of the type of a and b, so that a product and a sum are an FMA."""
+    """Return whether each product is exact in the type of a and b, so that multiplying and adding is an FMA."""
     info = np.finfo(a.dtype)
     word = np.dtype(f"<u{a.itemsize}")
     low = word.type((1 << (info.nmant + 2) // 2) - 1)
@@ -80,18 +80,18 @@ def _exact_products(a: Array, b: Array) -> bool:
 
 
 def _exponents(values: Array) -> tuple[int, int]:
-    """Return exponents, as `frexp` has them, of no more than the least number and no less than the greatest one."""
+    """Return bounds of the exponents (`frexp`) of nonzero finite values: at most the least, at least the greatest."""
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])
     return math.frexp(sizes.min(initial=1))[1], math.frexp(sizes.max(initial=1))[1]
 
 
 def multiplied(a: Array, b: Array) -> Array:
-    """Return the dot products as BLAS sums them."""
+    """Return the dot products computed by BLAS."""
     return np.asarray(np.matmul(a, b.swapaxes(-1, -2)))
 
 
 def spread(a: Array, b: Array) -> Array:
-    """Return the dot products as BLAS sums them with zeros at every odd k."""
+    """Return the dot products computed by BLAS with zeros at every odd k."""
     return multiplied(_spread(a), _spread(b))
 
 
@@ -102,7 +102,7 @@ def _spread(values: Array) -> Array:
 
 @cache
 def fastest(dtype: str) -> Chain:
-    """Return the fastest function on this machine that gives the bits of `one_by_one`."""
+    """Return the fastest function with the results of `one_by_one` on this machine."""
     with np.errstate(all="ignore"):
         edges, *others = _known(dtype)
         for chain in (multiplied, spread):
@@ -116,7 +116,7 @@ def _agrees(chain: Chain, a: Array, b: Array, wanted: Array) -> bool:
 
 
 def _guarded(chain: Chain) -> Chain:
-    """Return the chains of a library that multiplies and adds with two roundings."""
+    """Return `chain`, a library without FMA, with a fallback for products that are not exact."""
     return lambda a, b: (chain if _exact_products(a, b) else one_by_one)(a, b)
 
 
@@ -124,16 +124,16 @@ def _bits(values: Array) -> Array:
     return np.ascontiguousarray(values).view(f"<u{values.itemsize}")
 
 
-# --- what BLAS is tested with ---------------------------------------------------------------------
+# --- tests of BLAS --------------------------------------------------------------------------------
 
 _DISTINCT: Final = 13, 11
-"""How many rows and columns differ in a test: primes, so that each place of a kernel's tile meets several."""
+"""Number of distinct rows and columns in a test: primes, so that each position of a kernel's tile gets several."""
 _LENGTHS: Final = (4, 8, 16, 32, 64)
 _SIZES: Final = ((8, 8), (16, 8), (64, 24), (72, 104), (128, 256), (264, 136))
 
 
 def _known(dtype: str) -> list[tuple[Array, Array, Array]]:
-    """Return pairs of matrices and their chains: sizes, lengths and strides as products have them, and edge values."""
+    """Return tests (a, b, result): the sizes, lengths and strides of MMAs; the first has edge values."""
     rows, columns = (_drawn(count, dtype, count << 8) for count in _DISTINCT)
     chains = list(prefixes(rows, columns))
     tests = [_edges(dtype)]
@@ -146,10 +146,10 @@ def _known(dtype: str) -> list[tuple[Array, Array, Array]]:
 
 
 def _drawn(count: int, dtype: str, start: int) -> Array:
-    """Return numbers of many magnitudes, float32 with 12 bits: hardly a sum of theirs is the same in another order."""
+    """Return numbers of many magnitudes, float32 with 12 bits, so that most sums depend on the order."""
     number = np.arange(start, start + count * _LENGTHS[-1], dtype=np.uint64).reshape(count, -1)
     mixed = number * np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
-    mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)  # and a factor of splitmix64
+    mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)  # a multiplier of SplitMix64
     signed = (mixed ^ mixed >> np.uint64(32)).view(np.int64)
     values: Array = np.ldexp(signed.astype(dtype), (mixed >> np.uint64(5)).astype(np.int32) % 12 - 63)
     if dtype != "float64":
@@ -158,7 +158,7 @@ def _drawn(count: int, dtype: str, start: int) -> Array:
 
 
 def _edges(dtype: str) -> tuple[Array, Array, Array]:
-    """Return products that overflow or underflow alone, though not in an FMA, and negative ones that vanish."""
+    """Return a test whose products overflow or underflow before the addition, but not in an FMA."""
     info = np.finfo(dtype)
     large, least = np.ldexp(1.0, info.maxexp // 2), float(info.smallest_subnormal)
     a = np.array([[-large, large], [least, 0.5], [-least, 0]], dtype)

@@ -22,7 +22,7 @@ _HIGH = 2  # the second field of 0b1110 and 0b0100, which tell places among two,
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which elements of each column of b a sparse a of one shape is multiplied with, by the metadata's register.
+    """Selection of the elements of b for the stored elements of a sparse a, by the metadata register.
 
     `shifts` and `lanes` locate the metadata of each row; `base` is the first k of the chunk of each stored element.
     """
@@ -34,7 +34,7 @@ class Selection:
     together: int
 
     def __call__(self, metadata: Array, b: Array) -> Array:
-        """Return those elements of b, `[…, columns, k]`: `[…, rows, columns, k / 2]`."""
+        """Return the selected elements, `[…, rows, columns, k / 2]`, of b, `[…, columns, k]`."""
         where = self.places(metadata)[:, None, :, None, :]
         return np.asarray(np.take_along_axis(b[..., None, :, :], where, axis=-1))
 

@@ -1,8 +1,8 @@
-"""Transcendental functions of float32 numbers, correctly rounded: the same bits with every math library.
+"""Correctly rounded transcendental functions of float32, with the same bits with every math library.
 
-NumPy takes float64 functions from the C library or from kernels of its own, by CPU: their last bits differ. A result
-that is not near the middle between two float32 numbers rounds to the same one all the same. The others, one in about
-ten million, are computed again in decimal arithmetic.
+The last bits of NumPy's float64 functions depend on the CPU and the C library. They do not change the float32 result
+unless the float64 result is near the midpoint of two float32 numbers. Such results, about one in ten million, are
+computed again in decimal arithmetic.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 _DIGITS: Final = 120
-"""Of decimal arithmetic: 39 for the integral part of the largest float32, the rest to see its sine."""
+"""Digits of decimal arithmetic: 39 for the integral part of the largest float32, the rest for its sine."""
 _UNITS: Final = 32
-"""Units of the last place, in float64, that are near the middle: the functions of NumPy are off by 4 at most."""
+"""Distance from a midpoint, in ulp of float64, that counts as near; NumPy's functions have errors of at most 4 ulp."""
 _RELATIVE: Final = _UNITS * 2.0**-52
 _TAIL: Final = 35  # shifts the 29 bits that float32 drops from a float64 to the top
 _BELOW: Final = np.uint64((1 << 63) - (_UNITS << _TAIL))
@@ -36,9 +36,9 @@ _WIDTH: Final = np.uint64(2 * _UNITS << _TAIL)
 def correctly_rounded(
     function: np.ufunc, exact: Callable[[float], Decimal], *, normal_above: float = math.inf
 ) -> Callable[[Array], Array]:
-    """Return the float32 function that rounds `function` of float64, or `exact` if that does not settle it.
+    """Return the float32 function that rounds the float64 `function`, or near a midpoint `exact`.
 
-    No argument above `normal_above` has a subnormal result.
+    Arguments above `normal_above` have no subnormal result.
     """
 
     def settled(x: float) -> float:
@@ -60,7 +60,7 @@ def correctly_rounded(
 
 
 def _to_odd(value: Decimal) -> float:
-    """Return the float64 number rounded to odd, so that a second rounding does no harm."""
+    """Return the value rounded to odd in float64, so that rounding to float32 gives the correct result."""
     near = float(value)
     error = value - Decimal(near)
     if error == 0 or int(np.float64(near).view(np.int64)) & 1:
@@ -80,7 +80,7 @@ def _precise(function: Callable[[Decimal], Decimal]) -> Callable[[float], Decima
 
 
 def _exp2(x: Decimal) -> Decimal:
-    if x == x.to_integral_value():  # 2^-150 is the middle between 0 and the least float32
+    if x == x.to_integral_value():  # 2^-150 is the midpoint of 0 and the least float32
         return Decimal(math.ldexp(1.0, int(x)))
     return (x * Decimal(2).ln()).exp()
 
@@ -95,7 +95,7 @@ def _tanh(x: Decimal) -> Decimal:
 
 
 def _sin(x: Decimal) -> Decimal:
-    """Return the sine by its series, of what is left of x beyond a multiple of 2 pi."""
+    """Return the sine by its series, after reducing x modulo 2 pi."""
     x %= 2 * _pi()
     term = total = x
     for n in range(1, _DIGITS):

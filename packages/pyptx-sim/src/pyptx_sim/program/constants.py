@@ -112,8 +112,8 @@ _UNARY: dict[str, Callable[[Any], int | float]] = {
 def evaluate(operand: Operand, address_of: AddressOf) -> int | float:
     """Return the value of a constant expression; symbols stand for their addresses.
 
-    Raises ProgramError for what ptxas refuses: operators on addresses and registers other than `variable+n`, operators
-    that take no floats, literals without a value.
+    Like ptxas, raises ProgramError for operators on addresses and registers except `variable+n`, for integer operators
+    on floats, and for literals without a value.
     """
     if not isinstance(operand, Immediate | Symbol):
         kind, fault = of_value(operand, {})
@@ -178,7 +178,7 @@ def encode(value: int | float, ptx_type: str) -> bytes:
 
 
 def _float_bytes(value: float, size: int) -> bytes:
-    """Return a float of so many bytes; one that is too large is infinite."""
+    """Return the bytes of a float of `size` bytes; a value that is too large becomes infinite."""
     with np.errstate(over="ignore"):
         return np.array(value, np.float64).astype(f"<f{size}").tobytes()
 
@@ -203,7 +203,7 @@ def encode_initializer(
     for extent in inner:
         stride *= extent
     if not stride:
-        raise ProgramError("an array whose elements have no bytes has no initialiser")
+        raise ProgramError("an array of size 0 cannot have an initializer")
     image = bytearray()
     for element in initializer.elements:
         if isinstance(element, Vector):

@@ -1,7 +1,7 @@
-"""Which registers decide what a loop does next: its branches, its accesses, and whatever else has an effect.
+"""Registers that control a loop: its branches, memory accesses and other effects depend on them.
 
-A loop whose deciding registers have the same values again, with memory unchanged, goes on for ever, whatever its other
-registers hold: a sum that nothing in the loop looks at.
+A loop is endless if these registers return to the same values with memory unchanged. Other registers, such as a sum
+that no instruction of the loop uses, do not matter.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _ALWAYS: Final = frozenset({FRAME_SLOT, STACK_SLOT, CARRY_SLOT})
 
 @lru_cache(maxsize=64)
 def deciding_slots(program: Program, pcs: frozenset[int]) -> frozenset[int] | None:
-    """Return the slots of the registers that decide what threads do which go round from instructions at `pcs`.
+    """Return the slots of the registers that control loops through instructions at `pcs`.
 
-    None where all registers have to be taken for such: a loop calls a function, or is not known.
+    None if any register may: a loop calls a function or has an unknown instruction.
     """
     sites = _sites_around(program, pcs)
     if any(program.forms[site.pc] is None or site.instruction.opcode[0] in _CALLS for site in sites):
@@ -52,12 +52,12 @@ def deciding_slots(program: Program, pcs: frozenset[int]) -> frozenset[int] | No
 
 
 def loops_only_compute(program: Program, pcs: frozenset[int]) -> bool:
-    """Return whether threads which go round from instructions at `pcs` only compute and branch on the way."""
+    """Return whether loops through instructions at `pcs` only compute and branch."""
     return all(_only_computes(site) or site.instruction.opcode[0] in _BRANCHES for site in _sites_around(program, pcs))
 
 
 def _sites_around(program: Program, pcs: frozenset[int]) -> list[Site]:
-    """Return the instructions on any way from one of those at `pcs` back to it."""
+    """Return the instructions on all paths from an instruction at `pcs` back to itself."""
     starts = [block.first for block in program.blocks]
     blocks = {bisect_right(starts, pc) - 1 for pc in pcs}
     around = {each for block in blocks for each in _cycle(program, block)}
@@ -70,7 +70,7 @@ def _only_computes(site: Site) -> bool:
 
 
 def _cycle(program: Program, block: int) -> set[int]:
-    """Return the blocks on any way from a block back to it, and the block."""
+    """Return a block and the blocks on all paths from it back to it."""
     edges: dict[int, frozenset[int]] = {}
     pending = [block]
     while pending:

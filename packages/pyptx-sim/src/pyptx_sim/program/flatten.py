@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Declarator, Function, Parameter, Statement
     from pyptx_sim.program.scopes import Binding, Placement
 
-# The simulator keeps an entry for each register of a program. Real programs declare thousands.
+# The simulator has a list entry for each register of a program. Real programs declare thousands.
 MOST_SLOTS: Final = 1 << 20
 _RETURN = Instruction(opcode=("ret",))
 
@@ -157,7 +157,7 @@ class Flattener:
         return vector_binding(name, register_type, self._slots(name, register_type, lanes), lanes)
 
     def _slots(self, name: str, register_type: str, count: int = 1) -> int:
-        """Return the first of the slots of some registers."""
+        """Return the first slot of a declaration of registers."""
         if not is_type(register_type):
             raise ProgramError(f"the register {name} has the unknown type .{register_type}")
         return self._numbers.new_slots(count)
@@ -275,7 +275,7 @@ class Flattener:
 
 
 def _targets(name: str) -> Iterable[str]:
-    """Return the labels that an entry of a list names: `L<3>` is L0, L1 and L2."""
+    """Return the labels of an entry of a `.branchtargets` list: `L<3>` is L0, L1 and L2."""
     stem, counted, count = name.partition("<")
     return numbered_names(stem, integer(count.rstrip(">"))) if counted else (name,)
 

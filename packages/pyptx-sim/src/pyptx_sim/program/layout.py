@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 
-# Bytes of variables that a program may declare in each space. Constants: "Constant State Space"; parameters: ".entry";
-# a thread's local memory and the shared memory of a CTA: CUDA C++ Programming Guide, "Compute Capabilities", where a
-# target may allow less. Global memory: what fits the simulator's process several times (initial bytes, copy, checks).
+# Limits of the variables of a program in each space, in bytes. Manual: "Constant State Space" for .const, ".entry" for
+# parameters. CUDA C++ Programming Guide, "Compute Capabilities", for local memory of a thread and shared memory of a
+# CTA; a target may have less. .global: the simulator needs several times as much (initial values, copy, checks).
 MOST_BYTES: Final = {
     "global": 1 << 28,
     "const": 1 << 16,
@@ -49,7 +49,7 @@ def _no_symbols(name: str, _form: Form) -> int:
 def _extent(bound: Operand | None) -> int:
     extent = 0 if bound is None else evaluate(bound, _no_symbols)
     if not isinstance(extent, int) or extent < 0:
-        raise ProgramError(f"the size of an array is a number from 0 up, not {extent}")
+        raise ProgramError(f"array size must be a non-negative integer, got {extent}")
     return extent
 
 
@@ -83,7 +83,7 @@ def variable_shape(variable: Variable, declarator: Declarator) -> Shape:
 
 
 def numbered(variable: Variable) -> Iterator[Declarator]:
-    """Yield the variables of a declaration, those of `name<n>` one by one.
+    """Yield the variables of a declaration; `name<n>` gives n variables.
 
     Manual: "Parameterized Variable Names".
     """
@@ -96,9 +96,9 @@ def numbered(variable: Variable) -> Iterator[Declarator]:
 
 
 def numbered_names(stem: str, count: int) -> Iterator[str]:
-    """Return `stem0` to `stem(count-1)`, the variables or labels that `stem<count>` names."""
+    """Return `stem0` to `stem(count-1)`, the variables or labels that `stem<count>` declares."""
     if count > _MOST_NAMES:
-        raise ProgramError(f"{stem}<{count}> is more than {_MOST_NAMES} names")
+        raise ProgramError(f"{stem}<{count}> declares more than {_MOST_NAMES} names")
     return (f"{stem}{number}" for number in range(count))
 
 
@@ -117,16 +117,14 @@ class Region:
     used: int = 0
 
     def place(self, name: str, shape: Shape) -> Placement:
-        """Return the next aligned place for a variable; ProgramError if the space has no room for it."""
+        """Return the next aligned offset for a variable; ProgramError if it exceeds the space."""
         most = MOST_BYTES[self.space]
         self.used += shape.size
         if self.used > most:
-            raise ProgramError(
-                f"variables up to {name} take {self.used} bytes of .{self.space} memory; there are {most}"
-            )
+            raise ProgramError(f"variables up to {name} need {self.used} bytes of .{self.space} memory (limit {most})")
         offset = aligned(self.end, shape.alignment)
         if offset - self.end > _MOST_PADDING:
-            raise ProgramError(f"{name} is aligned to {shape.alignment} bytes; {_MOST_PADDING} are possible")
+            raise ProgramError(f"alignment of {name} is {shape.alignment} bytes (limit {_MOST_PADDING})")
         self.end = offset + shape.size + self.gap
         return Placement(name, self.space, offset, shape.size, shape.type)
 

@@ -132,7 +132,7 @@ class _Lowering:
         )
 
     def _target(self, entry: str) -> str:
-        """Return the name of the target: the given one, or that of the entry's module."""
+        """Return the name of the target: the given one, or the one of the entry's module."""
         module = self._linked.modules[self._linked.functions[entry].module]
         named = next((node for node in module.body if isinstance(node, Target) and node.names), None)
         if self._given_target is not None or named is None:
@@ -208,8 +208,8 @@ class _Lowering:
             function = self._linked.functions[self._entry.name].node
             with Declaring(function):
                 raise ProgramError(
-                    f"{function.name} and the functions that it calls take {deepest} bytes of .local memory; a thread "
-                    f"has {MOST_BYTES['local']}"
+                    f"{function.name} and the functions that it calls need {deepest} bytes of .local memory "
+                    f"(limit {MOST_BYTES['local']} per thread)"
                 )
         return size
 
@@ -245,7 +245,7 @@ def _extent(entry: Function, directive: str) -> tuple[int, ...] | None:
 def _count(word: Immediate, directive: str) -> int:
     value = parse_literal(word.text)
     if not isinstance(value, int):
-        raise ProgramError(f".{directive} takes integers, got {word.text}")
+        raise ProgramError(f".{directive}: expected an integer, got {word.text}")
     return value
 
 

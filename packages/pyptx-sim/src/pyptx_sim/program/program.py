@@ -193,7 +193,7 @@ class Program:
 
     @cached_property
     def works_asynchronously(self) -> bool:
-        """Whether any instruction issues an asynchronous operation, or waits for one or at an mbarrier."""
+        """Whether an instruction issues an asynchronous operation, waits for one, or waits at an mbarrier."""
         return any(step.effect == "issue" or step.waits for step in self._steps())
 
     @cached_property

@@ -1,9 +1,9 @@
-"""From which variable the address in a register derives: what a register holds in all of its definitions.
+"""Provenance of addresses: the variable that the address in a register is formed from.
 
-A register derives from a variable if each of its definitions is an address of this variable, plus numbers. A value that
-may contain another address is unknown: one that is loaded from shared, local or generic memory, passed to or by a
-function, joined with another variable, or computed in another way. So a register that has a variable here never holds
-an address that the program has computed from another one.
+A register has a variable if each of its definitions is an address of this variable plus numbers. A value that may
+contain another address is unknown: it is loaded from shared, local or generic memory, is an argument or result of a
+function, joins two variables, or is computed in another way. Therefore a register with a variable never contains an
+address that the program formed from another one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["BOUNDED", "Variable", "variables_of"]
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable, and of dynamic shared memory the offset there that the address was given first."""
+    """A variable; for dynamic shared memory, also the offset of the first address formed from it."""
 
     placement: Placement
     offset: int = 0
@@ -54,8 +54,8 @@ _Value: TypeAlias = "Variable | Literal['number', 'unknown']"
 _UNKNOWN: Final = "unknown"
 _NUMBER: Final = "number"
 BOUNDED: Final = frozenset({"shared", "global", "const"})
-_POINTER_BYTES: Final = 4  # what is narrower holds no address
-# The operands that may be the address in a sum, where all others are numbers.
+_POINTER_BYTES: Final = 4  # a narrower value cannot be an address
+# Operands that may be an address if all others are numbers.
 _SUMS: Final = {
     **dict.fromkeys(("add", "and", "or", "xor"), ("a", "b")),
     **dict.fromkeys(("sub", "mov", "cvt", "cvta", "shfl"), ("a",)),
@@ -67,9 +67,9 @@ _FROM_HOST: Final = frozenset({"global", "const", "param"})
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """An instruction that writes registers: what `addresses` hold, if all `numbers` are such.
+    """Definition of registers: the address in `addresses`, if all `numbers` are numbers.
 
-    `choice`: one of the addresses, and not their sum. What is loaded has neither.
+    `choice`: the value is one of `addresses`, not their sum.
     """
 
     targets: tuple[int, ...]
@@ -80,7 +80,7 @@ class _Definition:
 
 @lru_cache(maxsize=32)
 def variables_of(program: Program) -> Mapping[int, Variable]:
-    """Return the variable that the address in each register derives from, by the registers' slots."""
+    """Return the variable of each register that has one, by slot."""
     if not any(_is_bounded(each) for each in _placements(program)):
         return {}
     stored = [source for site in program.sites for source in _stored(program, site)]
@@ -99,7 +99,7 @@ def _is_bounded(placement: Placement) -> bool:
 
 
 def _settle(program: Program, *, trusting: bool) -> dict[int, _Value]:
-    """Return what each register holds; `trusting`: nothing in memory is an address of a variable."""
+    """Return the value of each register; if `trusting`, memory does not contain addresses of variables."""
     definitions = [
         each
         for site, form in zip(program.sites, program.forms, strict=True)
@@ -112,7 +112,7 @@ def _settle(program: Program, *, trusting: bool) -> dict[int, _Value]:
             known.update((part.slot, _UNKNOWN) for part in parts if isinstance(part, RegisterBinding))
     defined = {slot for each in definitions for slot in each.targets} | known.keys()
     used = {each for one in definitions for each in (*one.addresses, *one.numbers) if isinstance(each, int)}
-    known.update(dict.fromkeys(used - defined, _NUMBER))  # what nothing defines holds no address
+    known.update(dict.fromkeys(used - defined, _NUMBER))  # a register without a definition is not an address
     changed = True
     while changed:
         changed = False
@@ -132,7 +132,7 @@ def _value(known: Mapping[int, _Value], source: int | _Value) -> _Value | None:
 
 
 def _result(known: Mapping[int, _Value], definition: _Definition) -> _Value | None:
-    """Return what an instruction writes; None as long as a source has no value yet."""
+    """Return the value of a definition; None while a source has no value."""
     addresses = [_value(known, each) for each in definition.addresses]
     numbers = [_value(known, each) for each in definition.numbers]
     if _UNKNOWN in addresses or any(each not in {None, _NUMBER} for each in numbers):
@@ -150,7 +150,7 @@ def _result(known: Mapping[int, _Value], definition: _Definition) -> _Value | No
 
 
 def _definitions(site: Site, form: Bound | None, *, trusting: bool) -> Iterator[_Definition]:
-    """Yield what an instruction defines."""
+    """Yield the definitions of an instruction."""
     name, scope = site.instruction.opcode[0], site.scope
     if form is None or name == "call":
         targets = tuple(slot for each in site.instruction.operands for slot in _registers(scope, each))
@@ -186,7 +186,7 @@ def _definitions(site: Site, form: Bound | None, *, trusting: bool) -> Iterator[
 
 
 def _loaded(site: Site, form: Bound, address: Operand, *, trusting: bool) -> _Value:
-    """Return what a load gives: a number if it comes from the host, or is too narrow for an address."""
+    """Return the value of a load: a number if the host wrote it, or if it is too narrow for an address."""
     types = [each for name in form.written for each in form.types[name] or ()]
     if all(each == "pred" or byte_size(each) < _POINTER_BYTES for each in types):
         return _NUMBER
@@ -200,7 +200,7 @@ def _loaded(site: Site, form: Bound, address: Operand, *, trusting: bool) -> _Va
 
 
 def _stored(program: Program, site: Site) -> Iterator[int | _Value]:
-    """Yield what an instruction puts where the program may read it again."""
+    """Yield the values that an instruction stores or passes to a function."""
     form = program.forms[site.pc]
     if form is None or site.instruction.opcode[0] == "call":
         for operand in site.instruction.operands:
@@ -216,7 +216,7 @@ def _stored(program: Program, site: Site) -> Iterator[int | _Value]:
 
 
 def _registers(scope: Scope, operand: Operand) -> Iterator[int]:
-    """Yield the slots of the registers in an operand that is no address."""
+    """Yield the slots of the registers in an operand; none for an address operand."""
     match operand:
         case Vector(elements) | CallList(elements):
             for each in elements:
@@ -237,14 +237,14 @@ def _registers(scope: Scope, operand: Operand) -> Iterator[int]:
 
 
 def _kept(scope: Scope, address: Address) -> Iterator[int]:
-    """Yield the slot of a parameter that is kept in a register."""
+    """Yield the slot of a parameter that is in a register."""
     found = scope.find(address.base.name) if isinstance(address.base, Symbol | Register) else None
     if isinstance(found, ParameterBinding):
         yield found.register.slot
 
 
 def _sources(scope: Scope, operand: Operand) -> Iterator[int | _Value]:
-    """Yield the registers and the values that an operand reads."""
+    """Yield the registers and constant values in an operand."""
     match operand:
         case Immediate() | Sink() | Negated() | Unary():
             yield _NUMBER
@@ -272,7 +272,7 @@ def _sources(scope: Scope, operand: Operand) -> Iterator[int | _Value]:
 
 
 def _of_expression(scope: Scope, operand: Binary) -> _Value:
-    """Return what a constant expression is: an address of a variable, or a number."""
+    """Return the value of a constant expression."""
     offset = integer_constant(operand.right)
     found = scope.find(operand.left.name) if isinstance(operand.left, Symbol | Register) else None
     if isinstance(found, Placement) and offset is not None and operand.op in {"+", "-"}:

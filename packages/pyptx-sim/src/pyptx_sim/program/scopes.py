@@ -112,7 +112,7 @@ _KINDS: dict[type, str] = {
 _COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 
 
-# Registers `prefix0 …`: their number, the first slot, their type, the lanes of a vector (0: they are scalars).
+# Registers `prefix0 …`: their number, first slot, type, and vector length (0 for scalars).
 _Range: TypeAlias = tuple[int, int, str, int]
 
 
@@ -135,7 +135,7 @@ class Scope:
         self._names[name] = binding
 
     def bind_range(self, prefix: str, count: int, first_slot: int, register_type: str, lanes: int = 0) -> None:
-        """Bind `prefix0 … prefix(count-1)` to consecutive slots, with `lanes` of them each if these are vectors."""
+        """Bind `prefix0 … prefix(count-1)` to consecutive slots, for vectors `lanes` slots each."""
         self._ranges[prefix] = (count, first_slot, register_type, lanes)
 
     def find(self, name: str) -> Binding | None:

@@ -79,7 +79,7 @@ def _use_of_block(program: Program, index: int, names: dict[int, RegisterBinding
 
 
 def used_registers(program: Program, site: Site) -> tuple[list[RegisterBinding], list[RegisterBinding]]:
-    """Return the registers that an instruction reads, its guard's too, and those that it writes as a whole."""
+    """Return the registers that an instruction reads, with its guard, and the registers that it fully writes."""
     form, scope = program.forms[site.pc], site.scope
     read: list[RegisterBinding] = []
     written: list[RegisterBinding] = []

@@ -1,8 +1,8 @@
 """What Triton's compiler says of a kernel, as a launch.
 
 Verified with Triton 3.2, 3.4, 3.6 and 3.9, which compile without a GPU: `triton.compile(ASTSource(fn, signature,
-constexprs), target)`. Their `triton/backends/nvidia/driver.py` defines how kernels are launched; in 3.9,
-`triton/backends/driver.py` defines what is passed for a tensor descriptor.
+constexprs), target)`. Kernels are launched as by their `triton/backends/nvidia/driver.py`; in 3.9,
+`triton/backends/driver.py` defines the parameters of a tensor descriptor.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ELEMENTS: Final = {
 _HALVES: Final = {"fp16": "f16", "bf16": "bf16"}
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[")
 _WARP: Final = 32
-# Memory that Triton allocates for all blocks: 3.2 passes neither, 3.4 the first, later releases both.
+# Memory that Triton allocates for all CTAs: 3.2 passes neither, 3.4 the first, later releases both.
 _SCRATCH: Final = ("global_scratch", "profile_scratch")
 
 
@@ -101,16 +101,16 @@ def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Laun
 
 
 def _clusters(metadata: Any) -> tuple[int, int, int]:  # noqa: ANN401 - see Compiled
-    """Return the extent of a cluster: releases before 3.6 choose its dimensions, later ones put all blocks on x."""
+    """Return the extent of a cluster; releases before 3.6 choose its dimensions, later ones put all CTAs on x."""
     count = int(getattr(metadata, "num_ctas", 1))
     x, y, z = getattr(metadata, "cluster_dims", None) or (count, 1, 1)
     return (int(x), int(y), int(z)) if x * y * z == count else (count, 1, 1)
 
 
 def _given(compiled: Compiled, args: Sequence[object], wanted: int) -> list[tuple[str, Argument]]:
-    """Return arguments with their names: `wanted` of them if a known release of Triton passes so many.
+    """Return the arguments with their names: `wanted` of them, if a known release of Triton passes that number.
 
-    After the strides of a descriptor that the device makes, 3.9 passes two flags, 3.6 one, and 3.4 none.
+    After the strides of a descriptor made on the device, 3.9 passes two flags, 3.6 one, and 3.4 none.
     """
     signature = cast("Mapping[str, object]", compiled.src.signature)
     descriptors = getattr(compiled.metadata, "tensordesc_meta", None) or ()
@@ -133,7 +133,7 @@ def _scratch(metadata: Any, kind: str, blocks: int) -> Argument:  # noqa: ANN401
 class _Reader:
     """Turns arguments into those of the entry; `descriptors` are what Triton says of each descriptor, in order.
 
-    `flags` is the number of flags that are passed with a descriptor that the device makes.
+    `flags` is the number of flags that are passed with a descriptor made on the device.
     """
 
     def __init__(self, descriptors: Iterator[Mapping[str, Any]], flags: int) -> None:

@@ -99,12 +99,12 @@ def _multiply_add(form: Bound) -> Operation:
 _BY_ZERO = Unspecified(
     lambda _a, b: b == 0,
     "an integer division by zero",
-    "test the divisor first: PTX leaves the result undefined, and it differs between GPUs",
+    "test the divisor first: the result is undefined, and differs between GPUs",
 )
 
 
 def _division(core: Binary) -> Callable[[Bound], Operation]:
-    """Return what binds div or rem, whose results are unspecified where the divisor is zero."""
+    """Return the binding of div or rem, whose result is undefined if the divisor is zero."""
     return lambda form: operation(form, core, unspecified=None if constant(form, "b") else _BY_ZERO)
 
 

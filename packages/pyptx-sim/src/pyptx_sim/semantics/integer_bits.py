@@ -130,7 +130,7 @@ def _carryless_multiply_add(a: Array, b: Array, c: Array, *, mode: str) -> Array
 _BASE = Unspecified(
     lambda _mask, base, _offset: base > 31,
     "fns with a base above 31",
-    "the base is the position of a bit, 0 to 31",
+    "pass a base of 0 to 31",
 )
 
 

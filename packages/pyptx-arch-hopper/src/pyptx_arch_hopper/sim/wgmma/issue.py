@@ -78,10 +78,10 @@ def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
 
 
 def _fragments(turn: Turn, warpgroups: Warpgroups, registers: tuple[Reader, ...]) -> Callable[[], list[Array]]:
-    """Return a reader of an a in registers: of their values now, or at completion in a schedule that delays it.
+    """Return a reader of operand A in registers: their values now, or at completion if the schedule delays that.
 
-    A product may read them until its group is waited for. In order, the values are those at issue: ptxas renames
-    registers that straight-line code overwrites (docs/hopper.md).
+    The MMA may read the registers until the wait for its group. In an ordered schedule, the values are those at issue:
+    ptxas renames registers that straight-line code overwrites (docs/hopper.md).
     """
 
     def fragments() -> list[Array]:
@@ -159,9 +159,10 @@ def _claimed(operands: Operands) -> Mapping[int, str]:
 
 
 def _finish(turn: Turn, read: Collection[int], written: Collection[int]) -> None:
-    """Complete products whose accumulators are read: ptxas puts a wait there (C7517).
+    """Complete MMAs whose accumulators are read: ptxas inserts a wait there (C7517).
 
-    It puts none before instructions that only write them: a schedule that delays completion overwrites the new value.
+    ptxas does not insert a wait before an instruction that only writes accumulators. If the schedule delays completion,
+    the MMA overwrites the new value.
     """
     slots = {*read, *written} if turn.in_order else set(read)
     warpgroups = turn.wave.geometry.warpgroups.of[turn.warps]

@@ -30,9 +30,9 @@ def width_of(element: str) -> int:
 
 
 def sparse_sum_of(product: WarpgroupProduct, target: str | None) -> SparseSum | None:
-    """Return how a product with a sparse a is summed, warp by warp; None if a is dense.
+    """Return the dot product of an MMA with a sparse a, for each warp; None if a is dense.
 
-    The rows of a pick elements of b as those of mma.sp: see the figures of "Sparse WGMMA … metadata layout".
+    The rows of a select elements of b as in mma.sp: see the figures of "Sparse WGMMA … metadata layout".
     """
     if product.selector is None:
         return None

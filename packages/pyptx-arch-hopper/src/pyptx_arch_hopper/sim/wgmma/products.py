@@ -31,7 +31,8 @@ class Plan:
     """What one instruction multiplies, and how.
 
     `slots` are the registers of d, and `distribution` how it lies in them. `collect` makes a matrix of the registers of
-    a; `widen` makes numbers of the elements of d, a and b. `total` sums, `sparse_total` with a sparse a.
+    a; `widen` converts the elements of d, a and b to numbers. `total` computes the dot products, `sparse_total` those
+    with a sparse a.
     """
 
     product: WarpgroupProduct
@@ -49,10 +50,9 @@ class Plan:
 class Products(AsyncItem):
     """The products that one instruction has issued, one entry for each of some `warpgroups`.
 
-    `a` and `b` are descriptors of the matrices, in the shared memory that begins at `blocks`. `fragments` returns the
-    registers of an a that is not there, `[issued, 128]` each, of which these products have the rows `places`.
-    `metadata` is that of a sparse a. `adds`: d is added to. A product is its warpgroup's: of `warps` the first one
-    stands for all four.
+    `a` and `b` are descriptors of the matrices, in the shared memory that begins at `blocks`. `fragments` returns an a
+    in registers, `[issued, 128]` each; these MMAs have the rows `places`. `metadata` is the metadata of a sparse a.
+    `adds`: d is added to. A product is its warpgroup's: of `warps` the first one stands for all four.
     """
 
     plan: Plan

@@ -1,7 +1,8 @@
 """Order of accesses to the registers of wgmma.mma_async. Manual: "wgmma.fence", "wgmma.wait_group".
 
-A wgmma.fence of the warp orders an ordinary access to a register before a product that uses it. A wgmma.wait_group
-orders the product before the next ordinary access. Products of one shape may add to the same accumulator in order.
+A wgmma.fence of the warp orders an ordinary access to a register before a wgmma.mma_async that uses it. A
+wgmma.wait_group orders the MMA before the next ordinary access. MMAs of one shape may add to the same accumulator in
+order.
 """
 
 from __future__ import annotations
@@ -21,39 +22,39 @@ if TYPE_CHECKING:
 FENCE_RULE = "missing-wgmma-fence"
 WAIT_RULE = "register-before-wait"
 _FENCE_HINT = "put wgmma.fence behind the last access to its registers, in front of the product"
-_WAIT = "commit the group of the product and wait for it (wgmma.wait_group) before the access"
+_WAIT = "commit the group of the wgmma.mma_async and wait for it (wgmma.wait_group) before the access"
 _ADDS = 1
 _READS = 2
 
 
 class _Hazard(NamedTuple):
-    """An access to a register of an outstanding product: how bad it is, what to report and what to do."""
+    """A kind of access to a register of an outstanding MMA: severity, message and help."""
 
     severity: Severity
     message: str
     hint: str
 
 
-# ptxas 12.9, 13.0 and 13.5: docs/hopper.md, "Registers of outstanding products".
+# ptxas 12.9, 13.0 and 13.5: docs/hopper.md, "Registers of outstanding MMAs".
 _OVERWRITTEN = _Hazard(
     "error",
-    "overwrites {} while an outstanding product uses it",
-    f"{_WAIT}, or write to another register: ptxas puts no wait in a loop",
+    "overwrites {} while an outstanding wgmma.mma_async uses it",
+    f"{_WAIT}, or write to another register: ptxas does not insert a wait in a loop",
 )
 _USED_OTHERWISE = _Hazard(
     "error",
-    "issues a product with {}, which an outstanding product uses in another way",
-    f"{_WAIT}: ptxas puts no wait between products with wgmma.fence between them",
+    "issues wgmma.mma_async with {}, which an outstanding one uses with another shape or role",
+    f"{_WAIT}: ptxas does not insert a wait if there is a wgmma.fence between the two",
 )
 _READ = _Hazard(
     "warning",
-    "reads the accumulator {} of an outstanding product",
-    f"{_WAIT}: otherwise ptxas waits for all products there (C7517), or serializes them (C7510, C7514)",
+    "reads the accumulator {} of an outstanding wgmma.mma_async",
+    f"{_WAIT}: otherwise ptxas inserts a wait for all of them (C7517), or serializes them (C7510, C7514)",
 )
 _READ_OPERAND = _Hazard(
     "note",
-    "reads {}, operand A of an outstanding product",
-    f"{_WAIT}: the manual leaves the result undefined, though nothing overwrites operand A",
+    "reads {}, operand A of an outstanding wgmma.mma_async",
+    f"{_WAIT}: the result is undefined by the manual, although wgmma.mma_async does not write operand A",
 )
 
 
@@ -94,7 +95,7 @@ class RegisterOrder:
         self._fenced[turn.warps] = self._now
 
     def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: Turn) -> None:
-        """Check ordinary accesses to registers, by their slots, and record them."""
+        """Check and record ordinary accesses to registers, by slot."""
         rows, warps = self._of((*read, *written)), turn.warps
         at = _places(rows, warps)
         busy = self._group[at] > self._done(warps)
@@ -106,7 +107,7 @@ class RegisterOrder:
     def _touch_busy(
         self, turn: Turn, at: tuple[IntArray, IntArray], busy: Mask, touched: tuple[set[int], set[int]]
     ) -> None:
-        """Report accesses to registers of outstanding products, by what they do to which operand."""
+        """Report accesses to registers of outstanding MMAs, by kind of access and operand."""
         rows, (read, written) = at[0].tolist(), touched
         reads = np.array([[row in read] for row in rows])
         writes = np.array([[row in written] for row in rows])
@@ -151,7 +152,7 @@ class RegisterOrder:
         name, touched = self._names[register], int(self._touched_at[register, warp])
         self._wave.report(
             FENCE_RULE,
-            f"{self._wave.geometry.warp_name(warp)} issues a product with {name}, "
+            f"{self._wave.geometry.warp_name(warp)} issues wgmma.mma_async with {name}, "
             "and no wgmma.fence orders earlier accesses before it",
             turn.pc,
             other_pc=touched or None,
@@ -186,12 +187,12 @@ class RegisterOrder:
             other_pc=issued or None,
             hint=hazard.hint,
             count=int(np.count_nonzero(bad)),
-            cause=(issued, hazard.severity),  # the product that nothing has waited for
+            cause=(issued, hazard.severity),  # one finding per outstanding MMA and severity
             severity=hazard.severity,
         )
 
     def _first(self, at: tuple[IntArray, IntArray], bad: Mask) -> tuple[int, int]:
-        """Return the row of the first register that is marked in `bad`, and its warp."""
+        """Return the row and the warp of the first register marked in `bad`."""
         row, column = (int(part[0]) for part in np.nonzero(bad))
         return int(at[0][row]), int(at[1][column])
 

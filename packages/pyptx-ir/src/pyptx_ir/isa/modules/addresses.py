@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _CONSTANTS = (Binary, Ternary, Unary, Parenthesized)
-_NO_OPERATOR = "a constant expression takes numbers, and the address of a variable as its first summand"
-_SUM = "write variable+n, or compute it with instructions"
+_NO_OPERATOR = "a constant expression may contain numbers, and the address of a variable as its first summand"
+_SUM = "write variable+n, or compute the value with instructions"
 _FORM = "an address is [register], [register+constant], [variable] or [variable+constant]"
 _DECIMAL = re.compile(r"-?[0-9.]+[eE][+-]?[0-9]+")
 _SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
@@ -90,7 +90,7 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
 
 
 def _fault_of_sum(operand: Operand, index: int) -> Finding | None:
-    """Refuse operators on names, but for `variable+n` and the sign of a register, which video instructions read."""
+    """Refuse operators on names, except `variable+n` and the sign of a register (video instructions)."""
     is_minus = isinstance(operand, Unary) and operand.op == "-" and isinstance(operand.operand, Symbol | Register)
     return None if is_minus or is_offset(operand) else Finding("operand-kind", _NO_OPERATOR, _SUM, operand=index)
 
@@ -104,7 +104,7 @@ def _is_no_base(base: Operand) -> bool:
 
 
 def _may_have_no_value(operand: Operand) -> bool:
-    """Return whether an operand is a number that may be none of its type: too large, or not octal."""
+    """Return whether an operand is a number that may be invalid: too large, or not octal."""
     if not isinstance(operand, Immediate):
         return False
     if literal_kind(operand.text) == "int":
@@ -113,7 +113,7 @@ def _may_have_no_value(operand: Operand) -> bool:
 
 
 def _is_integer(operand: Operand) -> bool:
-    """Return whether a constant has a value, of 64 bits if it is a literal."""
+    """Return whether a constant has a value; a literal must fit in 64 bits."""
     if constant_value(operand) is None:
         return False
     return not (isinstance(operand, Immediate) and fault_of_integer(operand.text))

@@ -176,14 +176,14 @@ def _fault(walk: Walk, argument: Operand, parameter: Parameter) -> str:
     if isinstance(argument, Immediate):
         return "a literal is no array" if wanted.is_array else ""
     if isinstance(argument, Vector):
-        return "a call takes vector registers by their names, not their components in braces"
+        return "a vector register is passed by its name, not by its components in braces"
     if isinstance(argument, Sink) or not isinstance(argument, Register | Symbol):
         return ""
     kind = walk.scope[argument.name]
     if kind is None or kind in (UNDECLARED, UNKNOWN, ""):
         return ""
     if "." in argument.name:
-        return f"'{argument.name}' is a component of a vector register: a call takes registers as a whole"
+        return f"'{argument.name}' is a component of a vector register: pass the whole register"
     if kind == ".param":
         storage = walk.scope.storage_of(argument.name)
         return _memory_fault(argument.name, storage, wanted) if storage is not None else ""

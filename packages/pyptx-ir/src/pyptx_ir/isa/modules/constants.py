@@ -26,7 +26,7 @@ INTEGER, FLOAT, ADDRESS, FUNCTION, MASKED = "integer", "float", "address", "func
 _ZERO = re.compile(r"[-+]?[0.]*(?:[eE].*)?")
 _COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
 _OF_FLOATS = frozenset(("+", "-", "*", "/")) | _COMPARISONS
-_NO_INTEGER = "an integer is expected in this place of a constant expression"
+_NO_INTEGER = "expected an integer here in a constant expression"
 _MIXED = "integers and floating-point numbers do not mix in a constant expression"
 _ADDRESS_FORM = "an address in an initialiser is variable, variable+n, generic(variable) or generic(variable)+n"
 _BYTE, _MOST_BYTES = 0xFF, 8
@@ -63,7 +63,7 @@ def of_value(value: Operand, kinds: dict[str, str]) -> Judged:
 
 
 def is_offset(value: Operand) -> bool:
-    """Return whether a value is a name with integers added, as instructions take it: `variable+4`, `variable+8-4`."""
+    """Return whether a value is a name plus integers, as in an operand: `variable+4`, `variable+8-4`."""
     while isinstance(value, Binary) and value.op in "+-" and _number(value.right)[0] == INTEGER:
         if isinstance(value.left, Symbol | Register):
             return value.op == "+"
@@ -132,7 +132,7 @@ def _signed(op: str, inner: Operand) -> Judged:
     if kind != FLOAT:
         return kind, fault
     if isinstance(inner, Immediate) and literal_kind(inner.text) == "single":
-        return "", f"{inner.text} has a sign of its own in its first bit, and takes no operator"
+        return "", f"{inner.text} has its sign in its first bit, and cannot have an operator"
     return (FLOAT, "") if op in ("+", "-") else ("", _NO_INTEGER)
 
 

@@ -120,7 +120,7 @@ def targets(walk: Walk, node: BranchTargets | CallTargets | CallPrototype) -> No
 
 
 def _missing_of_family(walk: Walk, entry: str) -> str:
-    """Return the first of the labels N0, N1, … that `N<5>` names and this block lacks, or an empty string."""
+    """Return the first label of N0, N1, …, the labels of `N<5>`, that this block lacks, or an empty string."""
     stem, _, count = entry.rstrip(">").partition("<")
     names = (f"{stem}{number}" for number in range(integer(count)))
     return next((name for name in names if walk.scope[name] == UNDECLARED), "")

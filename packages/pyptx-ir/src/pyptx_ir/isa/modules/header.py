@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LAST_MINOR = {1: 5, 2: 3, 3: 2, 4: 3, 5: 1, 6: 5, 7: 8, 8: 8, 9: 5}
 VERSIONS = tuple((major, minor) for major, last in _LAST_MINOR.items() for minor in range(last + 1))
 NEWEST = VERSIONS[-1]
-# Devices from before the table: ptxas 13.5 still accepts their names.
+# Targets older than the instruction table; ptxas 13.5 still accepts their names.
 _RETIRED = frozenset(row.name for row in TARGETS if row.number < OLDEST_IN_TABLE)
 _MAPPED = "map_f64_to_f32"
 _OPTIONS = ("texmode_unified", INDEPENDENT, "debug", _MAPPED)

@@ -99,7 +99,7 @@ class AsyncClocks:
         self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
         self._latest: dict[int, Seen] = {}  # by warp
         self._issued: Columns | None = None
-        self._below: dict[Owner, NDArray[np.int64]] = {}  # by warp and lane: it has waited for the groups below
+        self._below: dict[Owner, NDArray[np.int64]] = {}  # by warp and lane: first group that it has not waited for
 
     def next_wave(self) -> None:
         """Forget all work; columns stay."""
@@ -241,9 +241,9 @@ class AsyncClocks:
         return ordered
 
     def over_for_issuers(self, last: NDArray[np.int32], warps: Offsets, lanes: Offsets) -> NDArray[np.bool_]:
-        """Return, per entry of an agent, whether the accessing lane has waited for its own part of that work.
+        """Return, per entry, whether the accessing lane has waited for its own part of the asynchronous operation.
 
-        Lanes of a warp that diverge wait one after the other; the warp's clock counts work once all of them have.
+        Diverged lanes wait one after the other; the warp's clock includes the operation after all have waited.
         """
         over = np.zeros(len(last), np.bool_)
         columns = last[:, WARP_COLUMN].astype(np.int64) - 1

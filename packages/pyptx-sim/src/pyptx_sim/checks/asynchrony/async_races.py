@@ -19,7 +19,8 @@ from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.tables import COLUMNS, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Iterator
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.marks import Layer
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.extension import Proxy, Severity
+    from pyptx_sim.extension import FindingDetails, Proxy
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
 
 
 class CopiesOfThreads(Protocol):
-    """What is known of copies that threads wait for one by one (`GenericCopies`)."""
+    """Completion of copies that each thread waits for separately (`GenericCopies`)."""
 
     def over(
         self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
@@ -43,27 +44,15 @@ class CopiesOfThreads(Protocol):
     def decides(
         self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
     ) -> NDArray[np.bool_]:
-        """Return, per byte, whether accesses to it are not for `AsyncRaces` to check."""
+        """Return, per byte, whether `GenericCopies` checks accesses to it instead of `AsyncRaces`."""
         ...
 
 
 class Report(Protocol):
-    """How a finding of a rule is told: in words, at an instruction, with another one (`Reports.work`)."""
+    """Function that reports findings (`Reports.report`)."""
 
-    def __call__(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        other_pc: int,
-        /,
-        *,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
-        hint: str | None = None,
-    ) -> None:
-        """Report it; findings of one cause are one. The hint is the rule's, if none is given."""
+    def __call__(self, rule: str, message: str, pc: int, other_pc: int, /, **details: Unpack[FindingDetails]) -> None:
+        """Report a finding about two instructions."""
         ...
 
 
@@ -176,7 +165,7 @@ class AsyncRaces:
     ) -> None:
         """Report that a warp meets, at an offset, the `last` access of work."""
         where = self._view.describe(entries.space, offset)
-        told = f"{name_of(self._view, warp)} {message.format(where)}, and nothing has waited for it"
+        told = f"{self._view.warp_name(warp)} {message.format(where)}, and nothing has waited for it"
         agent = int(last[WARP]) - 1
         told += self._in_vain(rule, agent, warp)
         wait = self.agents.how_to_wait(agent)
@@ -273,9 +262,3 @@ class AsyncRaces:
                 self._marks[touch.space] = Marks(self._view.arena_size(touch.space))
             blocks = pieces.warps // self._view.warps_per_cta
             self._marks[touch.space].enter(touch, pieces.of.take(touch.owners), rows, blocks)
-
-
-def name_of(view: RunView, warp: int) -> str:
-    """Return a warp in words."""
-    cta, inside = divmod(warp, view.warps_per_cta)
-    return f"warp {inside} (block slot {cta})"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.asynchrony.foreign_accesses import ForeignAccesses
 from pyptx_sim.checks.race.lane_masks import masks_of
 from pyptx_sim.checks.race.tables import PC, TIME, WARP
@@ -88,7 +87,8 @@ class BlockEnds:
                 if len(late):
                     first = int(late[0])
                     where, pc = self._view.describe("shared", int(at[first])), int(rows[first, PC])
-                    message = f"asynchronous work reads {where} of block slot {block}, which may have ended by then"
+                    cta = self._view.cta_name(block)
+                    message = f"asynchronous work reads {where} of {cta}, which may have ended by then"
                     self._report("exited-block", message, pc, pc)
 
     def _known_at_end(self, blocks: Offsets) -> Known:
@@ -109,7 +109,7 @@ class BlockEnds:
         for pc in dict.fromkeys(pcs.tolist()):
             here = np.flatnonzero(pcs == pc)
             offset = int(offsets[here[0]])
-            who, where = name_of(self._view, int(warps[here[0]])), self._view.describe("shared", offset)
+            who, where = self._view.warp_name(int(warps[here[0]])), self._view.describe("shared", offset)
             block = offset // self._view.shared_stride()
-            message = f"{who} {does} {where} of block slot {block}, which may have ended by then"
+            message = f"{who} {does} {where} of {self._view.cta_name(block)}, which may have ended by then"
             self._report("exited-block", message, pc, pc, count=len(here))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of, masks_of
 from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
@@ -200,7 +199,7 @@ class CrossOrdering:
         why: str = "",
     ) -> None:
         where = self._view.describe(space, int(at[first]) * shadow.granule)
-        told = f"{name_of(self._view, int(warps[first]))} {message.format(where)}{why}"
+        told = f"{self._view.warp_name(int(warps[first]))} {message.format(where)}{why}"
         # What the work was issued without is one thing, whatever it meets.
         self._report(rule, told, pc, other_pc, cause=(pc, message))
 
@@ -245,7 +244,7 @@ class CrossOrdering:
             told.update(warps[knows].tolist())
             late = warps[~knows]
             if len(late):
-                name = name_of(self._view, int(late[0]))
+                name = self._view.warp_name(int(late[0]))
                 where = self._view.describe("shared", place)
                 message = f"{name} uses the mbarrier {where}, and nothing orders that behind its initialisation"
                 self._report("mbarrier-unsynchronised", message, pc, made[3])
@@ -283,7 +282,7 @@ class CrossOrdering:
             if user != warp and not self._holds(rows, np.array([user]), np.array([its]), np.array([time]))[0]:
                 where = self._view.describe("shared", place)
                 message = (
-                    f"{name_of(self._view, warp)} ends the mbarrier {where}, which {name_of(self._view, user)} may"
+                    f"{self._view.warp_name(warp)} ends the mbarrier {where}, which {self._view.warp_name(user)} may"
                 )
                 self._report("mbarrier-inval", f"{message} still use", pc, other_pc)
         self._made.pop(place, None)
@@ -308,7 +307,7 @@ class CrossOrdering:
                 continue
             where = self._view.describe("shared", place)
             message = f"issues work that arrives at the mbarrier {where}, which a warp initialised, and"
-            message = f"{name_of(self._view, warp)} {message} no fence lets the {proxy.name} proxy see it"
+            message = f"{self._view.warp_name(warp)} {message} no fence lets the {proxy.name} proxy see it"
             other_pc = self._made[place][3]
             self._report(proxy.unfenced, message, work.pc, other_pc, cause="initialisation", severity="note")
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.entries import entries_of
 from pyptx_sim.checks.race.lane_masks import bits_of, named
 from pyptx_sim.checks.race.shadow import Shadow
@@ -36,11 +35,11 @@ class GenericCopies:
         self._report = report
         self._written: dict[Space, Shadow] = {}
         self._kinds: set[GroupKind] = set()
-        # By warp and lane: when it has waited, and for all groups below which; and when arrivals were to follow copies.
+        # By warp and lane: times of waits with the first group not waited for; times of arrivals that follow copies.
         self._waits: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self._follows: dict[tuple[int, int], list[int]] = {}
-        self._latest = np.zeros(len(clocks.now), np.int32)  # wait of each warp
-        self._fresh: list[tuple[Offsets, Masks, NDArray[np.int32], NDArray[np.int64]]] = []  # waits, not yet there
+        self._latest = np.zeros(len(clocks.now), np.int32)  # time of the last wait of each warp
+        self._fresh: list[tuple[Offsets, Masks, NDArray[np.int32], NDArray[np.int64]]] = []  # not yet in `_waits`
 
     def next_wave(self) -> None:
         """Forget the copies of the warps before."""
@@ -51,14 +50,14 @@ class GenericCopies:
         self._latest[:] = 0
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets) -> None:
-        """Record when lanes wait for groups of a kind, those below `done`; earlier fences do not cover the copies."""
+        """Record that lanes wait for the groups below `done`; fences before the wait do not cover the copies."""
         if kind in self._kinds:
             times = self._clocks.now[warps]
             self._fresh.append((warps.copy(), masks.copy(), times, done))
             self._latest[warps] = times
 
     def follows(self, warps: Offsets, lanes: Offsets) -> None:
-        """Record that an mbarrier completes after the copies of some threads: no wait of theirs need order them."""
+        """Record that an mbarrier's phase completes after the copies of these threads, which need no other wait."""
         threads = zip(warps.tolist(), bits_of(lanes).tolist(), strict=True)
         for thread, time in zip(threads, self._clocks.now[warps].tolist(), strict=True):
             self._follows.setdefault(thread, []).append(time)
@@ -109,7 +108,7 @@ class GenericCopies:
         if len(bad):
             first = int(bad[0])
             where = self._view.describe(touch.space, int(at[first]) * shadow.granule)
-            who, does = name_of(self._view, int(work.warps[owners[first]])), "writes" if touch.writes else "reads"
+            who, does = self._view.warp_name(int(work.warps[owners[first]])), "writes" if touch.writes else "reads"
             message = f"{who} issues work that {does} {where}, which a copy of a thread wrote, and no fence lets the "
             self._report(proxy.unfenced, f"{message}{proxy.name} proxy see it", work.pc, int(last[first, PC]))
 
@@ -120,10 +119,10 @@ class GenericCopies:
     def accessed(
         self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int, *, writes: bool
     ) -> None:
-        """Report accesses to what a copy of another thread has written, whose wait for it is not ordered before them.
+        """Report accesses to the destination of another thread's copy that are not ordered after that thread's wait.
 
-        Copies that nothing has waited for are for `AsyncRaces` to report. Manual: "cp.async.wait_group": the executing
-        thread waits for its own copies.
+        `AsyncRaces` reports accesses to copies without a wait. Manual: "cp.async.wait_group": the executing thread
+        waits for its own copies.
         """
         shadow = self._written.get(space)
         if shadow is None or self._latest.max() <= int(self._clocks.settled[self._clocks.rows(warps, lanes)].min()):
@@ -149,15 +148,15 @@ class GenericCopies:
     ) -> NDArray[np.bool_]:
         """Return, per byte, whether a copy by the instruction `pcs[i]` wrote it last and is complete for a thread.
 
-        It is if the thread that issued the copy has waited for its group, and that wait happens before what the thread
-        `lanes[i]` of `warps[i]` does now.
+        The copy is complete if the issuing thread has waited for its group, and the wait happens before the current
+        access of lane `lanes[i]` of warp `warps[i]`.
         """
         return self._last_copies(space, offsets, pcs, warps, lanes)[1]
 
     def decides(
         self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
     ) -> NDArray[np.bool_]:
-        """Return, per byte, whether `accessed` decides: a thread has waited for such a copy, in order or not."""
+        """Return, per byte, whether `accessed` checks it: such a copy wrote it, and its thread has waited."""
         return self._last_copies(space, offsets, pcs, warps, lanes)[0]
 
     def _last_copies(
@@ -176,7 +175,7 @@ class GenericCopies:
     def _ordered(
         self, shadow: Shadow, at: NDArray[np.int64], last: NDArray[np.int32], warps: Offsets, lanes: Offsets
     ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return when the threads of copies have waited for them, 0 if not, and whether that happens before others."""
+        """Return, per copy, the time of its thread's wait (0: none), and whether the wait happens before the access."""
         others, masks = last[:, WARP].astype(np.int64) - 1, last[:, MASK]
         times = self._done(others, masks, last[:, TIME], shadow.covered.get(at)[:, TIME])
         rows, mine, there = self._clocks.rows(warps, lanes), bits_of(lanes), np.maximum(others, 0)
@@ -186,7 +185,7 @@ class GenericCopies:
         return times, ordered & (times > 0)
 
     def _followed(self, last: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return whether arrivals at an mbarrier follow copies, and order them without a wait of the thread."""
+        """Return, per copy, whether an arrival at an mbarrier follows it, so that its thread need not wait."""
         if not self._follows:
             return np.zeros(len(last), np.bool_)
         copies = zip((last[:, WARP] - 1).tolist(), last[:, MASK].tolist(), last[:, TIME].tolist(), strict=True)
@@ -195,20 +194,20 @@ class GenericCopies:
 
     def _tell(self, space: Space, offset: int, warp: int, last: NDArray[np.int32], pc: int, *, writes: bool) -> None:
         does, where = "writes" if writes else "reads", self._view.describe(space, offset)
-        copier = f"{named(int(last[MASK]))} of {name_of(self._view, int(last[WARP]) - 1)}"
-        message = f"{name_of(self._view, warp)} {does} {where}, which a copy of {copier} wrote"
+        copier = f"{named(int(last[MASK]))} of {self._view.warp_name(int(last[WARP]) - 1)}"
+        message = f"{self._view.warp_name(warp)} {does} {where}, which a copy of {copier} wrote"
         self._report(
             "read-before-wait",
-            f"{message}; nothing orders the wait of that thread before this access",
+            f"{message}; this access is not ordered after that thread's wait",
             pc,
             int(last[PC]),
-            hint="a thread waits for its own copies only: put bar.warp.sync or bar.sync after cp.async.wait_group",
+            hint="put bar.warp.sync or bar.sync after cp.async.wait_group: a thread waits only for its own copies",
         )
 
     def _done(
         self, warps: Offsets, masks: NDArray[np.int32], times: NDArray[np.int32], groups: NDArray[np.int32]
     ) -> NDArray[np.int32]:
-        """Return when threads that have issued copies at some times, in these groups, have waited for them; else 0."""
+        """Return the time at which the issuing thread of each copy has waited for its group, 0 if it has not."""
         if not len(times):
             return times
         copies, which = np.unique(np.stack([warps, masks, times, groups], axis=1), axis=0, return_inverse=True)

@@ -46,8 +46,8 @@ class Entries:
 
     That is by warp `warps[owners[i]]` (of asynchronous work: the one that issued it), of which row `rows[owners[i]]` of
     `known` says what it knows. Atomic ones may meet each other. `work` is None of accesses of warps themselves; of work
-    that several warps issue together each has to know what it meets, and their rows follow each other. `lanes` are
-    those of `warps`.
+    that several warps issue together each has to know what it meets, and their rows follow each other. `lanes[i]` is
+    the lane of `warps[i]`.
     """
 
     space: Space

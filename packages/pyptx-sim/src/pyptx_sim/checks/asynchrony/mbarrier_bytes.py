@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.pages import Pages
 from pyptx_sim.checks.race.shadow import pieces
 from pyptx_sim.checks.race.tables import WIDEST_ACCESS
@@ -81,4 +80,4 @@ class MbarrierBytes:
         warp = int(warps[np.flatnonzero(touched.reshape(len(offsets), -1).any(axis=1))[0]])
         place = at * _BYTES
         message = f"{does} {self._view.describe('shared', place)} as data, where a valid mbarrier is"
-        self._report("mbarrier-as-data", f"{name_of(self._view, warp)} {message}", pc, self._made[place])
+        self._report("mbarrier-as-data", f"{self._view.warp_name(warp)} {message}", pc, self._made[place])

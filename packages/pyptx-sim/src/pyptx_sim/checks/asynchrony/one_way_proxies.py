@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
@@ -140,7 +139,7 @@ class OneWayProxies:
     def _tell(self, work: Work, touch: Touch, proxy: Proxy, warp: int, offset: int, other_pc: int) -> None:
         where = self._view.describe(touch.space, offset)
         told = f"uses {proxy.reads} {where}, which a warp wrote, and its proxy may not see that"
-        self._report(proxy.unfenced, f"{name_of(self._view, warp)} {told}", work.pc, other_pc)
+        self._report(proxy.unfenced, f"{self._view.warp_name(warp)} {told}", work.pc, other_pc)
 
     def _columns(self, proxy: Proxy) -> Columns:
         if proxy not in self._released:

@@ -72,7 +72,7 @@ class Outstanding:
         return issued
 
     def group(self, column: int, clock: int, lane: int) -> int | None:
-        """Return the group of a lane in a piece, -1 if the lane issued none of it; None if all lanes have waited."""
+        """Return the group of a lane in an operation, -1 if it did not issue it, None if all lanes have waited."""
         self._gather()
         found = np.flatnonzero((self._columns == column) & (self._clocks == clock))
         return int(self._groups[found[0], lane]) if len(found) else None

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony.async_races import name_of
 from pyptx_sim.checks.race.entries import rises
 
 if TYPE_CHECKING:
@@ -46,6 +45,6 @@ def _report(view: RunView, work: Work, touch: Touch, pieces: tuple[int, int], re
     owners = touch.owners[list(pieces)]
     (warp, rival), (lane, other) = work.warps[owners].tolist(), work.lanes[owners].tolist()
     where = view.describe(touch.space, int(touch.offsets[pieces[0]]))
-    first, second = (f"lane {lane} of {name_of(view, warp)}", f"lane {other} of {name_of(view, rival)}")
+    first, second = (f"lane {lane} of {view.warp_name(warp)}", f"lane {other} of {view.warp_name(rival)}")
     rule = "lane-race" if warp == rival else f"{touch.space}-race"
     report(rule, f"{first} and {second} issue work that writes {where}, and nothing orders the two", work.pc, work.pc)

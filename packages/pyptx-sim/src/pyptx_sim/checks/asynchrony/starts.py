@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony.async_races import name_of
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -139,10 +137,10 @@ class Starts:
             self._judge_barriers(work, touch)
 
     def used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
-        """Check an instruction that warps execute for other blocks, too."""
+        """Check an instruction that each warp executes for another CTA as well."""
         if not self._settled:
             what = ".".join(self._view.opcode(pc)[:2])
-            self._judge_blocks(lambda _: f"executes {what} for", blocks, warps, pc)
+            self._check_blocks(lambda _: f"executes {what} for", blocks, warps, pc)
 
     def _judge_barriers(self, work: Work, touch: Touch) -> None:
         if touch.barriers is not None:
@@ -152,13 +150,13 @@ class Starts:
         def what(first: int) -> str:
             return f"{does} {self._view.describe('shared', int(offsets[first]))} of"
 
-        self._judge_blocks(what, offsets // self._stride, warps, pc)
+        self._check_blocks(what, offsets // self._stride, warps, pc)
 
-    def _judge_blocks(self, does: Callable[[int], str], blocks: NDArray[Any], warps: Offsets, pc: int) -> None:
-        """Report a warp that does not know that a block has started; `does(i)` is what number i does to it."""
+    def _check_blocks(self, does: Callable[[int], str], blocks: NDArray[Any], warps: Offsets, pc: int) -> None:
+        """Report the first warp that is not ordered after the start of its CTA; `does(i)` describes access i."""
         bad = np.flatnonzero(~self._known[warps, blocks % self._view.cluster_size])
         if len(bad):
             first = int(bad[0])
-            who, block = name_of(self._view, int(warps[first])), int(blocks[first])
-            message = f"{who} {does(first)} block slot {block}, which need not have started by then"
+            who, block = self._view.warp_name(int(warps[first])), int(blocks[first])
+            message = f"{who} {does(first)} {self._view.cta_name(block)}, which need not have started by then"
             self._report(_RULE, message, pc, pc, cause="start")

@@ -327,14 +327,14 @@ class Accesses:
     def _equal(
         self, step: Step, some: NDArray[np.int64], last: NDArray[np.int32], granule: int, *, within: bool = False
     ) -> None:
-        """Record entries that store the same bytes as the `last` accesses, by the same instruction in their block."""
+        """Record entries that store the same bytes as the `last` accesses of the same instruction in the same CTA."""
         for which, rule in _rules(step, some, last):
-            self._reports.equal(Race(step, some[which], last[which], rule, granule, within=within, equal=True))
+            self._reports.record_equal(Race(step, some[which], last[which], rule, granule, within=within, equal=True))
 
     def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
-        """Return which of the entries `at` store again what the same instruction of their block has stored in `last`.
+        """Return which of the entries `at` store the same bytes as the same instruction of their CTA in `last`.
 
-        This is harmless if they do so in every run: the same bytes remain, whichever store is performed last.
+        The race is benign if this holds in every run: the order of the stores does not change the result.
         """
         again: NDArray[np.bool_] = last[:, PC] == step.pc
         again &= self._in_block(step.warps[at], last[:, WARP] - step.first_warp)
@@ -406,7 +406,7 @@ class Accesses:
 
 
 def _rules(step: Step, bad: NDArray[np.int64], last: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.bool_], str]]:
-    """Yield which of the entries `bad` race with threads of another warp, and of their own, and the rule for each."""
+    """Yield a mask of the entries `bad` that race with another warp, and one of the others, each with its rule."""
     own = last[:, WARP] == step.entries[bad, WARP]
     for which, rule in ((~own, f"{step.space}-race"), (own, "lane-race")):
         if which.any():

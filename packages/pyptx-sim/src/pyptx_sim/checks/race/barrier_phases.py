@@ -1,8 +1,8 @@
-"""Named barriers: whether each arrival is ordered after the completion of the barrier's previous phase.
+"""`barrier-phase`: arrivals at a named barrier that are not ordered after the completion of its previous phase.
 
-Only the threads that waited know that a phase is complete. An arrival that no synchronization orders after one of these
-waits could as well have counted for that phase: two uses of one barrier clash, or an arrival laps a wait.
-Manual: "bar, barrier".
+The completion of a phase happens before the return of its waits. An arrival that is not ordered after one of these
+waits could have counted for that phase: groups of threads use the barrier concurrently, or a thread arrives too early
+for the next phase. Manual: "bar, barrier".
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 _PER_CTA: Final = 16  # named barriers
 _HINT: Final = (
-    "let these threads wait for the previous phase first (bar.sync), or be ordered after a thread that did; "
-    "give concurrent groups of threads barriers of their own"
+    "wait for the previous phase (bar.sync) in these threads, or order them after a thread that did; use one barrier "
+    "for each concurrent group of threads"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """A complete phase: lanes `masks[i]` of `warps[i]` waited for it, and were at `times[i]` after that."""
+    """A complete phase: lanes `masks[i]` of `warps[i]` waited for it; `times[i]` is their time after the wait."""
 
     warps: Offsets
     masks: Masks
@@ -37,20 +37,20 @@ class _Phase:
 
 
 class BarrierPhases:
-    """The last complete phase of each named barrier of a wave, but of those at which the whole CTA waited."""
+    """Last complete phase of each named barrier of a wave, unless the whole CTA waited for it."""
 
     def __init__(self, view: RunView, clocks: WarpClocks) -> None:
-        """Begin before the first phase of all barriers."""
+        """Start before the first phase of all barriers."""
         self._view = view
         self._clocks = clocks
         self._last: dict[int, _Phase] = {}
 
     def next_wave(self) -> None:
-        """Begin with the barriers of other CTAs."""
+        """Discard the phases of the previous wave."""
         self._last.clear()
 
     def completed(self, warps: Offsets, masks: Masks, keys: Offsets, pc: int) -> None:
-        """Record the threads that waited for the phases that are complete, by barrier; clocks have joined them."""
+        """Record the threads that waited for each completed phase, after the barrier has joined their clocks."""
         if len(warps) == len(self._clocks.now) and not self._last:
             return  # all threads of all CTAs
         whole = self._clocks.whole(warps, masks)
@@ -63,7 +63,7 @@ class BarrierPhases:
             self._last[key] = _Phase(there, masks[here].copy(), self._clocks.now[there].copy(), pc)
 
     def arrived(self, warps: Offsets, masks: Masks, keys: Offsets, pc: int) -> None:
-        """Check the lanes that arrive, waiting or not; before clocks take in what the barrier orders."""
+        """Check arriving lanes, with or without a wait, before the barrier joins their clocks."""
         if not self._last:
             return
         for warp, mask, key in zip(warps.tolist(), masks, keys.tolist(), strict=True):
@@ -72,18 +72,17 @@ class BarrierPhases:
                 self._report(warp, key, pc, last)
 
     def _follows(self, warp: int, mask: Masks, last: _Phase) -> bool:
-        """Return whether all lanes of `mask` waited for a phase, or are ordered after a thread that did."""
+        """Return whether each lane of `mask` waited for a phase or is ordered after a thread that did."""
         others = mask & ~last.masks[last.warps == warp].any(axis=0)
         lanes = np.flatnonzero(others)
         rows = distinct(self._clocks.rows(np.full(len(lanes), warp), lanes))
         return all(self._clocks.own.reach(self._clocks.known[row], last.warps, last.times) for row in rows.tolist())
 
     def _report(self, warp: int, key: int, pc: int, last: _Phase) -> None:
-        size = self._view.warps_per_cta
+        message = f"{self._view.warp_name(warp)} arrives at barrier {key % _PER_CTA}"
         self._view.report(
             "barrier-phase",
-            f"warp {warp % size} (block slot {warp // size}) arrives at barrier {key % _PER_CTA}, and is not ordered "
-            "after the completion of its previous phase",
+            f"{message}, and is not ordered after the completion of its previous phase",
             pc,
             other_pc=last.pc,
             hint=_HINT,

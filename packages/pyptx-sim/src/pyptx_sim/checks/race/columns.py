@@ -1,4 +1,4 @@
-"""Columns of vector clocks: up to where the work of each warp, and of lanes by themselves, is known."""
+"""Columns of vector clocks: one for each warp, and one for each diverged lane."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Columns:
         return held
 
     def reach(self, known: Known, warps: Offsets, times: NDArray[Any]) -> bool:
-        """Return whether a row of `known` knows anything that any lane of `warps` did at `times` or later."""
+        """Return whether the row `known` is ordered after any lane of `warps` at `times` or later."""
         if (known[self.first + warps] >= times).any():
             return True
         columns = self._of_lanes[warps]

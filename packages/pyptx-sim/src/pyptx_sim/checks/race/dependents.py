@@ -1,10 +1,10 @@
-"""Races of launches that overlap: accesses of a grid while grids before it are not known to be complete.
+"""Data races of overlapping launches: accesses of a grid that are not ordered after the completion of earlier grids.
 
-After its own `griddepcontrol.wait`, and after whatever orders such a wait before it, a thread knows that its
-prerequisite grid, the one before it in the stream, is complete. It knows so of earlier grids only as far as the wait of
-a thread in each grid between implies it: a grid in which no thread waits may be complete before its own prerequisite
-is. An access races with every access of a grid that is not known to be complete to the same bytes, unless neither is a
-write, or both are strong. All of this holds for every schedule. Manual: "griddepcontrol".
+The prerequisite grid is the previous grid in the stream. Its completion happens before the return of
+`griddepcontrol.wait`. The completion of an earlier grid does so only if a thread waited in each grid in between: a grid
+in which no thread waits may complete before its own prerequisite grid. An access races with an access to the same bytes
+by a grid whose completion does not happen before it, unless both are reads or both are strong. The result is the same
+under every schedule. Manual: "griddepcontrol".
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 _STRONG: Final = frozenset({"atomic", "strong-read"})
 _WRITES: Final = frozenset({"write", "atomic"})
-_HINT: Final = "execute griddepcontrol.wait before the first access to what the launch in front touches"
+_HINT: Final = "execute griddepcontrol.wait before the first access to memory of the prerequisite grid"
 _HINT_BETWEEN: Final = (
-    "execute griddepcontrol.wait in the launches between, too: a launch whose threads do not wait may be complete "
-    "before its prerequisite is"
+    "execute griddepcontrol.wait in the grids in between as well: a grid that does not wait may complete before its "
+    "prerequisite grid"
 )
 
 
@@ -88,7 +88,7 @@ class Dependents:
         self._late: _Footprint | None = None
         self._released: set[int] = set()
         self.hides = True
-        """Whether every block has waited before it let dependents start."""
+        """Whether every CTA has waited before it allowed dependent grids to start."""
         self.waits = False
         """Whether any thread has waited for the prerequisite grid."""
 
@@ -104,7 +104,7 @@ class Dependents:
     # --- events ---------------------------------------------------------------------------------
 
     def complete(self, warps: Offsets, masks: Masks) -> None:
-        """Note that lanes have waited for the prerequisite grid."""
+        """Record that lanes have waited for the prerequisite grid."""
         self.waits = True
         if self.before is not None:
             columns = np.full(len(warps), self._column, np.int64)
@@ -165,9 +165,9 @@ class Dependents:
     # --- judging --------------------------------------------------------------------------------
 
     def judge(self) -> None:
-        """Report what this launch has touched of what grids touch that are not known to be complete."""
+        """Report the races of this launch with earlier grids."""
         at_start, after_wait = self._complete_at_start(), set(self.complete_with_prerequisite())
-        for before in self._in_front():
+        for before in self._earlier():
             if before.touched is None or before in at_start:
                 continue
             if self._early is not None:
@@ -177,16 +177,16 @@ class Dependents:
                 for meeting in self._late.meet(before.touched):
                     self._report(before, meeting, waited=True)
 
-    def _in_front(self) -> Iterator[Dependents]:
-        """Yield the launches before this one that it may overlap with, the next one first."""
+    def _earlier(self) -> Iterator[Dependents]:
+        """Yield the earlier launches that may overlap with this one, the prerequisite first."""
         before = self.before
         while before is not None:
             yield before
             before = before.before
 
     def complete_with_prerequisite(self) -> Iterator[Dependents]:
-        """Yield the launches that are complete when the prerequisite is: those that it has waited for, in turn."""
-        for before in self._in_front():
+        """Yield the prerequisite and the earlier launches whose completion its completion implies."""
+        for before in self._earlier():
             yield before
             if not before.waits:
                 return
@@ -194,10 +194,11 @@ class Dependents:
     def _complete_at_start(self) -> set[Dependents]:
         """Return the launches that are complete before this one starts.
 
-        They were when the prerequisite started, or each block of that has waited for them before it let this one start.
+        The prerequisite started after their completion, or each of its CTAs waited for them before it allowed this one
+        to start.
         """
         found: set[Dependents] = set()
-        for before in self._in_front():
+        for before in self._earlier():
             if before.hides:
                 found.update(before.complete_with_prerequisite())
         return found
@@ -207,9 +208,9 @@ class Dependents:
         own, other = ("writes" if writes else "reads" for writes in meeting.writes)
         line = f"which {other} it (PTX {before.place(meeting.pcs[1])})"
         if waited:
-            unknown = f"after griddepcontrol.wait, which does not wait for an earlier launch, {line}"
+            unknown = f"after griddepcontrol.wait, which does not wait for an earlier grid, {line}"
         else:
-            unknown = f"without knowing that the launch in front is complete, {line}"
+            unknown = f"before the prerequisite grid is known to be complete, {line}"
         hint = _HINT_BETWEEN if waited else _HINT
         self._view.report("global-race", f"{own} {what} {unknown}", meeting.pcs[0], hint=hint, count=meeting.count)
 

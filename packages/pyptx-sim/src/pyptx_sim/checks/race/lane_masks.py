@@ -56,7 +56,7 @@ def own_lanes(masks: NDArray[np.int32], others: NDArray[Any]) -> NDArray[np.int3
 
 
 def only_lane(masks: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the lane of each mask; -1 where there are several."""
+    """Return the lane of each mask with one lane, -1 for other masks."""
     bits = masks.astype(np.int64) & 0xFFFFFFFF
     lanes: NDArray[np.int64] = np.where(bits & (bits - 1) == 0, np.log2(np.maximum(bits, 1)).astype(np.int64), -1)
     return lanes

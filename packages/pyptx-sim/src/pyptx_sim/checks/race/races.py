@@ -60,17 +60,17 @@ class RaceChecker(Observer):
         self._phases = Phases(self._clocks, view.warps_per_cta, view.shared_stride())
         self._causality = Causality(self._clocks, self._messages, self._phases, mixed=view.narrows_scopes)
         self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._causality, self._reports)
-        self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.work)
+        self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.report)
         self._relaxed = Relaxed(self._clocks, self._messages, self._phases, self._work.agents)
-        self._layouts = Layouts(view, self._work, self._accesses.parts_of, self._reports.work)
-        self._copies = GenericCopies(view, self._clocks, self._work, self._reports.work)
+        self._layouts = Layouts(view, self._work, self._accesses.parts_of, self._reports.report)
+        self._copies = GenericCopies(view, self._clocks, self._work, self._reports.report)
         self._work.copies = self._copies
-        self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.work)
-        self._block_ends = BlockEnds(view, self._clocks, self._phases, self._work, self._reports.work)
-        self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
+        self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.report)
+        self._block_ends = BlockEnds(view, self._clocks, self._phases, self._work, self._reports.report)
+        self._one_way = OneWayProxies(view, self._clocks, self._reports.report)
         self._barrier_phases = BarrierPhases(view, self._clocks)
-        self._starts = Starts(view, self._reports.work)
-        self._objects = MbarrierBytes(view, self._reports.work)
+        self._starts = Starts(view, self._reports.report)
+        self._objects = MbarrierBytes(view, self._reports.report)
         self.dependents = Dependents(view, self._clocks)
 
     def past(self, seed: int) -> Past:
@@ -80,12 +80,12 @@ class RaceChecker(Observer):
 
     @property
     def first_warp(self) -> int:
-        """The number of this wave's first warp, in what races are compared by."""
+        """The number of this wave's first warp; warps of all waves have different numbers."""
         return self._causality.first_warp
 
     @property
     def reports(self) -> Reports:
-        """Where races are reported."""
+        """The reports of races."""
         return self._reports
 
     def _why(self, me: Racer, other: Racer, row: int) -> str:
@@ -135,7 +135,7 @@ class RaceChecker(Observer):
         self._starts.meet(warps, barriers)
 
     def barrier_arrivals(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
-        """Check arrivals without a wait; what they release is told as signals."""
+        """Check arrivals without a wait; the arrivals release as `Signal`s."""
         self._barrier_phases.arrived(warps, masks, barriers, pc)
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
@@ -229,7 +229,7 @@ class RaceChecker(Observer):
         self._cross_ordering.used([(place, warps, masks)], pc)
 
     def block_used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
-        """Check that the warps know that the blocks have started."""
+        """Check that the warps are ordered after the start of these CTAs."""
         self._starts.used(blocks, warps, pc)
 
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
@@ -286,7 +286,7 @@ class RaceChecker(Observer):
             proxy = work.proxy_of(touch)
             if proxy is not None and not proxy.one_way and len(touch.offsets):
                 self._copies.judge(work, touch, proxy)
-        judge_rivals(self._view, work, self._reports.work)
+        judge_rivals(self._view, work, self._reports.report)
         self._cross_ordering.signalled(work)
         self._starts.issued(work)
         self._layouts.issued(work)

@@ -12,12 +12,13 @@ from pyptx_sim.checks.race.lane_masks import named
 from pyptx_sim.checks.race.tables import MASK, PC, TIME, WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.tables import Reach
-    from pyptx_sim.extension import Severity
+    from pyptx_sim.extension import FindingDetails
     from pyptx_sim.observer import AccessKind, RunView, Space, Touch
 
 Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll", "first_poll"]
@@ -63,10 +64,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Entries `bad` of a step, and the entries of the shadow that they race with, `last`, one each, by a rule.
+    """A data race: the entries `bad` of a step, and for each the shadow entry in `last` that it races with.
 
-    `within`: those are of the same step. `equal`: all are stores of one instruction by threads of one block that have
-    stored the same bytes, which is harmless if they do so in every run.
+    `within`: the entries in `last` are of the same step. `equal`: all are stores of the same bytes by one instruction
+    in threads of one CTA; the race is benign if they store the same bytes in every run.
     """
 
     step: Step
@@ -79,7 +80,7 @@ class Race:
 
 
 Key: TypeAlias = tuple[str, int, int]
-"""The rule of a race, and the two instructions."""
+"""The rule of a race and the pcs of its two instructions."""
 
 
 class Reports:
@@ -93,7 +94,7 @@ class Reports:
         self._found = False
         self._equal: dict[Key, Race] = {}
         self.compare: Callable[[Race], None] | None = None
-        """Called with each race, in a rerun."""
+        """Called with each race in a rerun."""
 
     def finds(self, judge: Callable[[], None]) -> bool:
         """Tell whether what judges reports anything, without handing that on."""
@@ -104,22 +105,11 @@ class Reports:
             self._withheld = False
         return self._found
 
-    def _report(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        other_pc: int,
-        count: int = 1,
-        *,
-        hint: str | None = None,
-        cause: Hashable = None,
-        severity: Severity | None = None,
-    ) -> None:
+    def report(self, rule: str, message: str, pc: int, other_pc: int, /, **details: Unpack[FindingDetails]) -> None:
+        """Report a finding about two instructions."""
         self._found = True
         if not self._withheld:
-            told = self._view.report
-            told(rule, message, pc, other_pc=other_pc, hint=hint, count=count, cause=cause, severity=severity)
+            self._view.report(rule, message, pc, other_pc=other_pc, **details)
 
     def against(
         self,
@@ -142,19 +132,19 @@ class Reports:
         hint = _HINTS.get((rule, self._apart(me.warp, other.warp)))
         self._tell(step, bad, _DONE[earlier], rule, self._entered(step, last), int(last[0, PC]), granule, why, hint)
 
-    def equal(self, race: Race) -> None:
-        """Keep the first race of each rule and instruction that is harmless if its stores are equal in every run."""
+    def record_equal(self, race: Race) -> None:
+        """Record a race of stores that are `equal` in this run; it is not reported unless a rerun refutes it."""
         if self.compare is not None:
             self.compare(race)
         self._equal.setdefault((race.rule, race.step.pc, race.step.pc), race)
 
     @property
-    def doubtful(self) -> tuple[Key, ...]:
-        """The races that are harmless if their stores are equal in every run."""
+    def equal_stores(self) -> tuple[Key, ...]:
+        """The recorded races of stores that are equal in this run."""
         return tuple(self._equal)
 
-    def convict(self, key: Key) -> None:
-        """Report such a race, whose stores are not."""
+    def report_equal(self, key: Key) -> None:
+        """Report a recorded race whose stores may differ in another run."""
         race = self._equal[key]
         self.against(race.step, race.bad, "write", race.last, race.rule, race.granule, within=race.within)
 
@@ -169,29 +159,14 @@ class Reports:
             if reads
             else f"{me} {_DOES[step.kind]} {where}, which {them} read by ld.global.nc in this launch"
         )
-        self._report("noncoherent-read", message, step.pc, int(last[0, PC]), _lanes(step, bad))
+        self.report("noncoherent-read", message, step.pc, int(last[0, PC]), count=_lanes(step, bad))
 
     def noncoherent_work(self, read: Touch, writers: Sequence[tuple[int, int]], pc: int) -> None:
         """Report reads by `ld.global.nc` of what asynchronous work wrote: from which byte on, and where."""
         for offset, other_pc in writers[:1]:
             where = self._view.describe(read.space, offset)
             message = f"{where} is read by ld.global.nc, and asynchronous work wrote it in this launch"
-            self._report("noncoherent-read", message, pc, other_pc, len(read.offsets))
-
-    def work(
-        self,
-        rule: str,
-        message: str,
-        pc: int,
-        other_pc: int,
-        *,
-        count: int = 1,
-        cause: Hashable = None,
-        severity: Severity | None = None,
-        hint: str | None = None,
-    ) -> None:
-        """Report what asynchronous work has to do with, in the words of who found it."""
-        self._report(rule, message, pc, other_pc, count, cause=cause, severity=severity, hint=hint)
+            self.report("noncoherent-read", message, pc, other_pc, count=len(read.offsets))
 
     def _apart(self, warp: int, other: int) -> bool:
         """Tell whether two warps are of different blocks; those of an earlier wave are, too."""
@@ -215,7 +190,7 @@ class Reports:
         me = self._name(int(step.warps[first]), int(step.entries[first, MASK]))
         message = f"{me} {_DOES[step.kind]} {where}, which {them} {done}, and nothing orders the two"
         message += f": {why}" if why else ""
-        self._report(rule, message, step.pc, other_pc, _lanes(step, bad), hint=hint)
+        self.report(rule, message, step.pc, other_pc, count=_lanes(step, bad), hint=hint)
 
     def _entered(self, step: Step, last: NDArray[np.int32]) -> str:
         """Return the lanes of the first of the shadow's entries in words."""
@@ -223,8 +198,7 @@ class Reports:
         return self._name(warp, int(last[0, MASK])) if warp >= 0 else "a block of an earlier wave"
 
     def _name(self, warp: int, mask: int) -> str:
-        cta, inside = divmod(warp, self._view.warps_per_cta)
-        return f"{named(mask)} of warp {inside} (block slot {cta})"
+        return f"{named(mask)} of {self._view.warp_name(warp)}"
 
 
 def _lanes(step: Step, bad: NDArray[np.int64]) -> int:

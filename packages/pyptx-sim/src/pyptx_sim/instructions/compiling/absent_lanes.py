@@ -1,4 +1,4 @@
-"""Reads of registers of lanes that do not take part: `shfl` from a lane that is inactive or not in the membermask.
+"""`inactive-lane`: `shfl` reads a register of a lane that is inactive or not in the membermask.
 
 Manual: "shfl.sync": the result is undefined if the source lane is inactive or not in membermask.
 """
@@ -31,9 +31,9 @@ _HINT = "read only lanes that execute the instruction and are in its membermask:
 def reading_lanes(
     operands: BoundInstruction, operation: Operation, step: Action, readers: Sequence[Reader], result: Carried | None
 ) -> Action:
-    """Return a step whose result is undefined in each lane that reads a lane which does not take part.
+    """Return a step whose result is undefined in each lane whose source lane does not participate.
 
-    The last of `readers` is the membermask, if the instruction has one.
+    The last of `readers` reads the membermask, if the instruction has one.
     """
     lanes_of, opcode, pc = operation.source_lanes, ".".join(operands.opcode), operands.pc
     synchronizes = "sync" in operands.opcode
@@ -42,13 +42,13 @@ def reading_lanes(
 
     def run(wave: Wave, lanes: Lanes) -> None:
         named = readers[-1](wave, lanes) if synchronizes else _ALL
-        taking_part = ballot(lanes.full_mask) & named
-        if (taking_part == _ALL).all():
+        participating = ballot(lanes.full_mask) & named
+        if (participating == _ALL).all():
             step(wave, lanes)
             return
         shape = (lanes.height, WARP)
         sources = np.broadcast_to(lanes_of(*(np.broadcast_to(read(wave, lanes), shape) for read in readers)), shape)
-        members = taking_part | (ballot(lanes.full_mask) & LANE_BITS)  # each lane may read itself
+        members = participating | (ballot(lanes.full_mask) & LANE_BITS)  # each lane may read itself
         absent = lanes.full_mask & (members & LANE_BITS[sources] == 0)
         step(wave, lanes)
         if absent.any():
@@ -63,7 +63,7 @@ def reading_lanes(
 
 
 def _why(wave: Wave, warp: int, lane: int, *, named: bool) -> str:
-    """Return why a lane does not take part in an instruction."""
+    """Return why a lane does not participate in an instruction."""
     if not wave.geometry.threads[warp, lane]:
         return "was never launched"
     if not named:

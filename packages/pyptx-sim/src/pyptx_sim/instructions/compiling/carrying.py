@@ -129,12 +129,12 @@ def unspecified(
     readers: Sequence[Reader],
     results: Sequence[Carried],
 ) -> Action:
-    """Return a step whose results are undefined for some defined inputs, too."""
+    """Return a step whose results are also undefined for the inputs that `cause` selects."""
 
     def run(wave: Wave, lanes: Lanes) -> None:
         where = cause.where(*[read(wave, lanes) for read in readers]) & lanes.full_mask
         found = undefined_in(wave, lanes, sources) if where.any() else None
-        if found is not None:  # the origin of an undefined source says more
+        if found is not None:  # keep the origin of an undefined source
             where &= ~np.logical_or.reduce([each != 0 for each in found[0] if each is not None])
         step(wave, lanes)
         for each in results if where.any() else ():

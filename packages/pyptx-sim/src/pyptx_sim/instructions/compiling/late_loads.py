@@ -49,7 +49,7 @@ class _Use:
 
     `touched` are the slots of the registers that it names, `written` of those that it writes. It `moves` data of a
     `space`, to or from the lines that `find` returns: None where nobody knows. `orders`: loads happen before it.
-    `guard` reads its predicate.
+    `guard` reads the guard predicate.
     """
 
     touched: frozenset[int]
@@ -61,13 +61,13 @@ class _Use:
     guard: Reader | None = None
 
     def lanes(self, wave: Wave, lanes: Lanes) -> Lanes | None:
-        """Return the lanes whose guard is true; None if there are none. No load writes a guard."""
+        """Return the lanes whose guard is true, None if there are none; a load never writes a guard."""
         return lanes if self.guard is None else lanes.narrowed(self.guard(wave, lanes))
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A load that waits: what it does, for which lanes (`masks` of `warps`), and the lines that it reads."""
+    """A delayed load of the lanes `masks` of `warps`, and the lines that it reads."""
 
     pc: int
     use: _Use

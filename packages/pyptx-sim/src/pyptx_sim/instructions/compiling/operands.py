@@ -102,7 +102,7 @@ class Operands(BoundInstruction):
         return self.shared_place(name)
 
     def shared_place(self, name: str) -> Target:
-        """Return the same for an operand that must be in shared memory, though the opcode may name no space."""
+        """Return the target of an operand that is in shared memory, even if the opcode does not specify a space."""
         return shared_target(self, self.named(name))
 
     def update(self, operation: str, element: str, space: str = "shared") -> Update:
@@ -238,15 +238,15 @@ class Operands(BoundInstruction):
     def integer(self, operand: Operand) -> int:
         """Return the value of a constant expression that must be an integer."""
         value = self.constant(operand)
-        return value if isinstance(value, int) else self.fail(f"an integer is expected, got {value}")
+        return value if isinstance(value, int) else self.fail(f"expected an integer, got {value}")
 
     def check_expression(self, operand: Operand) -> None:
-        """Fail for operators on registers, and on addresses other than `variable+n`. Manual: "Constant Expressions"."""
+        """Fail for operators on registers, or on addresses except `variable+n`. Manual: "Constant Expressions"."""
         names = names_of(operand)
         if any(isinstance(self.find(name), RegisterBinding | VectorBinding) for name in names):
-            self.fail("an operator is applied to a register: a constant expression has numbers and variables only")
+            self.fail("operator on a register: a constant expression may contain numbers and variables only")
         if names and not isinstance(operand, Symbol) and not is_offset(operand):
-            self.fail("a constant expression has the address of a variable as its first summand only")
+            self.fail("the address of a variable may only be the first summand of a constant expression")
 
     # --- readers --------------------------------------------------------------------------------
 

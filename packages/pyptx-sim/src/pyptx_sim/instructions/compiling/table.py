@@ -43,7 +43,8 @@ def compile_program(program: Program, *, checked: bool, exact: bool = False, sch
     """Compile a program to blocks of closures; cached for the program. `exact`: see `pyptx_sim.run`.
 
     In a `random` schedule, other warps may run between any two instructions that touch what others see; in a `weak`
-    one, other lanes of a warp may, too, and loads may come late. Only strong accesses show that without a race.
+    one, other lanes of the warp may run as well, and loads may be delayed. Race-free programs observe this only through
+    strong accesses.
 
     Raises UnknownForm, MissingSemantics or ProgramError, located at the instruction at fault.
     """
@@ -59,7 +60,7 @@ def compile_program(program: Program, *, checked: bool, exact: bool = False, sch
 
 
 def scheduled(program: Program, code: Code, schedule: Schedule) -> Code:
-    """Return code of a fixed schedule for another one."""
+    """Return the code of a fixed schedule, changed for another schedule."""
     if schedule == "fixed":
         return code
     if schedule == "random":

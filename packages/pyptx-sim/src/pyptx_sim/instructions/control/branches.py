@@ -39,7 +39,7 @@ def destinations(operands: Operands) -> tuple[int, ...]:
     if not isinstance(found, TargetsBinding):
         operands.fail(f"{table.name} labels no .branchtargets list")
     if not found.names:
-        operands.fail(f"{table.name} lists no label")
+        operands.fail(f"the .branchtargets list {table.name} is empty")
     return tuple(label_block(operands, name) for name in found.names)
 
 

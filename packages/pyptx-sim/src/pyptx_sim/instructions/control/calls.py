@@ -176,14 +176,14 @@ def _site(operands: Operands, callee: FunctionLayout, following: int) -> CallSit
 def _pairs(
     operands: Operands, given: tuple[Operand, ...], declared: tuple[Binding, ...]
 ) -> Iterator[tuple[Operand, Binding]]:
-    """Yield what a call passes or takes with the parameter for it; of vector registers, component by component."""
+    """Yield the arguments or results of a call with their parameters; vector registers by component."""
     for operand, binding in zip(given, declared, strict=True):
         components = binding.components if isinstance(binding, VectorBinding) else (binding,)
         if isinstance(operand, Sink):
             continue
         parts = operands.elements(operand)
         if len(parts) != len(components):
-            operands.fail(f"a call passes {len(parts)} registers where the function has {len(components)}")
+            operands.fail(f"expected {len(components)} registers for a parameter of the function, got {len(parts)}")
         yield from zip(parts, components, strict=True)
 
 

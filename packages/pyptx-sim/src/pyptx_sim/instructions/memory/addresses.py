@@ -31,7 +31,7 @@ Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArr
 
 SPACES = ("global", "shared", "local", "const", "param")
 _MASK64 = (1 << 64) - 1
-_HINTS = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # may name what is not there
+_HINTS = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # their address may be invalid
 _RANKS = 0xFF  # what of a rank `mapa` puts into an address
 
 
@@ -59,10 +59,10 @@ def unsized(operands: Operands, operand: Operand) -> RegisterBinding | None:
 
 
 def shared_target(operands: Operands, operand: Operand) -> Target:
-    """Return the target of an operand that must be in shared memory, though the opcode may name no space.
+    """Return the target of an operand that is in shared memory, even if the opcode does not specify a space.
 
-    Without a space the address is generic. ptxas 13.0 and 13.5 take its lower half, so that an address of shared memory
-    that was not converted works as well: it is a note (`generic-address`).
+    Without a space the address is generic. ptxas 13.0 and 13.5 use its lower half, so an unconverted shared address
+    works as well; it is a note (`generic-address`).
     """
     register = operands.register(operands.address(operand).base)
     if operands.space != "generic" or register is None:
@@ -74,14 +74,14 @@ def shared_target(operands: Operands, operand: Operand) -> Target:
 def target(operands: Operands, operand: Operand, space: str) -> Target:
     """Return how a step finds the memory, the lanes and the relative addresses of an address operand.
 
-    A checked one reports addresses that leave the variable which they are formed from.
+    In a checked run, it reports addresses outside of the variable that they are formed from.
     """
     find, within = bare_target(operands, operand, space), within_of(operands, operand)
     return find if within is None else staying(within, find)
 
 
 def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return the same for a step whose `Access` checks `within_of`, which is cheaper."""
+    """Return the target without that check, for steps whose `Access` checks `within_of` at a lower cost."""
     if space == "shared::cluster":
         return _anywhere(operands, operand, "shared")
     find = _anywhere(operands, operand, space)
@@ -89,7 +89,7 @@ def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
 
 
 def within_of(operands: Operands, operand: Operand) -> Within | None:
-    """Return the variable that an address is formed from, if it is known and the address may be outside of it."""
+    """Return the variable that an address is formed from, if it is known and the address may be outside."""
     if not operands.checked or operands.opcode[0] in _HINTS:
         return None
     address = operands.address(operand)
@@ -152,7 +152,7 @@ def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
 
 
 def _offset(operands: Operands, operand: Operand) -> int:
-    """Return the constant that an address adds."""
+    """Return the constant offset of an address operand."""
     offset = operands.address(operand).offset
     return operands.integer(offset) if offset is not None else 0
 
@@ -160,7 +160,7 @@ def _offset(operands: Operands, operand: Operand) -> int:
 def _address_in(
     operands: Operands, operand: Operand, register: RegisterBinding, further: int = 0
 ) -> Callable[[Wave, Lanes], IntArray]:
-    """Return a reader of the address that a register holds, with what the operand adds, and `further`."""
+    """Return a reader of the address in a register plus the operand's offset and `further`."""
     read = read_register(register, f"u{register.width * 8}", checked=operands.checked)
     return _biased(read, _offset(operands, operand) + further, register.width)
 
@@ -220,7 +220,7 @@ def _symbol_target(operands: Operands, base: Operand, delta: int, space: str) ->
 
 
 def _wrapped(address: int) -> int:
-    """Return an address of 64 bits as NumPy takes it."""
+    """Return a 64-bit address as a signed integer."""
     return integer(address, unsigned=False)
 
 

@@ -52,9 +52,9 @@ def _lane_values(wave: Wave, group: Group, values: Array) -> IntArray:
 def _named(
     wave: Wave, group: Group, names: Reader, counts: Reader | None
 ) -> tuple[IntArray, IntArray, IntArray | None]:
-    """Return splits, and for each the number of its barrier, and how many threads it is for.
+    """Return splits with their barrier numbers and thread counts.
 
-    Lanes of a split that name different barriers or counts are divided: threads arrive one by one.
+    A split whose lanes specify different barriers or counts is divided.
     """
     read = [names(wave, group.lanes)] + ([] if counts is None else [counts(wave, group.lanes)])
     if all(each.shape == (1, 1) for each in read):
@@ -79,7 +79,7 @@ def _named(
 
 
 def _divided(wave: Wave, group: Group, values: list[IntArray]) -> tuple[IntArray, list[IntArray]]:
-    """Divide splits whose lanes have different `values`, `[splits, 32]` each; return splits and their values."""
+    """Divide splits whose lanes have different `values`, `[splits, 32]` each; return the splits and their values."""
     splits, ids = wave.splits, group.ids
     while True:
         masks = splits.mask[ids]
@@ -111,7 +111,7 @@ def _waiting(names: Reader, counts: Reader | None, following: int) -> Terminator
 
 
 def _everybody_meets(wave: Wave, group: Group, numbers: IntArray) -> bool:
-    """Return whether all threads of the wave, none of them exited, are here, at one barrier at which none waits yet."""
+    """Return whether all threads of the wave arrive at one barrier, and none has exited or waits there."""
     whole = (
         len(numbers) == len(group.ids) and group.lanes.whole and len(group.ids) == wave.height and wave.barriers.idle()
     )

@@ -136,7 +136,7 @@ class ActiveLanes:
 
     @property
     def in_order(self) -> bool:
-        """Whether asynchronous operations complete in the order of issue: neither delayed nor by a seed."""
+        """Whether asynchronous operations complete in the order of issue, neither delayed nor at random."""
         return self.wave.engine.in_order
 
     def part(self, make: Callable[[Wave], T]) -> T:

@@ -155,9 +155,9 @@ class Turn(Accesses):
             self.wave.machine.observers.acquire(place, phase, *lanes, self.pc, scope="cluster", acquires=True)
 
     def use_blocks(self, blocks: Integers) -> None:
-        """Record, if `observed`, that each warp executes the instruction for another block, too, by its place.
+        """Record, if `observed`, that each warp also executes the instruction for the CTA in the slot `blocks[i]`.
 
-        The warps have to know that these blocks have started (`unstarted-block`).
+        The start of that CTA must happen before (`unstarted-block`).
         """
         self.wave.machine.observers.block_used(blocks, self.warps, self.pc)
 

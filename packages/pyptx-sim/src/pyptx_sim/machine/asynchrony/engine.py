@@ -88,7 +88,7 @@ class Engine:
 
     @property
     def in_order(self) -> bool:
-        """Whether work completes in the order of issue, as soon as the scheduler looks."""
+        """Whether operations complete in the order of issue at the next scheduling step."""
         return self._timing == "ordered"
 
     def when_completed(self, hear: Callable[[], None]) -> None:

@@ -21,12 +21,12 @@ _NAMED = 1 << 30
 
 
 class Reduction(Protocol):
-    """The result of a reducing barrier, written when the barrier completes."""
+    """Result of a barrier with a reduction, written when the phase completes."""
 
     def finish(self, wave: Wave, lanes: Lanes, counts: IntArray, totals: IntArray) -> None:
         """Write the result for `lanes`, from two counts per lane, `[rows, 32]`.
 
-        `counts`: threads whose predicate is true; `totals`: threads that took part.
+        `counts`: threads whose predicate is true; `totals`: participating threads.
         """
         ...
 
@@ -34,9 +34,9 @@ class Reduction(Protocol):
 class Barriers:
     """The sixteen named barriers of each CTA of a wave.
 
-    An arrival counts lanes. The hardware counts warps, so the lanes of a warp that were never launched or have exited
-    count too: once for each time that the warp's other lanes arrive, however many splits these lanes are in.
-    `bar.arrive` releases the earlier accesses of its threads and acquires nothing.
+    Arrivals are counted in lanes. The hardware counts warps, so lanes that exited or were never launched count as well:
+    once for each arrival of the warp's other lanes, even if those arrive in several splits. `bar.arrive` releases
+    earlier accesses of its threads and does not acquire.
     """
 
     __slots__ = ("_came", "_came_apart", "_need", "_need_at", "_rounds", "_wave", "reductions")
@@ -46,8 +46,9 @@ class Barriers:
         self._need = np.zeros(ctas * PER_CTA, np.int64)  # 0: every live warp of the CTA
         self._need_at: dict[int, tuple[int, int]] = {}  # by barrier: the count that somebody named, and the pc
         self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # how often each has completed
-        # By barrier: how often each lane of the CTA's warps has arrived without waiting, `[warps, 32]`.
-        self._came: dict[int, IntArray] = {}
+        self._came: dict[
+            int, IntArray
+        ] = {}  # by barrier: arrivals of each lane of the CTA without a wait, `[warps, 32]`
         self._came_apart = False  # whether a warp has ever arrived without some of its live lanes
         self.reductions: dict[int, Reduction] = {}  # by pc
         self._wave: Wave
@@ -66,7 +67,7 @@ class Barriers:
         return keys
 
     def _weights(self, ids: IntArray, keys: IntArray) -> IntArray:
-        """Return how many arrivals each split adds at its barrier, if the splits arrive in this order."""
+        """Return the number of arrivals that each split adds to its barrier, if they arrive in this order."""
         splits, live = self._wave.splits, self._wave.live
         warps, masks = splits.warp[ids], splits.mask[ids]
         weights = np.full(len(ids), WARP, np.int64)
@@ -88,7 +89,7 @@ class Barriers:
         return slice(first, first + count)
 
     def _arrived(self) -> IntArray:
-        """Return the arrivals at each barrier by threads that do not wait there."""
+        """Return the number of arrivals without a wait at each barrier."""
         arrived = np.zeros(len(self._need), np.int64)
         for key, came in self._came.items():
             live = self._wave.live[self._warps_of(key)]
@@ -175,16 +176,16 @@ class Barriers:
             self._release(waiting[first], keys[first], left=keys[~first])
 
     def _complete_unawaited(self) -> None:
-        """Complete the barriers at which `bar.arrive` alone makes up the count: a later wait is for the next phase."""
+        """Complete the barriers whose count `bar.arrive` alone reaches; later waits are for the next phase."""
         if not self._came:
             return
         full = np.flatnonzero((self._need > 0) & (self._arrived() >= self._need))
         for key in full.tolist():
             self._wave.report(
                 "barrier-phase",
-                f"{self._need[key]} threads arrive at barrier {key % PER_CTA}, which is all that it is for; none waits",
+                f"all {self._need[key]} threads of barrier {key % PER_CTA} arrive without a wait",
                 self._wave.pc,
-                hint="count the threads that wait, too; wait for each phase before arriving for the next",
+                hint="include the waiting threads in the thread count; wait for each phase before the next arrival",
             )
         self._begin_next(full)
 
@@ -209,7 +210,7 @@ class Barriers:
         return first
 
     def _present(self, waiting: IntArray, keys: IntArray) -> IntArray:
-        """Return the arrivals at each barrier, those of waiting splits included."""
+        """Return the number of arrivals at each barrier, waiting splits included."""
         weights = np.bincount(keys, weights=self._weights(waiting, keys), minlength=len(self._need))
         present: IntArray = weights.astype(np.int64)
         return present + self._arrived() if self._came else present
@@ -249,7 +250,7 @@ class Barriers:
         observers.barriers(splits.warp[ids], splits.mask[ids], keys, pc)
 
     def _reduce(self, reduction: Reduction, ids: IntArray, keys: IntArray, here: Mask) -> None:
-        """Write the result of a reduction to the lanes of the splits `ids[here]`; a warp may have several of them."""
+        """Write the result of a reduction to the lanes of splits `ids[here]`, which may be several of one warp."""
         splits = self._wave.splits
         held = np.bincount(keys, weights=np.count_nonzero(splits.value[ids] & splits.mask[ids], axis=1))
         present = np.bincount(keys, weights=np.count_nonzero(splits.mask[ids], axis=1))

@@ -256,7 +256,7 @@ def by_space(
 ) -> Iterator[tuple[Memory, Lanes, IntArray]]:
     """Yield the memory, the lanes and the relative addresses of each state space among generic addresses.
 
-    `shared`: the instruction takes the lower half of the address, as one of shared memory.
+    `shared`: the instruction uses the lower half of the address as a shared address.
     """
     known = addresses if lanes.mask is None or addresses.size == 1 else pick(addresses, *lanes.active)
     low, high = int(known.min()), int(known.max())

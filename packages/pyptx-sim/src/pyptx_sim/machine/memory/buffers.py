@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Buffer:
     """One allocation: bytes `[start, end)`, and the user's name for it; `shown`: the host sees what is left there.
 
-    `parts` are the arrays of users in it, where there are several, which may overlap.
+    `parts` are the users' arrays in it if there are several; they may overlap.
     """
 
     start: int
@@ -26,13 +26,13 @@ class Buffer:
     parts: tuple[Buffer, ...] = ()
 
     def place(self, offset: int) -> str:
-        """Return where a byte of it lies, in each array that spans it."""
+        """Return the position of a byte in each array that spans it."""
         first, *others = [part for part in self.parts if part.start <= offset < part.end] or [self]
         more = "".join(f" ({part.name} +{offset - part.start})" for part in others)
         return f"{first.name} +{offset - first.start}{more}"
 
     def whole(self) -> str:
-        """Return its name and size; of several arrays in it, those of the last one."""
+        """Return the name and size of the buffer; if it has several arrays, of the last one."""
         last = max(self.parts, key=lambda part: part.end, default=self)
         return f"{last.name} ({last.end - last.start} bytes)"
 

@@ -127,7 +127,7 @@ class SharedMemory:
         self._first = (cta - cta % cluster_size)[:, None]
 
     def allocated(self, offset: int) -> Buffer | None:
-        """Return the user's allocation at an offset of dynamic shared memory; None if nothing is known of any there."""
+        """Return the user's allocation at an offset of dynamic shared memory, None if it is unknown."""
         if offset not in self._extents:
             found = (each for each in self._allocations if each.offset <= offset < each.offset + each.size)
             each = next(found, None)

@@ -1,4 +1,4 @@
-"""Addresses that are formed from one variable of a module, and are those of another one."""
+"""`other-variable`: addresses that are formed from one variable of a module and are outside of it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     Target = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArray]]]
 
-_OWN = (1 << RANK_SHIFT) - 1  # of a shared address, what is below the rank of its block in the cluster
+_OWN = (1 << RANK_SHIFT) - 1  # the bits of a shared address without the CTA rank in the cluster
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The variable that the addresses of an access are formed from, and its bytes if it has a size."""
+    """Variable that the addresses of an access are formed from; `extent` are its bounds if it has a size."""
 
     variable: Variable
     extent: Buffer | None
@@ -39,7 +39,7 @@ class Within:
         return cls(variable, Buffer(place.offset, place.offset + place.size, place.name) if place.size else None)
 
     def left(self, memory: Memory, addresses: IntArray, low: int, high: int) -> bool:
-        """Return whether any address, the least `low` and the greatest `high`, is outside of the variable."""
+        """Return whether any address is outside of the variable; `low` and `high` are the least and the greatest."""
         extent = self._extent(memory)
         if extent is None or (extent.start <= low and high < extent.end):
             return False
@@ -47,7 +47,7 @@ class Within:
         return int(own.min()) < extent.start or int(own.max()) >= extent.end
 
     def report(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> None:
-        """Report addresses of `lanes` outside of the variable; those outside of all memory are `out-of-bounds`."""
+        """Report addresses outside of the variable, except those outside of all memory (`out-of-bounds`)."""
         extent = self._extent(memory)
         if extent is None:
             return
@@ -64,9 +64,9 @@ class Within:
         wave.machine.log.report("other-variable", message, wave.pc, count=some.count)
 
     def _extent(self, memory: Memory) -> Buffer | None:
-        """Return the bytes of the variable; of dynamic shared memory, those of the allocation that it was given first.
+        """Return the bounds of the variable; in dynamic shared memory, those of its allocation.
 
-        None if nothing says which allocations there are, or if the addresses are those of another memory.
+        None if the allocations are unknown, or if the addresses are in another memory.
         """
         if memory.space != self.variable.placement.space:
             return None
@@ -76,7 +76,7 @@ class Within:
 
 
 def staying(within: Within, find: Target) -> Target:
-    """Return a target that reports addresses which are outside of the variable that they are formed from."""
+    """Return a target that also reports addresses outside of the variable that they are formed from."""
 
     def stay(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
         for memory, some, addresses in find(wave, lanes):
@@ -88,12 +88,12 @@ def staying(within: Within, find: Target) -> Target:
 
 
 def variable_left(placement: Placement | None, offset: int, delta: int) -> Variable | None:
-    """Return the variable that a constant address is formed from, if the address is not in it."""
+    """Return the variable that a constant address is formed from, if the address is outside of it."""
     if placement is None or placement.space not in BOUNDED or not placement.size:
         return None
     return None if 0 <= offset + delta - placement.offset < placement.size else Variable(placement)
 
 
 def _own(memory: Memory, addresses: IntArray) -> IntArray:
-    """Return addresses without the ranks of blocks in the cluster."""
+    """Return addresses without the CTA ranks in the cluster."""
     return addresses & _OWN if memory.space == "shared" else addresses

@@ -42,7 +42,7 @@ class Gate(Protocol):
         ...
 
     def masks(self, wave: Wave, lanes: Lanes) -> Array:
-        """Return the membermask of each lane of `lanes`, uint32 `[rows|1, 32|1]`; inactive lanes hold anything."""
+        """Return the membermask of each lane, uint32 `[rows|1, 32|1]`; values of inactive lanes are arbitrary."""
         ...
 
 
@@ -66,7 +66,7 @@ class Block:
     Without a `terminator`, the block `following` is next.
     `converges`: warps wait in front of it until their warpgroup is there. `polls`: the polling loop that it is part of.
     `resumes`: it is the rest of a basic block, in front of which a random schedule may change warps. `may_diverge`: a
-    random schedule may let some lanes of a warp execute it before the others; no later step needs whole warps.
+    random schedule may execute it for some lanes of a warp before the others; no later step needs converged warps.
     """
 
     index: int

@@ -25,8 +25,8 @@ _SPACING = 64
 class Watch:
     """Compares a wave with a snapshot of itself (Brent's cycle search: snapshots grow rarer).
 
-    A machine state that comes back with memory unchanged, after every ready split has run, comes back for ever. Of the
-    registers, only those count that decide what splits do on their way back to where they are.
+    A machine state that returns with memory unchanged, after every ready split has run, returns indefinitely. The state
+    includes only the registers that control the loops of the splits.
     """
 
     __slots__ = (
@@ -106,12 +106,12 @@ class Watch:
 
 
 def _able(wave: Wave) -> Mask:
-    """Return which splits may run: one that waits at an mbarrier is told "not yet" after a while, and may go on."""
+    """Return which splits may run; a `try_wait` at an mbarrier returns false after its time limit."""
     return np.isin(wave.splits.state, (State.READY, State.MBARRIER))
 
 
 def _deciding(wave: Wave) -> Collection[int]:
-    """Return the registers by which splits that come round to where they are decide what they do."""
+    """Return the slots of the registers that control the loops of the splits."""
     code, program = wave.machine.code, wave.machine.program
     pcs = frozenset(code[index].first for index in np.unique(wave.splits.block[_able(wave)]).tolist())
     slots = deciding_slots(program, pcs)

@@ -29,7 +29,7 @@ _IMPATIENT = 0.1
 _EAGER, _PREEMPTING = 12, 1 / 64
 # How much likelier one warp goes by itself, at first, than several that stand at the same place together.
 _BY_ITSELF = 3
-# How likely, at first, some lanes of the chosen warps go on before the others: threads are scheduled independently.
+# Initial probability that some lanes of the chosen warps run before the others (independent thread scheduling).
 _DIVERGING = 0.25
 # For how many steps at most warps keep their paces in a random schedule, and of which powers of a random number these
 # are: the higher, the more uneven.
@@ -60,7 +60,7 @@ class Scheduler:
         self._paces = np.ones(wave.height)
         self._leads = np.zeros((wave.height, WARP))
         self._next_paces = 0
-        self._named = np.zeros((wave.height, WARP), np.uint32)  # the membermask with which each lane came to its gate
+        self._named = np.zeros((wave.height, WARP), np.uint32)  # the membermask of each lane at its gate
 
     def pick(self) -> tuple[int, Group] | None:
         """Return a block and the splits that execute it now, or None if no split can run."""
@@ -170,14 +170,14 @@ class Scheduler:
         return chosen, block
 
     def _draw_paces(self, random: np.random.Generator) -> None:
-        """Draw anew, now and then, how fast warps go, and which splits of a warp go first: by their first lanes."""
+        """Draw new paces of warps, and new ranks of splits by their first lanes, after a random number of steps."""
         if self._wave.steps >= self._next_paces:
             self._next_paces = self._wave.steps + int(random.integers(1, _PACED))
             self._paces = random.random(self._wave.height) ** random.integers(_POWERS)
             self._leads = random.random((self._wave.height, WARP))
 
     def _diverge(self, ids: IntArray, block: int, random: np.random.Generator) -> None:
-        """Leave some lanes of splits `ids` behind, in splits of their own at the same block."""
+        """Divide splits `ids` at random; the lanes that do not run are in new splits at the same block."""
         splits = self._wave.splits
         stays = splits.mask[ids] & (random.random((len(ids), WARP)) < random.random())
         both = stays.any(axis=1) & (splits.mask[ids] & ~stays).any(axis=1)
@@ -204,9 +204,9 @@ class Scheduler:
         return self._code[int(self._wave.splits.block[split])].gate
 
     def _at_gate(self, ids: IntArray, block: int) -> IntArray:
-        """Let lanes wait at the gate before `block` until all lanes of their own membermasks are there.
+        """Stall lanes at the gate before `block` until all lanes of their membermasks are there.
 
-        Return the splits that go on: of a split with the lanes of several membermasks, some may.
+        Return the splits that pass the gate. A split whose lanes have several membermasks may pass in part.
         """
         gate = self._code[block].gate
         if gate is None:
@@ -231,7 +231,7 @@ class Scheduler:
         return passing
 
     def _take_out(self, ids: IntArray, masks: Mask) -> IntArray:
-        """Return splits that have the lanes `masks` of splits `ids`: a split of no other lanes is returned itself."""
+        """Divide splits `ids`; return the splits with the lanes `masks`."""
         splits = self._wave.splits
         parts = (splits.mask[ids] & ~masks).any(axis=1)
         whole: IntArray = ids[~parts]
@@ -253,7 +253,7 @@ class Scheduler:
         return complete[np.argsort(splits.warp[complete], kind="stable")]
 
     def _open_gates(self) -> None:
-        """Let lanes go on whose missing lanes have come, or have exited."""
+        """Resume lanes at gates whose missing lanes have arrived or exited."""
         splits = self._wave.splits
         waiting = np.flatnonzero(splits.state == State.GATE)
         if not len(waiting):
@@ -277,9 +277,9 @@ class Scheduler:
             splits.key[splits.key == PASS] = -1
 
     def _add_rendezvous(self, waiting: IntArray, present: Array) -> None:
-        """Count lanes at any `bar.warp.sync` of a warp as present at each other one that has the same membermask.
+        """Count lanes at any `bar.warp.sync` of a warp as present at every other one with the same membermask.
 
-        `present` holds, for each lane of each waiting split, the lanes that are there, as bits.
+        `present` has the present lanes as bits, for each lane of each waiting split.
         """
         splits = self._wave.splits
         gates = [self._gate(int(split)) for split in waiting]
@@ -291,10 +291,10 @@ class Scheduler:
             together = ballot((named[:, None] == named) & there)[:, 0]  # by lane
             present[here] = together
             whole = there & ((named & ballot(self._wave.live[[warp]])[0] & ~together) == 0)
-            self._tell_rendezvous(warp, masks, named, whole, int(splits.site[waiting[here[0]]]))
+            self._report_rendezvous(warp, masks, named, whole, int(splits.site[waiting[here[0]]]))
 
-    def _tell_rendezvous(self, warp: int, masks: Mask, named: Array, whole: Mask, pc: int) -> None:
-        """Tell the observers of lanes that synchronize although they are at different instructions."""
+    def _report_rendezvous(self, warp: int, masks: Mask, named: Array, whole: Mask, pc: int) -> None:
+        """Notify observers of lanes that synchronize by different instructions."""
         observers = self._wave.machine.observers
         if not observers.active:
             return
@@ -332,7 +332,7 @@ class Scheduler:
 
 
 def _alike(named: Array, masks: Mask) -> Array:
-    """Return, for each lane, the lanes of its row in `masks` that name the same membermask, as bits `[rows, 32]`.
+    """Return, for each lane, the lanes of its row in `masks` with the same membermask, as bits `[rows, 32]`.
 
     Lanes execute a `.sync` instruction together only with the same membermask. Manual: "vote.sync".
     """

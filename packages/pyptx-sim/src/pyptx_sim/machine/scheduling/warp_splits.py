@@ -33,7 +33,7 @@ class State(IntEnum):
 
 _FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run", "parked")
 
-# `key` of a split that passes its gate although lanes are missing, or are elsewhere.
+# `key` of a split that passes its gate without the missing lanes.
 PASS = -2
 # `parked` of a split that does not poll, or has not come round yet; and of one whose round nobody has taken note of.
 AWAKE = -1
@@ -95,7 +95,7 @@ class WarpSplits:
     def merge(self) -> None:
         """Merge splits of a warp that are ready or at a gate at the same block with the same frame; drop dead ones.
 
-        A split that passes its gate does not take newcomers along. Afterwards splits are in order of their warps.
+        A split that passes its gate does not merge with splits that arrive later. The result is in order of warps.
         """
         candidates = self.alive()
         alike = (self.key == PASS, self.frame, self.block, self.state, self.warp)
