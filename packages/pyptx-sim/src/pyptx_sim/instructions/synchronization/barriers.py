@@ -170,10 +170,11 @@ def _reducing(operands: Operands, following: int) -> Terminator:
 
 @dataclass(frozen=True, slots=True)
 class MaskGate:
-    """A gate whose lanes a register or an immediate names; `mask` None names the whole warp."""
+    """A gate whose lanes a register (which `varies` from lane to lane) or an immediate names; None: the whole warp."""
 
     mask: Reader | None
     rendezvous: bool
+    varies: bool = False
 
     def masks(self, wave: Wave, lanes: Lanes) -> Array:
         """Return the membermask of each lane, uint32 `[rows|1, 32|1]`."""
@@ -205,7 +206,9 @@ def compile_gate(operands: Operands) -> MaskGate:
     if converges(operands.opcode) != "lanes":
         return MaskGate(None, rendezvous=False)
     rendezvous = operands.form().row.instruction == "bar.warp.sync"
-    return MaskGate(operands.read(operands.operands[-1], "u32"), rendezvous=rendezvous)
+    membermask = operands.operands[-1]
+    varies = operands.register(membermask) is not None
+    return MaskGate(operands.read(membermask, "u32"), rendezvous=rendezvous, varies=varies)
 
 
 def gated(gate: MaskGate, step: Action, *, meets: bool) -> Action:
