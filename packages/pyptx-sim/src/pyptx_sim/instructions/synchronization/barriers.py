@@ -196,10 +196,6 @@ class MaskGate:
             yield Lanes(lanes.rows, together & ((first & LANE_BITS) != 0), lanes.height, whole=False).by_warp()
             left = left.narrowed(~together)
 
-    def named(self, wave: Wave, lanes: Lanes) -> Mask:
-        """Return which lanes their own masks name: those of several groups may be here together, each with its mask."""
-        return np.broadcast_to((self.masks(wave, lanes) & LANE_BITS) != 0, (lanes.height, WARP))
-
 
 def compile_gate(operands: Operands) -> MaskGate:
     """Return the gate of a warp-collective instruction."""
@@ -211,8 +207,8 @@ def compile_gate(operands: Operands) -> MaskGate:
     return MaskGate(operands.read(membermask, "u32"), rendezvous=rendezvous, varies=varies)
 
 
-def gated(gate: MaskGate, step: Action, *, meets: bool) -> Action:
-    """Return what executes an instruction at which lanes converge; `meets`: and tells which of them see all they did.
+def ordering(gate: MaskGate, step: Action) -> Action:
+    """Return a step that makes visible to the lanes that meet at a gate what each of them has done.
 
     Of instructions with `.sync` only `bar.warp.sync` orders memory. Manual: "bar.warp.sync", "shfl.sync", "elect.sync".
     """
@@ -220,33 +216,21 @@ def gated(gate: MaskGate, step: Action, *, meets: bool) -> Action:
     def run(wave: Wave, lanes: Lanes) -> None:
         observers = wave.machine.observers
         if observers.active:
-            for warps, masks in gate.convergences(wave, lanes) if meets else ():
+            for warps, masks in gate.convergences(wave, lanes):
                 observers.warp_sync(warps, masks, wave.pc)
-            _check_members(wave, lanes, lanes.full_mask & ~gate.named(wave, lanes))
         step(wave, lanes)
 
     return run
 
 
-def _check_members(wave: Wave, lanes: Lanes, strangers: Mask) -> None:
-    """Report lanes that execute an instruction though their own mask does not name them. Manual: "bar.warp.sync"."""
-    if not strangers.any():
-        return
-    row, _ = np.nonzero(strangers)
-    name = wave.geometry.warp_name(int(lanes.row_numbers()[row[0]]))
-    wave.machine.log.report(
-        "warp-divergence",
-        f"lanes {np.flatnonzero(strangers[row[0]]).tolist()} of {name} execute this, and its mask does not name them",
-        wave.pc,
-        hint="name all lanes that come here in the mask: -1 for a whole warp",
-        count=int(np.count_nonzero(strangers)),
-    )
-
-
 def compile_warp_sync(operands: Operands) -> Action:
-    """Do nothing more: the gate in front of the instruction is all of it."""
-    del operands
-    return lambda _wave, _lanes: None
+    """Read the membermask, which matters; the gate before the instruction does the rest."""
+    membermask = operands.read(operands.operands[-1], "u32")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        membermask(wave, lanes)
+
+    return step
 
 
 def compile_fence(operands: Operands) -> Action:
