@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.instructions.compiling.carrying import carrying
-from pyptx_sim.instructions.compiling.collectives import leaving_undefined
+from pyptx_sim.instructions.compiling.collectives import collective
 from pyptx_sim.instructions.compiling.compute import parts, shadows
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.operation import Operation
@@ -54,7 +54,7 @@ class Member:
             return step
         read, written = shadows(self.operands, self.operation)
         step = carrying(step, read, self.readers(), written, spread_of(self.operands.form(), self.operation))
-        return leaving_undefined(self.operands, step)
+        return collective(self.operands, step, reports=False)
 
 
 def compile_batches(block: Sequence[tuple[Operands, object]]) -> Mapping[int, Action]:

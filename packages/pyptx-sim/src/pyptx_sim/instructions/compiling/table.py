@@ -12,7 +12,7 @@ from pyptx_sim.extension import Step, meaning_of, step_of
 from pyptx_sim.instructions.compiling.batches import compile_batches
 from pyptx_sim.instructions.compiling.carrying import guarding
 from pyptx_sim.instructions.compiling.claims import touching
-from pyptx_sim.instructions.compiling.collectives import checking_lanes, leaving_undefined
+from pyptx_sim.instructions.compiling.collectives import collective
 from pyptx_sim.instructions.compiling.compute import compile_operation
 from pyptx_sim.instructions.compiling.held import hold
 from pyptx_sim.instructions.compiling.kept_programs import KeptPrograms
@@ -24,7 +24,7 @@ from pyptx_sim.instructions.memory import matrices
 from pyptx_sim.instructions.synchronization import barriers
 from pyptx_sim.machine.scheduling.code import Action, Block, Code, Terminator
 from pyptx_sim.operation import Operation
-from pyptx_sim.program.flow import is_gate, meets
+from pyptx_sim.program.flow import meets
 from pyptx_sim.semantics.meaning import operation_of
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Act
     step = operands.located(lambda: _unguarded(operands, meaning, together))
     if operands.word("aligned"):
         step = matrices.checking_metadata(operands, step)
-    if is_gate(operands.opcode):
-        step = checking_lanes(operands, step)
+    step = collective(operands, step)
     if meets(operands.opcode):
         step = barriers.ordering(_gate(operands.program, operands.site), step)
     without_effect = not isinstance(meaning, Step) or meaning.effect == "none"
@@ -132,10 +131,8 @@ def _meaning(operands: Operands) -> _Meaning:
 
 def _unguarded(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
     if isinstance(meaning, Operation):
-        return _touching(operands, together or leaving_undefined(operands, compile_operation(operands, meaning)))
+        return _touching(operands, together or compile_operation(operands, meaning))
     action = _required(meaning.compile, operands)(operands)
-    if meaning.effect in {"none", "access"}:
-        action = leaving_undefined(operands, action)
     return action if meaning.claims is not None else _touching(operands, action)
 
 

@@ -79,7 +79,8 @@ class Scheduler:
                     return None
                 continue
             ids, block = self._choose(self._awake(ready) if self._polls else ready)
-            if splits.diverged or self._names_several(ids, block):
+            gate = self._code[block].gate
+            if splits.diverged or (gate and gate.varies and self._name_others(gate, self._wave.lanes_of(ids))):
                 ids = self._at_gate(ids, block)
             if len(ids) and self._code[block].converges:
                 ids = self._with_warpgroups(ids, block)
@@ -90,8 +91,8 @@ class Scheduler:
 
     def interrupts(self, group: Group, block: Block) -> bool:
         """Tell whether others may have to run before a group, which has executed one block, goes on with the next."""
-        gated = block.gate is not None and (self._wave.splits.diverged or self._names_several(group.ids, block.index))
-        if block.converges or gated:
+        gate = block.gate
+        if block.converges or (gate and (self._wave.splits.diverged or self._name_others(gate, group.lanes))):
             return True  # of what waits there `pick` knows
         return (not group.whole and not block.resumes) or (self._random is not None and self._preempts(self._random))
 
@@ -208,14 +209,13 @@ class Scheduler:
     def _gate(self, split: int) -> Gate | None:
         return self._code[int(self._wave.splits.block[split])].gate
 
-    def _names_several(self, ids: IntArray, block: int) -> bool:
-        """Return whether lanes of one split may name different membermasks at the gate before `block`."""
-        gate = self._code[block].gate
-        if gate is None or not gate.varies:
+    def _name_others(self, gate: Gate, lanes: Lanes) -> bool:
+        """Return whether lanes at a gate name lanes that are there, too, and name other membermasks."""
+        named = gate.masks(self._wave, lanes) if gate.varies else None
+        if named is None or named.shape[1] == 1:
             return False
-        lanes = self._wave.lanes_of(ids)
-        named = gate.masks(self._wave, lanes)
-        return named.shape[1] > 1 and bool(((named != named[:, :1]) & lanes.full_mask).any())
+        mask = lanes.full_mask
+        return bool((mask & (named & ballot(mask) & ~alike(named, mask) != 0)).any())
 
     def _at_gate(self, ids: IntArray, block: int) -> IntArray:
         """Let lanes wait at the gate before `block` until all lanes of their own membermasks are there.
