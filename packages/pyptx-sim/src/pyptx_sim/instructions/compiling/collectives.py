@@ -86,7 +86,7 @@ def _partial(_wave: Wave, lanes: Lanes) -> tuple[Mask, Mask] | None:
     mask = lanes.mask
     if mask is None:
         return None
-    partial: Mask = mask.any(axis=1, keepdims=True) & ~mask.all(axis=1, keepdims=True)
+    partial = np.asarray(mask.any(axis=1, keepdims=True) & ~mask.all(axis=1, keepdims=True))
     return (partial & ~mask, partial & mask) if partial.any() else None
 
 
