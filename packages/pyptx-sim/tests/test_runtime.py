@@ -12,9 +12,17 @@ import pytest
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.plugins.rows import ALLOCATED, Argument, EntryParameter, Output, Specialization
 from pyptx_ir.syntax import parse
-from pyptx_sim import Result, call_checks, run
+from pyptx_sim import Result, call_checks, run, runtime
 from pyptx_sim.arrays import argument_of
-from pyptx_sim.errors import FindingWarning, LaunchError, MemoryFault, SimulatedExecution, StepLimitExceeded
+from pyptx_sim.errors import (
+    FindingWarning,
+    KernelTrap,
+    LaunchError,
+    MemoryFault,
+    SimulatedExecution,
+    SimulationError,
+    StepLimitExceeded,
+)
 from pyptx_sim.runtime import RUNTIME, SimulationResult
 
 if TYPE_CHECKING:
@@ -353,6 +361,9 @@ bra again;
 """
 
 
+LONG = "mov.u32 %r8, 0; again: add.u32 %r8, %r8, 2; setp.ne.u32 %p2, %r8, 7; @%p2 bra again;"
+
+
 def test_a_run_that_takes_too_long_has_found_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYPTX_CHECKS", "auto")
     with pytest.raises(StepLimitExceeded) as stopped:
@@ -364,6 +375,24 @@ def test_a_run_that_takes_too_long_has_found_what_it_has_found(monkeypatch: pyte
         return run(ENDLESS, grid=1, block=32, step_limit=steps)
 
     assert [finding.rule for finding in call_checks.find(special, [256], attempt)] == ["uninitialised-register"]
+
+
+@pytest.mark.parametrize(("end", "error"), [("trap;", KernelTrap), (LONG, StepLimitExceeded)])
+def test_a_plain_call_that_is_stopped_says_what_its_checks_have_found(
+    end: str, error: type[SimulationError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime, "run", lambda *given, **options: run(*given, **{"step_limit": 1000, **options}))
+
+    class Stopped(Scale):
+        def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
+            special = super().specialize(arguments, keywords)
+            text = special.text.replace("mul.lo.u32 %r6, %r6, %r2", "add.u32 %r6, %r6, %r8").replace("ret;", end)
+            return replace(special, module=parse(text))
+
+    with pytest.raises(error) as stopped:
+        call(Stopped(), np.ones(64, np.uint32), by=2)
+    assert [finding.rule for finding in stopped.value.findings] == ["uninitialised-register"]
+    assert "uninitialised-register" in str(stopped.value)
 
 
 def test_what_fails_in_a_plain_call_fails_as_without_checks() -> None:

@@ -13,7 +13,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Final
 
-from pyptx_sim.errors import FindingWarning, LaunchError, SimulationError, StepLimitExceeded
+from pyptx_sim.errors import FindingWarning, LaunchError, SimulationError
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
 from pyptx_sim.simulator import STEP_LIMIT
 
@@ -36,8 +36,8 @@ def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int],
     """Return what the checks find in a launch whose arrays have these sizes, as far as PYPTX_CHECKS wants to know.
 
     Notes are left out.
-    `attempt(step_limit)` runs it with checks, and changes nothing. A run that fails finds nothing: the call itself,
-    which follows, fails in the same way.
+    `attempt(step_limit)` runs it with checks, and changes nothing. Of a run that fails, the findings until then count:
+    the call itself, which follows, fails in the same way.
     """
     policy = os.environ.get("PYPTX_CHECKS", "auto")
     if policy not in {"off", "auto", "all"}:
@@ -49,10 +49,8 @@ def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int],
         return ()
     try:
         found = attempt(MOST_STEPS if policy == "auto" else STEP_LIMIT).findings
-    except StepLimitExceeded as stopped:
+    except SimulationError as stopped:
         found = stopped.findings
-    except SimulationError:
-        return ()
     return tuple(finding for finding in found if finding.severity != "note")
 
 

@@ -35,7 +35,7 @@ examples:
   pyptx sim main.ptx library.ptx --entry main --cooperative --grid 64 …        linked, as a cooperative grid
   pyptx sim gemm.ptx --arg a:bf16[256,64]=random --arg '(f32[256,256], s32=256)' …
 
-Exit status: 0, 1 where errors were found, 2 for a command or a launch that is wrong.
+Exit status: 0, 1 where errors were found or the kernel was stopped, 2 for a command or a launch that is wrong.
 """
 
 
@@ -48,7 +48,8 @@ def run(argv: Sequence[str]) -> int:
     try:
         return _launched(options)
     except (KernelTrap, StepLimitExceeded) as stopped:
-        sys.stderr.write(f"{stopped}\n")
+        sys.stdout.writelines(f"{finding}\n\n" for finding in stopped.findings)
+        sys.stderr.write(f"{stopped.without_findings}\n")
         return 1
     except (OSError, ValueError, PyptxError) as error:
         sys.stderr.write(f"pyptx sim: {error}\n")

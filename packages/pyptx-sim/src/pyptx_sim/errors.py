@@ -19,7 +19,7 @@ UserWarning
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.errors import SimulatedExecution as SimulatedExecution  # noqa: PLC0414  filters of warnings name it here
@@ -29,11 +29,31 @@ if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
 
 
+_NAMED: Final = 3  # findings that the text of an error names
+
+
 class SimulationError(PyptxError):
-    """Base of every error of the simulator."""
+    """Base of every error of the simulator. Its text ends with the first three findings of the run that it ended."""
 
     line: int | None = None
     """The PTX line at fault, where the error was located by it."""
+
+    findings: tuple[Finding, ...] = ()
+    """What the checks of the run have found before the error, in order of first sight."""
+
+    def __str__(self) -> str:
+        """Return the text; errors among the findings come first."""
+        if not self.findings:
+            return self.without_findings
+        found = sorted(self.findings, key=lambda finding: ("error", "warning", "note").index(finding.severity))
+        count, more = len(found), len(found) - _NAMED
+        lines = [f"{count} finding{'s' * (count > 1)} before that:", *(f"  {each.summary}" for each in found[:_NAMED])]
+        return "\n".join([self.without_findings, *lines, *([f"  and {more} more"] if more > 0 else [])])
+
+    @property
+    def without_findings(self) -> str:
+        """The text for a place where the findings are printed in full."""
+        return super().__str__()
 
     def locate(self, where: str, line: int | None = None) -> None:
         """Add the located source line, if the error has none yet."""
@@ -97,12 +117,7 @@ class Deadlock(SimulationError):  # noqa: N818 - the usual word
 
 
 class StepLimitExceeded(SimulationError):  # noqa: N818 - named after what happened
-    """More steps than `step_limit` allows: an infinite loop, or a limit that is too low.
-
-    `findings` are those of the run until then.
-    """
-
-    findings: tuple[Finding, ...] = ()
+    """More steps than `step_limit` allows: an infinite loop, or a limit that is too low."""
 
 
 class KernelTrap(SimulationError):  # noqa: N818 - the instruction's name

@@ -73,7 +73,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """What came of a kernel under each of some schedules: its `Result`, or the error that ended the run."""
+    """What came of a kernel under each of some schedules: its `Result`, or the error that ended the run.
+
+    Both have `findings`.
+    """
 
     results: Mapping[Schedule, Result | Stopped]
 
@@ -82,7 +85,7 @@ class Exploration:
         """What was found, schedule by schedule, in order of first sight; one of each rule and pair of instructions."""
         shown: dict[object, list[tuple[Finding, Schedule]]] = {}
         for schedule, result in self.results.items():
-            for finding in getattr(result, "findings", ()):
+            for finding in result.findings:
                 key = finding.rule, finding.line, finding.other_line, finding.origin, finding.other_origin
                 shown.setdefault(key, []).append((finding, schedule))
         return tuple(Shown(each[0][0], tuple(dict.fromkeys(by for _, by in each))) for each in shown.values())
@@ -101,8 +104,8 @@ class Exploration:
         """Spell what was found, and what ended runs."""
         told = [f"{len(self.results)} schedules: {len(self.findings)} findings, {len(self.errors)} errors"]
         told += map(str, self.findings)
-        told += [f"{type(error).__name__}: {error}\n  under {schedule}" for schedule, error in self.errors.items()]
-        return "\n".join(told)
+        errors = ((type(error).__name__, error.without_findings, schedule) for schedule, error in self.errors.items())
+        return "\n".join([*told, *(f"{name}: {text}\n  under {schedule}" for name, text, schedule in errors)])
 
 
 def explore(

@@ -39,6 +39,16 @@ class Finding:
     other_module: int | None = None
     also: tuple[int, ...] = ()
 
+    @property
+    def summary(self) -> str:
+        """One line: the first line of the message, with the user's lines of both instructions, or those of PTX."""
+        first = heading(self.rule, self.severity, self.message.partition("\n")[0])
+        where = [
+            _line(self.line, self.module, self.origin),
+            _line(self.other_line, self.other_module, self.other_origin),
+        ]
+        return f"{first} ({' and '.join(filter(None, where))})" if any(where) else first
+
     def __str__(self) -> str:
         """Spell the finding with its positions and hint, one thing a line; what is no error says so."""
         times = f" ({self.count} times)" if self.count > 1 else ""
@@ -55,6 +65,12 @@ class Finding:
 def heading(rule: str, severity: Severity, message: str) -> str:
     """Return the first line of a finding: its rule, its severity if it is no error, and what is wrong."""
     return f"{rule}: {message}" if severity == "error" else f"{rule} ({severity}): {message}"
+
+
+def _line(line: int | None, module: int | None, origin: tuple[Frame, ...]) -> str:
+    if origin:
+        return f"{origin[0].file}:{origin[0].line}"
+    return "" if line is None else f"PTX {Place(line, module)}"
 
 
 def _positions(word: str, line: int | None, module: int | None, origin: tuple[Frame, ...]) -> list[str]:

@@ -12,7 +12,7 @@ from pyptx_ir.machinery import is_machinery
 from pyptx_ir.plugins.rows import ALLOCATED, Launchable, Runtime
 from pyptx_sim import call_checks
 from pyptx_sim.arrays import Given, argument_of, empty_like_callers, is_cpu_array, is_tensor, shares_memory
-from pyptx_sim.errors import LaunchError, SimulatedExecution
+from pyptx_sim.errors import KernelTrap, LaunchError, SimulatedExecution, StepLimitExceeded
 from pyptx_sim.launch import Launch
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
 from pyptx_sim.simulator import run, without_blocks
@@ -81,7 +81,8 @@ def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str,
 
     `out=` takes the array (or tuple of arrays) to write to. Torch tensors warn SimulatedExecution, or do as the
     environment's PYPTX_CPU says: `quiet`, `warn` or `error`. A small launch runs with checks beforehand, or does as
-    PYPTX_CHECKS says, and what they find first is a FindingWarning.
+    PYPTX_CHECKS says, and what they find first is a FindingWarning; of a kernel that traps or does not end, the error
+    has what they found as `findings`.
     """
     if any(is_tensor(argument) for argument in arguments):
         _announce(kernel.name)
@@ -92,7 +93,11 @@ def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str,
         launch.sizes,
         lambda steps: launch.run(checks="all", step_limit=steps, dry=True),
     )
-    result = launch.run(checks="none")
+    try:
+        result = launch.run(checks="none")
+    except (KernelTrap, StepLimitExceeded) as stopped:
+        stopped.findings = tuple(findings)
+        raise
     if result.printed:
         sys.stdout.write(result.printed)
     call_checks.warn(kernel.name, findings)

@@ -13,7 +13,7 @@ from pyptx_sim.checks.element_types import ELEMENT_TYPE, ElementTypes
 from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten, unwritten_without_blocks
 from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.duplicates.proofs import Watched, settle
-from pyptx_sim.errors import LaunchError, SimulationError, StepLimitExceeded
+from pyptx_sim.errors import LaunchError, SimulationError
 from pyptx_sim.extension import rules as all_rules
 from pyptx_sim.findings import Finding, FindingLog
 from pyptx_sim.heap import keep_freed_memory
@@ -89,7 +89,8 @@ def run(
     blocks of the grid, or a drawing (`.svg`) of the first one, or of the first `trace_blocks`; a cluster counts whole.
 
     Raises PtxSyntaxError for text, ProgramError (UnknownForm, MissingSemantics) for a module that cannot be run,
-    LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap.
+    LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap. An error that ends the kernel has what
+    was found before it as `findings`.
     """
     check_seed(seed)
     modules, rules, exact = _modules(ptx), _rules(checks), _is_exact(numerics)
@@ -298,8 +299,7 @@ def _run(
             settle_races()
     except SimulationError as stopped:
         error = stopped.message
-        if isinstance(stopped, StepLimitExceeded):
-            stopped.findings = _findings(machines)
+        stopped.findings = _findings(machines)
         raise
     finally:
         if not any(machine.starved for machine in machines):

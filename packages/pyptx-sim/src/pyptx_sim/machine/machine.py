@@ -194,10 +194,11 @@ class Machine:
                 break
             index, group = picked
             if watch.stuck(wave, index) and not wave.engine.complete_all():
-                if not self.grids.pending:
+                if self.grids.pending:
+                    yield False
+                elif not scheduler.force_gates():
                     self._give_up(wave)
                     return
-                yield False
             wave.watching = watch.watching
             self._execute(wave, self.code[index], group, scheduler)
             yield True

@@ -47,7 +47,8 @@ class Wave:
     knows (checks only). `live` are the lanes that have not exited. `exited`: some have.
     `pc` is the instruction being executed, `version` grows with every change of memory (if `watching`, only with real
     ones), `progress` with every barrier and exit. `endings` are called when the wave has ended, in a checked run,
-    `exits` whenever threads have exited.
+    `exits` whenever threads have exited. `forced` are the warps of which lanes have gone on without others of their
+    membermask, with the pc at which they first did.
     """
 
     __slots__ = (
@@ -59,6 +60,7 @@ class Wave:
         "engine",
         "exited",
         "exits",
+        "forced",
         "frames",
         "geometry",
         "groups",
@@ -118,6 +120,7 @@ class Wave:
         self.rank_base: IntArray = (self.rank if clustered else np.zeros(1, np.int64))[:, None] << RANK_SHIFT
         self.pc = self.steps = self.version = self.progress = 0
         self.watching = self.exited = False
+        self.forced: dict[int, int] = {}
 
     @property
     def thread_registers(self) -> int | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.instructions.compiling.carrying import carrying
+from pyptx_sim.instructions.compiling.collectives import collective
 from pyptx_sim.instructions.compiling.compute import parts, shadows
 from pyptx_sim.machine.lanes import WARP
 from pyptx_sim.operation import Operation
@@ -48,11 +49,12 @@ class Member:
         return [given.read(*pair) for pair in zip(self.sources, self.operation.sources, strict=True)]
 
     def carrying(self, step: Action) -> Action:
-        """Return a step that writes to the destinations, with the undefined bits of the sources carried there."""
+        """Return a step that writes to the destinations, with undefined bits carried there or left by missing lanes."""
         if not self.operands.checked:
             return step
         read, written = shadows(self.operands, self.operation)
-        return carrying(step, read, self.readers(), written, spread_of(self.operands.form(), self.operation))
+        step = carrying(step, read, self.readers(), written, spread_of(self.operands.form(), self.operation))
+        return collective(self.operands, step, reports=False)
 
 
 def compile_batches(block: Sequence[tuple[Operands, object]]) -> Mapping[int, Action]:

@@ -199,6 +199,11 @@ class _SettlingGate:
         """Whether lanes may meet at different instructions of this kind."""
         return self.gate.rendezvous
 
+    @property
+    def varies(self) -> bool:
+        """Whether lanes may name different membermasks."""
+        return self.gate.varies
+
     def masks(self, wave: Wave, lanes: Lanes) -> Array:
         """Return the membermask of each lane, uint32 `[rows|1, 32|1]`."""
         wave.part(LateLoads).finish()

@@ -302,6 +302,12 @@ class Operands(BoundInstruction):
         """Return what a turn finds the undefined bits of an operand's registers by (`Turn.undefined_in`)."""
         return tuple(self.carried(element, ptx_type) for element in self.elements(self.named(name)))
 
+    def results(self) -> tuple[Carried, ...]:
+        """Return the undefined bits of the registers that it writes."""
+        form = self.form()
+        registers = (self.register(part) for name in form.written for part in self.elements(form.operands[name]))
+        return tuple(Carried(each, each.type, self.pc) for each in registers if each is not None)
+
     def unchecked(self) -> Operands:
         """Return the same operands, whose readers do not care whether what they read is defined."""
         return Operands(self.program, self.site, checked=False, exact=self.exact, polls=self.polls)

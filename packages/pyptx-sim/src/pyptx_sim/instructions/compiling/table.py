@@ -10,8 +10,9 @@ from pyptx_ir.syntax.operands import Register
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import Step, meaning_of, step_of
 from pyptx_sim.instructions.compiling.batches import compile_batches
-from pyptx_sim.instructions.compiling.carrying import Carried, guarding
+from pyptx_sim.instructions.compiling.carrying import guarding
 from pyptx_sim.instructions.compiling.claims import touching
+from pyptx_sim.instructions.compiling.collectives import collective
 from pyptx_sim.instructions.compiling.compute import compile_operation
 from pyptx_sim.instructions.compiling.held import hold
 from pyptx_sim.instructions.compiling.kept_programs import KeptPrograms
@@ -23,7 +24,7 @@ from pyptx_sim.instructions.memory import matrices
 from pyptx_sim.instructions.synchronization import barriers
 from pyptx_sim.machine.scheduling.code import Action, Block, Code, Terminator
 from pyptx_sim.operation import Operation
-from pyptx_sim.program.flow import is_gate, meets
+from pyptx_sim.program.flow import meets
 from pyptx_sim.semantics.meaning import operation_of
 
 if TYPE_CHECKING:
@@ -94,10 +95,10 @@ def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Act
     """Return what an instruction does, around `together` where it is computed together with others."""
     step = operands.located(lambda: _unguarded(operands, meaning, together))
     if operands.word("aligned"):
-        step = matrices.checking(operands, step)
-    if is_gate(operands.opcode):
-        gate = _gate(operands.program, operands.site)
-        step = barriers.gated(gate, step, meets=meets(operands.opcode))
+        step = matrices.checking_metadata(operands, step)
+    step = collective(operands, step)
+    if meets(operands.opcode):
+        step = barriers.ordering(_gate(operands.program, operands.site), step)
     without_effect = not isinstance(meaning, Step) or meaning.effect == "none"
     guard = (operands.unchecked() if without_effect else operands).guard()
     if guard is None:
@@ -113,12 +114,10 @@ def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Act
 
 def _guarding(operands: Operands, guarded: Action) -> Action:
     """Return a step under a predicate that decides nothing but what registers hold."""
-    guard, form = operands.instruction.guard, operands.form()
+    guard = operands.instruction.guard
     assert guard is not None  # noqa: S101 - the step's
     carried = operands.carried(Register(guard.register), "pred")
-    registers = (operands.register(part) for name in form.written for part in operands.elements(form.operands[name]))
-    results = [Carried(each, each.type, operands.pc) for each in registers if each is not None]
-    return guarded if carried is None else guarding(guarded, carried, results)
+    return guarded if carried is None else guarding(guarded, carried, operands.results())
 
 
 def _meaning(operands: Operands) -> _Meaning:

@@ -172,30 +172,11 @@ def _stored_rows(move: MatrixMove, lanes: Lanes, registers: Sequence[Array | Non
     return rows
 
 
-def checking(operands: Operands, step: Action) -> Action:
-    """Return a step for whole warps that reports warps that are not whole, and metadata without a meaning."""
-    if not operands.checked:
-        return step
-    judge = _metadata_check(operands)
-
-    def run(wave: Wave, lanes: Lanes) -> None:
-        mask = lanes.mask
-        if mask is not None:
-            partial = mask.any(axis=1) & ~mask.all(axis=1)
-            if partial.any():
-                _report_partial(wave, lanes, int(partial.argmax()), mask)
-        if judge is not None:
-            judge(wave, lanes)
-        step(wave, lanes)
-
-    return run
-
-
-def _metadata_check(operands: Operands) -> Action | None:
-    """Return what judges the metadata of a sparse product whose metadata is ordered; None for anything else."""
+def checking_metadata(operands: Operands, step: Action) -> Action:
+    """Return a step that reports the metadata of a sparse MMA with `.ordered_metadata` whose places do not grow."""
     selector = operands.given("f")
-    if not operands.word("sp::ordered_metadata") or not isinstance(selector, Immediate):
-        return None
+    if not operands.checked or not operands.word("sp::ordered_metadata") or not isinstance(selector, Immediate):
+        return step
     element = element_of(operands.form().places["a"], operands.words)
     judge = meaningless(operands.word("shape"), element, operands.integer(selector))
     read = operands.read(operands.named("e"), "b32")
@@ -203,28 +184,16 @@ def _metadata_check(operands: Operands) -> Action | None:
     def check(wave: Wave, lanes: Lanes) -> None:
         words_of_lanes = np.broadcast_to(read(wave, lanes), (lanes.height, WARP))
         bad: Array = np.logical_and(judge(words_of_lanes), lanes.full_mask.any(axis=1, keepdims=True))
-        if not bad.any():
-            return
-        position, row = (int(part[0]) for part in np.nonzero(bad))
-        warp = wave.geometry.warp_name(int(lanes.row_numbers()[position]))
-        wave.machine.log.report(
-            "sparse-metadata",
-            f"{warp} multiplies with metadata that names no places, or none that grow, in row {row} of a",
-            wave.pc,
-            hint="of each chunk name the lower place first; ptx.mma.sp.metadata draws which lane and bits hold it",
-            count=int(np.count_nonzero(bad)),
-        )
+        if bad.any():
+            position, row = (int(part[0]) for part in np.nonzero(bad))
+            warp = wave.geometry.warp_name(int(lanes.row_numbers()[position]))
+            wave.machine.log.report(
+                "sparse-metadata",
+                f"{warp} multiplies with metadata that names no places, or none that grow, in row {row} of a",
+                wave.pc,
+                hint="of each chunk name the lower place first; ptx.mma.sp.metadata draws which lane and bits hold it",
+                count=int(np.count_nonzero(bad)),
+            )
+        step(wave, lanes)
 
     return check
-
-
-def _report_partial(wave: Wave, lanes: Lanes, row: int, mask: Mask) -> None:
-    warp = wave.geometry.warp_name(int(lanes.row_numbers()[row]))
-    absent = np.flatnonzero(~mask[row]).tolist()
-    wave.machine.log.report(
-        "warp-divergence",
-        f"{warp} executes an instruction for whole warps without its lanes {absent}",
-        wave.pc,
-        hint="let all 32 lanes execute it together, none guarded off or exited, in a block of whole warps",
-        count=len(absent),
-    )

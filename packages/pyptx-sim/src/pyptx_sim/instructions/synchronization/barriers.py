@@ -170,10 +170,11 @@ def _reducing(operands: Operands, following: int) -> Terminator:
 
 @dataclass(frozen=True, slots=True)
 class MaskGate:
-    """A gate whose lanes a register or an immediate names; `mask` None names the whole warp."""
+    """A gate whose lanes a register (which `varies` from lane to lane) or an immediate names; None: the whole warp."""
 
     mask: Reader | None
     rendezvous: bool
+    varies: bool = False
 
     def masks(self, wave: Wave, lanes: Lanes) -> Array:
         """Return the membermask of each lane, uint32 `[rows|1, 32|1]`."""
@@ -195,21 +196,19 @@ class MaskGate:
             yield Lanes(lanes.rows, together & ((first & LANE_BITS) != 0), lanes.height, whole=False).by_warp()
             left = left.narrowed(~together)
 
-    def named(self, wave: Wave, lanes: Lanes) -> Mask:
-        """Return which lanes their own masks name: those of several groups may be here together, each with its mask."""
-        return np.broadcast_to((self.masks(wave, lanes) & LANE_BITS) != 0, (lanes.height, WARP))
-
 
 def compile_gate(operands: Operands) -> MaskGate:
     """Return the gate of a warp-collective instruction."""
     if converges(operands.opcode) != "lanes":
         return MaskGate(None, rendezvous=False)
     rendezvous = operands.form().row.instruction == "bar.warp.sync"
-    return MaskGate(operands.read(operands.operands[-1], "u32"), rendezvous=rendezvous)
+    membermask = operands.operands[-1]
+    varies = operands.register(membermask) is not None
+    return MaskGate(operands.read(membermask, "u32"), rendezvous=rendezvous, varies=varies)
 
 
-def gated(gate: MaskGate, step: Action, *, meets: bool) -> Action:
-    """Return what executes an instruction at which lanes converge; `meets`: and tells which of them see all they did.
+def ordering(gate: MaskGate, step: Action) -> Action:
+    """Return a step that makes visible to the lanes that meet at a gate what each of them has done.
 
     Of instructions with `.sync` only `bar.warp.sync` orders memory. Manual: "bar.warp.sync", "shfl.sync", "elect.sync".
     """
@@ -217,33 +216,21 @@ def gated(gate: MaskGate, step: Action, *, meets: bool) -> Action:
     def run(wave: Wave, lanes: Lanes) -> None:
         observers = wave.machine.observers
         if observers.active:
-            for warps, masks in gate.convergences(wave, lanes) if meets else ():
+            for warps, masks in gate.convergences(wave, lanes):
                 observers.warp_sync(warps, masks, wave.pc)
-            _check_members(wave, lanes, lanes.full_mask & ~gate.named(wave, lanes))
         step(wave, lanes)
 
     return run
 
 
-def _check_members(wave: Wave, lanes: Lanes, strangers: Mask) -> None:
-    """Report lanes that execute an instruction though their own mask does not name them. Manual: "bar.warp.sync"."""
-    if not strangers.any():
-        return
-    row, _ = np.nonzero(strangers)
-    name = wave.geometry.warp_name(int(lanes.row_numbers()[row[0]]))
-    wave.machine.log.report(
-        "warp-divergence",
-        f"lanes {np.flatnonzero(strangers[row[0]]).tolist()} of {name} execute this, and its mask does not name them",
-        wave.pc,
-        hint="name all lanes that come here in the mask: -1 for a whole warp",
-        count=int(np.count_nonzero(strangers)),
-    )
-
-
 def compile_warp_sync(operands: Operands) -> Action:
-    """Do nothing more: the gate in front of the instruction is all of it."""
-    del operands
-    return lambda _wave, _lanes: None
+    """Read the membermask, which matters; the gate before the instruction does the rest."""
+    membermask = operands.read(operands.operands[-1], "u32")
+
+    def step(wave: Wave, lanes: Lanes) -> None:
+        membermask(wave, lanes)
+
+    return step
 
 
 def compile_fence(operands: Operands) -> Action:

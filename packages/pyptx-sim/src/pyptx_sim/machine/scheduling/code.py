@@ -41,6 +41,11 @@ class Gate(Protocol):
         """Whether lanes may meet at different instructions of this kind (`bar.warp.sync`)."""
         ...
 
+    @property
+    def varies(self) -> bool:
+        """Whether lanes may name different membermasks: those in a register."""
+        ...
+
     def masks(self, wave: Wave, lanes: Lanes) -> Array:
         """Return the membermask of each lane, uint32 `[rows|1, 32|1]`; values of inactive lanes are arbitrary."""
         ...

@@ -10,7 +10,7 @@ from pyptx_sim.extension import WARPGROUP
 from pyptx_sim.machine.lanes import WARP, Lanes
 from pyptx_sim.machine.scheduling.code import Group
 from pyptx_sim.machine.scheduling.warp_splits import PASS, State
-from pyptx_sim.numerics.membermasks import LANE_BITS, ballot
+from pyptx_sim.numerics.membermasks import LANE_BITS, alike, ballot
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
@@ -34,6 +34,8 @@ _DIVERGING = 0.25
 # For how many steps at most warps keep their paces in a random schedule, and of which powers of a random number these
 # are: the higher, the more uneven.
 _PACED, _POWERS = 32, 3
+# States of splits that may still come to a gate: what they wait for may be brought by other warps, or by other grids.
+_COMING = (State.READY, State.MBARRIER, State.BARRIER, State.STALLED, State.WARPGROUP)
 
 
 class Scheduler:
@@ -73,11 +75,12 @@ class Scheduler:
                 self._take_back_passes()
             ready = splits.ready()
             if not len(ready):
-                if not self._unblock(ready):
+                if not self._unblock():
                     return None
                 continue
             ids, block = self._choose(self._awake(ready) if self._polls else ready)
-            if splits.diverged:
+            gate = self._code[block].gate
+            if splits.diverged or (gate and gate.varies and self._name_others(gate, self._wave.lanes_of(ids))):
                 ids = self._at_gate(ids, block)
             if len(ids) and self._code[block].converges:
                 ids = self._with_warpgroups(ids, block)
@@ -88,7 +91,8 @@ class Scheduler:
 
     def interrupts(self, group: Group, block: Block) -> bool:
         """Tell whether others may have to run before a group, which has executed one block, goes on with the next."""
-        if block.converges or (block.gate is not None and self._wave.splits.diverged):
+        gate = block.gate
+        if block.converges or (gate and (self._wave.splits.diverged or self._name_others(gate, group.lanes))):
             return True  # of what waits there `pick` knows
         return (not group.whole and not block.resumes) or (self._random is not None and self._preempts(self._random))
 
@@ -117,16 +121,18 @@ class Scheduler:
             waiting = wave.mbarriers.waiting()
             wave.mbarriers.let_go(waiting[self._random.random(len(waiting)) < self._random.random()])
 
-    def _unblock(self, ready: IntArray) -> bool:
+    def _unblock(self) -> bool:
         """Let something go on when no split is ready; False if nothing can."""
         mbarriers = self._wave.mbarriers
         engine = self._wave.engine
-        if self._force_gates(ready) or engine.complete_awaited(mbarriers.awaited()):
+        if self._force_gates(_COMING) or engine.complete_awaited(mbarriers.awaited()):
             return True
         if bool((self._wave.splits.state == State.STALLED).any()) and engine.complete_all():
             return True
         mbarriers.in_vain += 1
-        return bool(mbarriers.parked) and mbarriers.let_go(mbarriers.waiting())
+        if mbarriers.parked and mbarriers.let_go(mbarriers.waiting()):
+            return True
+        return not self._wave.machine.grids.pending and self.force_gates()
 
     def _awake(self, ready: IntArray) -> IntArray:
         """Return the splits that do not poll in vain; all where there are none. The others count as having run."""
@@ -203,6 +209,14 @@ class Scheduler:
     def _gate(self, split: int) -> Gate | None:
         return self._code[int(self._wave.splits.block[split])].gate
 
+    def _name_others(self, gate: Gate, lanes: Lanes) -> bool:
+        """Return whether lanes at a gate name lanes that are there, too, and name other membermasks."""
+        named = gate.masks(self._wave, lanes) if gate.varies else None
+        if named is None or named.shape[1] == 1:
+            return False
+        mask = lanes.full_mask
+        return bool((mask & (named & ballot(mask) & ~alike(named, mask) != 0)).any())
+
     def _at_gate(self, ids: IntArray, block: int) -> IntArray:
         """Stall lanes at the gate before `block` until all lanes of their membermasks are there.
 
@@ -217,7 +231,7 @@ class Scheduler:
         if named.shape[1] == 1 and not splits.diverged:
             splits.key[ids] = -1
             return ids  # all live lanes are there, and all have the same membermask
-        lacking = masks & ((named & ballot(wave.live[warps]) & ~_alike(named, masks)) != 0)
+        lacking = masks & ((named & ballot(wave.live[warps]) & ~alike(named, masks)) != 0)
         lacking[splits.key[ids] == PASS] = False
         splits.key[ids] = -1
         some = lacking.any(axis=1)
@@ -259,7 +273,7 @@ class Scheduler:
         if not len(waiting):
             return
         warps, masks = splits.warp[waiting], splits.mask[waiting]
-        present = _alike(self._named[warps], masks).copy()
+        present = alike(self._named[warps], masks).copy()
         self._add_rendezvous(waiting, present)
         lacking = (self._named[warps] & ballot(self._wave.live[warps]) & ~present) != 0
         opened = masks & ~lacking
@@ -268,7 +282,7 @@ class Scheduler:
             splits.state[passing] = State.READY
             splits.key[passing] = PASS
         if (masks & lacking).any():
-            self._force_gates(splits.ready())
+            self._force_gates(_COMING)
 
     def _take_back_passes(self) -> None:
         """Where all warps are whole again, nobody looks at a gate: let no split keep what lets it pass one."""
@@ -303,13 +317,16 @@ class Scheduler:
             if np.count_nonzero((masks & group).any(axis=1)) > 1:
                 observers.warp_sync(np.array([warp], np.int64), group[None], pc)
 
-    def _force_gates(self, ready: IntArray) -> bool:
-        """Let splits pass whose missing lanes cannot come, since none of their warp can run; report them."""
+    def force_gates(self) -> bool:
+        """Let splits pass whose missing lanes wait for what nothing can bring any more; False if there are none."""
+        return self._force_gates((State.READY, State.MBARRIER))
+
+    def _force_gates(self, coming: tuple[State, ...]) -> bool:
+        """Let splits pass whose missing lanes cannot come, since no split of their warp is `coming`; report them."""
         splits = self._wave.splits
         waiting = np.flatnonzero(splits.state == State.GATE)
-        # Lanes at an mbarrier will come: it may still complete.
         moving = np.zeros(self._wave.height, np.bool_)
-        moving[splits.warp[ready]] = moving[splits.warp[self._wave.mbarriers.waiting()]] = True
+        moving[splits.warp[np.isin(splits.state, coming)]] = True
         stuck = waiting[~moving[splits.warp[waiting]]]
         if not len(stuck):
             return False
@@ -318,26 +335,16 @@ class Scheduler:
             warp, mask = int(splits.warp[split]), splits.mask[split]
             named = np.bitwise_or.reduce(self._named[warp][mask])
             missing = ((named & LANE_BITS) != 0) & self._wave.live[warp] & ~mask
+            site = int(splits.site[split])
             self._wave.machine.log.report(
                 "warp-divergence",
                 f"{self._wave.geometry.warp_name(warp)} waits for lanes {np.flatnonzero(missing).tolist()}, "
                 "which are elsewhere and cannot come",
-                int(splits.site[split]),
+                site,
                 hint="let all lanes that the mask names execute this instruction together",
                 count=int(np.count_nonzero(missing)),
+                cause=(self._wave.forced.setdefault(warp, site), "warp-divergence"),
             )
         splits.state[stuck[first]] = State.READY
         splits.key[stuck[first]] = PASS
         return True
-
-
-def _alike(named: Array, masks: Mask) -> Array:
-    """Return, for each lane, the lanes of its row in `masks` with the same membermask, as bits `[rows, 32]`.
-
-    Lanes execute a `.sync` instruction together only with the same membermask. Manual: "vote.sync".
-    """
-    if named.shape[1] == 1:
-        return np.broadcast_to(ballot(masks), masks.shape)
-    named = np.broadcast_to(named, masks.shape)
-    same = (named[:, :, None] == named[:, None, :]) & masks[:, None, :]
-    return np.packbits(same, axis=2, bitorder="little").view("<u4")[..., 0]

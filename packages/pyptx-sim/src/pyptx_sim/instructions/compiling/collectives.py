@@ -1,0 +1,125 @@
+"""Checks of instructions that lanes of a warp execute together, and results that are undefined if lanes are missing.
+
+An instruction with a membermask waits until all lanes of it that have not exited execute it with the same membermask.
+Its behavior is undefined for a lane that its own membermask does not name. Manual: "vote.sync", "match.sync",
+"redux.sync", "elect.sync", "shfl.sync". All 32 lanes have to execute an `.aligned` instruction. Manual: "mma".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.instructions.synchronization.barriers import compile_gate
+from pyptx_sim.machine.undefined import Origin
+from pyptx_sim.numerics.membermasks import LANE_BITS, alike, ballot
+from pyptx_sim.program.flow import is_gate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
+
+__all__ = ["collective"]
+
+_RULE = "warp-divergence"
+
+
+def collective(operands: Operands, step: Action, *, reports: bool = True) -> Action:
+    """Return a step that reports lanes that are missing, or outside their membermask, and leaves results undefined.
+
+    This is done in a checked run, for an instruction with a gate. A use of such a result counts as another one of the
+    same cause. Without `reports`, another step of the same instruction reports.
+    """
+    if not operands.checked or not is_gate(operands.opcode):
+        return step
+    aligned, results = bool(operands.word("aligned")), operands.results() if _computes(operands) else ()
+    find = _partial if aligned else _misnamed(operands)
+    what = f"{'.'.join(operands.opcode)}, which not all lanes that have to execute together"
+    hint = "let all lanes that the mask names execute this instruction together"
+
+    def run(wave: Wave, lanes: Lanes) -> None:
+        found = find(wave, lanes)
+        if found is None:
+            step(wave, lanes)
+            return
+        at_fault, undefined = found
+        if reports and at_fault.any():
+            _report(wave, lanes, at_fault, operands.pc, aligned=aligned)
+        step(wave, lanes)
+        if undefined.any():
+            warp = int(lanes.row_numbers()[undefined.any(axis=1).argmax()])
+            origin = Origin(_RULE, what, wave.forced.get(warp, operands.pc), hint)
+            for each in results:
+                each.spoil(wave, lanes, undefined, origin)
+
+    return run
+
+
+def _computes(operands: Operands) -> bool:
+    """Return whether the instruction writes its results when it is executed."""
+    meaning = meaning_of(operands.opcode)
+    return not isinstance(meaning, Step) or meaning.effect in {"none", "access"}
+
+
+def _report(wave: Wave, lanes: Lanes, at_fault: Mask, pc: int, *, aligned: bool) -> None:
+    """Report the lanes of the first warp that has any."""
+    row = int(at_fault.any(axis=1).argmax())
+    warp, which = int(lanes.row_numbers()[row]), np.flatnonzero(at_fault[row]).tolist()
+    name, count = wave.geometry.warp_name(warp), int(np.count_nonzero(at_fault))
+    message = f"lanes {which} of {name} execute this, and its mask does not name them"
+    hint = "name all lanes that come here in the mask: -1 for a whole warp"
+    if aligned:
+        message, count = f"{name} executes an instruction for whole warps without its lanes {which}", len(which)
+        hint = "let all 32 lanes execute it together, none guarded off or exited, in a block of whole warps"
+    wave.machine.log.report(_RULE, message, pc, hint=hint, count=count, cause=(wave.forced.get(warp, pc), _RULE))
+
+
+def _partial(_wave: Wave, lanes: Lanes) -> tuple[Mask, Mask] | None:
+    """Return the missing and the active lanes of partial warps, `[rows, 32]`; None if there is no such warp."""
+    mask = lanes.mask
+    if mask is None:
+        return None
+    partial = np.asarray(mask.any(axis=1, keepdims=True) & ~mask.all(axis=1, keepdims=True))
+    return (partial & ~mask, partial & mask) if partial.any() else None
+
+
+def _misnamed(operands: Operands) -> Callable[[Wave, Lanes], tuple[Mask, Mask] | None]:
+    """Return what finds the active lanes outside their own membermask, and those whose results are undefined.
+
+    These are the same and those that execute the instruction without lanes of their membermask that are due (`_due`).
+    bool `[rows, 32]`; None if there are none. An undefined membermask is not checked: results are undefined anyway.
+    """
+    gate = compile_gate(operands.unchecked())
+    membermask = operands.carried(operands.operands[-1], "u32") if gate.varies else None
+
+    def find(wave: Wave, lanes: Lanes) -> tuple[Mask, Mask] | None:
+        named, mask = gate.masks(wave, lanes), lanes.full_mask
+        together = alike(named, mask)
+        missing: Array = named & ~together
+        if missing.any():
+            missing = missing & _due(wave, lanes)
+        if named.shape[1] == 1 and not (missing | (together & ~named)).any():
+            return None
+        strangers: Mask = mask & (named & LANE_BITS == 0)
+        unknown = membermask.read(wave, lanes) if membermask is not None and wave.undefined else None
+        if unknown is not None:
+            strangers &= unknown == 0
+        return strangers, strangers | (mask & (missing != 0))
+
+    return find
+
+
+def _due(wave: Wave, lanes: Lanes) -> Array:
+    """Return the lanes that have not exited, or were launched in a warp that has gone on without some, as bits."""
+    warps = lanes.row_numbers()
+    due: Mask = wave.live if lanes.rows is None else wave.live[warps]
+    if wave.forced:
+        due = np.where(np.isin(warps, list(wave.forced))[:, None], wave.geometry.threads[warps], due)
+    return ballot(due)

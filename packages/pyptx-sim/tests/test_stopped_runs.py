@@ -1,0 +1,116 @@
+"""Runs that end by an error: what the checks have found until then is not lost."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from pyptx_ir.commands import main
+from pyptx_sim import Finding, explore
+from pyptx_sim.errors import KernelTrap, SimulationError, StepLimitExceeded
+
+from .ptx_text import BODY_LINE, execute, module
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Warp 1 adds what warp 0 stores to a sum until that is 7: of the 2 that may still be there, it never is.
+RACING = """
+.shared .b32 s[4];
+mov.u32 %r2, 0; setp.eq.u32 %p3, %r0, 0; @%p3 st.shared.u32 [s], 2;
+bar.sync 0;
+setp.lt.u32 %p1, %r0, 32; @%p1 bra store;
+ld.shared.u32 %r1, [s];
+again: add.u32 %r2, %r2, %r1; setp.ne.u32 %p2, %r2, 7; @%p2 bra again;
+ret;
+store: @%p3 st.shared.u32 [s], 1;
+"""
+LINES = (
+    f"(PTX line {BODY_LINE + 7} and PTX line {BODY_LINE + 4})",
+    f"(PTX line {BODY_LINE + 4} and PTX line {BODY_LINE + 7})",
+)
+TRAPPING = RACING.replace("again: add.u32 %r2, %r2, %r1; setp.ne.u32 %p2, %r2, 7; @%p2 bra again;", "trap;")
+SEEDS = range(6)
+
+
+def stopped(body: str, seed: int = 0) -> SimulationError | None:
+    try:
+        execute(body, np.zeros(64, np.uint32), block=64, seed=seed, step_limit=2000)
+    except SimulationError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize(("body", "kind"), [(RACING, StepLimitExceeded), (TRAPPING, KernelTrap)])
+def test_the_error_has_the_race_and_names_it(body: str, kind: type[SimulationError]) -> None:
+    errors = [error for seed in SEEDS if (error := stopped(body, seed)) is not None]
+    assert errors
+    for error in errors:
+        assert type(error) is kind
+        if kind is StepLimitExceeded or error.findings:  # the store may come after the trap
+            assert [finding.rule for finding in error.findings] == ["shared-race"]
+            *_, title, named = str(error).splitlines()
+            assert title == "1 finding before that:"
+            assert named.startswith("  shared-race: ")
+            assert named.endswith(LINES)
+        assert "shared-race" not in error.without_findings
+        assert str(error).startswith(error.without_findings)
+    assert any(error.findings for error in errors)
+
+
+def test_errors_come_first_and_a_few_stand_for_all() -> None:
+    error = StepLimitExceeded("too long", hint="wait")
+    assert str(error) == "too long\nhint: wait"
+    severities = ("note", "warning", "error", "note", "error")
+    error.findings = tuple(
+        Finding(f"rule-{number}", "this\nand that", severity=severity) for number, severity in enumerate(severities)
+    )
+    assert str(error).splitlines()[2:] == [
+        "5 findings before that:",
+        "  rule-2: this",
+        "  rule-4: this",
+        "  rule-1 (warning): this",
+        "  and 2 more",
+    ]
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - written above
+    assert (str(again), again.findings) == (str(error), error.findings)
+
+
+@pytest.mark.parametrize(("body", "kind"), [(RACING, StepLimitExceeded), (TRAPPING, KernelTrap)])
+def test_explore_counts_schedules_that_are_stopped(body: str, kind: type[SimulationError]) -> None:
+    """In a worker, too; errors do not name the race again."""
+    text = module(body)
+    found = explore(text, grid=1, block=64, args=[np.zeros(64, np.uint32)], seeds=SEEDS, step_limit=2000)
+    assert {type(error) for error in found.errors.values()} == {kind}
+    assert {shown.finding.rule for shown in found.findings} == {"shared-race"}
+    schedules = {schedule for shown in found.findings for schedule in shown.schedules}
+    assert schedules & set(found.errors)
+    if kind is StepLimitExceeded:
+        assert set(found.errors) < schedules == set(found.results)
+    assert str(found).count("shared-race") == len(found.findings)
+    assert str(found).count(f"{kind.__name__}: ") == len(found.errors)
+    with ThreadPoolExecutor(1) as workers:
+        there = explore(
+            text, grid=1, block=64, args=[np.zeros(64, np.uint32)], seeds=SEEDS, step_limit=2000, workers=workers
+        )
+    assert (there.findings, str(there)) == (found.findings, str(found))
+
+
+@pytest.mark.parametrize(("body", "reason"), [(RACING, "still running after 2000 steps"), (TRAPPING, "trap")])
+def test_the_command_prints_the_findings_and_why_it_stopped(
+    body: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(module(body))
+    seed = next(seed for seed in SEEDS if (error := stopped(body, seed)) is not None and error.findings)
+    given = ["sim", str(path), "--block", "64", "--arg", "u32[64]", "--steps", "2000", "--seed", str(seed)]
+    assert main(given) == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("shared-race: ")
+    assert "hint: " in told.out
+    assert reason in told.err
+    assert "shared-race" not in told.err
