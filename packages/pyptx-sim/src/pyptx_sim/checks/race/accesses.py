@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx_sim.checks.race.divisions import Division, SomeStores
-from pyptx_sim.checks.race.entries import entries_of, lanes_differ, rises
+from pyptx_sim.checks.race.entries import entries_of, lanes_differ, rises, rules_of
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.lines import WholeLines
 from pyptx_sim.checks.race.matrix_rows import MatrixRows
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.overflow import Overflow
     from pyptx_sim.checks.race.reports import Reports
     from pyptx_sim.checks.race.tables import Reach, Table
-    from pyptx_sim.observer import AccessKind, Offsets, Rows, RunView, Space, Stores, Touch, Work
+    from pyptx_sim.observer import AccessKind, Offsets, RunView, Space, Stores, Touch, Work
 
 
 _READS = frozenset({"read", "first"})
@@ -54,7 +54,7 @@ class Accesses:
         """Watch the run behind `view`."""
         self._view, self._clocks, self._messages, self._phases, self._reports = view, clocks, messages, phases, reports
         self._causality = causality
-        self._matrix_rows = MatrixRows()
+        self.matrix_rows = MatrixRows()
         self._reads = Reads(causality)
         self._shadows: dict[Space, Shadow] = {}
         self._divisions: dict[Space, Division] = {}
@@ -62,16 +62,8 @@ class Accesses:
         self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
         self.stores: Stores | None = None
         """What the next access stores, where that is known."""
-        self.rows: Rows | None = None
-        """Who accesses the bytes of the next access, if it is to rows of a matrix."""
         self.noncoherent = False
         """Whether the next access reads what nothing may write in this launch."""
-
-    def of_single_lanes(self, which: Offsets, at: Offsets, width: int) -> None:
-        """Let the next accesses be of a lane each, to `width` bytes from byte `at[i]` on of row `which[i]`."""
-        self.rows = None
-        if self.stores is not None:
-            self.stores = self.stores.single(which, at, width)
 
     def next_wave(self) -> None:
         """Forget memories of blocks; global memory stays, written by warps of an earlier wave."""
@@ -121,7 +113,7 @@ class Accesses:
                 entries = step.entries[:: step.granules]
                 past.written(space, offsets, entries, self.stores, updates=self._causality.updates(pc))
             past.done()
-        self.stores = self.rows = None
+        self.stores = self.matrix_rows.next = None
 
     def _access_parts(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
@@ -229,9 +221,7 @@ class Accesses:
         """Flatten an access to its granules, in that reach, each with the entry that the shadow will hold of it."""
         count = granules.shape[1]
         entries = entries_of(warps, lanes, self._causality.first_warp, self._clocks.now, pc, count)
-        if self.rows is not None:
-            entries[:, MASK] = self.rows.masks(lanes, count)
-            self._matrix_rows.note(pc, self.rows)
+        self.matrix_rows.enter(entries, lanes, count, pc)
         rows = self._clocks.rows(warps, lanes)
         if count > 1:
             rows = np.repeat(rows, count)
@@ -258,7 +248,7 @@ class Accesses:
 
     def _fresh(self, space: Space, granule: int) -> Shadow:
         size = self._view.arena_size(space)
-        parts = self._clocks, self._phases, self._matrix_rows, size, self._group
+        parts = self._clocks, self._phases, self.matrix_rows, size, self._group
         readers = None if space == "global" else Readers(*parts, keeps=self._view.fences_reads, granule=granule)
         return Shadow(size, readers, granule)
 
@@ -302,7 +292,7 @@ class Accesses:
         self, shadow: Shadow, step: Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32]
     ) -> None:
         """Look among the entries `at` for ones that nothing orders behind the `last` accesses."""
-        last = self._matrix_rows.narrowed(last, step.at[at], shadow.granule)
+        last = self.matrix_rows.narrowed(last, step.at[at], shadow.granule)
         ordered = self._causality.precede(step, at, last, reads=earlier not in _WRITES)
         if earlier in _WRITES and not ordered.all():
             ordered[~ordered] = self._causality.observed(step, at[~ordered], last[~ordered], shadow.granule)
@@ -321,14 +311,14 @@ class Accesses:
         within: bool = False,
     ) -> None:
         """Report `bad` entries, of which each races with one of the `last` accesses: of other warps, or other lanes."""
-        for which, rule in _rules(step, bad, last):
+        for which, rule in rules_of(step, bad, last):
             self._reports.against(step, bad[which], earlier, last[which], rule, granule, within=within)
 
     def _equal(
         self, step: Step, some: NDArray[np.int64], last: NDArray[np.int32], granule: int, *, within: bool = False
     ) -> None:
         """Record entries that store the same bytes as the `last` accesses of the same instruction in the same CTA."""
-        for which, rule in _rules(step, some, last):
+        for which, rule in rules_of(step, some, last):
             self._reports.record_equal(Race(step, some[which], last[which], rule, granule, within=within, equal=True))
 
     def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
@@ -403,11 +393,3 @@ class Accesses:
         late = shadow.readers.unordered(step.at, step.warps, step.rows, step.entries[:, MASK])
         if late is not None:
             self._tell(step, late.entries, "read", late.last, shadow.granule)
-
-
-def _rules(step: Step, bad: NDArray[np.int64], last: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.bool_], str]]:
-    """Yield a mask of the entries `bad` that race with another warp, and one of the others, each with its rule."""
-    own = last[:, WARP] == step.entries[bad, WARP]
-    for which, rule in ((~own, f"{step.space}-race"), (own, "lane-race")):
-        if which.any():
-            yield which, rule

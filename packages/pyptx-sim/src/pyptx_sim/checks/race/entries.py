@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pyptx_sim.checks.race.lane_masks import BITS, LANES, of_all_lanes, of_all_warps
-from pyptx_sim.checks.race.tables import COLUMNS, MASK
+from pyptx_sim.checks.race.tables import COLUMNS, MASK, WARP
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.race.reports import Step
@@ -78,3 +80,11 @@ def united(
     whole = entries[some]
     whole[:, MASK] = np.bitwise_or.reduceat(entries[order, MASK], first)
     return some, whole
+
+
+def rules_of(step: Step, bad: NDArray[np.int64], last: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.bool_], str]]:
+    """Yield a mask of the entries `bad` that race with another warp, and one of the others, each with its rule."""
+    own = last[:, WARP] == step.entries[bad, WARP]
+    for which, rule in ((~own, f"{step.space}-race"), (own, "lane-race")):
+        if which.any():
+            yield which, rule

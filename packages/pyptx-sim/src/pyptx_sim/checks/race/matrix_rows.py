@@ -11,7 +11,7 @@ from pyptx_sim.checks.race.tables import MASK, PC, WIDEST_ACCESS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_sim.observer import Rows
+    from pyptx_sim.observer import Offsets, Rows
 
 
 class MatrixRows:
@@ -20,10 +20,14 @@ class MatrixRows:
     def __init__(self) -> None:
         """Begin without any."""
         self._rows: dict[int, Rows] = {}
+        self.next: Rows | None = None
+        """Those of the next access, if it is to rows of a matrix."""
 
-    def note(self, pc: int, rows: Rows) -> None:
-        """Remember what the instruction at `pc` accesses."""
-        self._rows[pc] = rows
+    def enter(self, entries: NDArray[np.int32], lanes: Offsets, count: int, pc: int) -> None:
+        """Name the lanes of `entries` of the next access at `pc`, `count` of each row whose address `lanes` give."""
+        if self.next is not None:
+            entries[:, MASK] = self.next.masks(lanes, count)
+            self._rows[pc] = self.next
 
     def narrowed(self, entries: NDArray[np.int32], at: NDArray[Any], granule: int) -> NDArray[np.int32]:
         """Return the shadow's entries of the granules `at` with only those lanes that accessed the granule."""

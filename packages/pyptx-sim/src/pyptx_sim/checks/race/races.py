@@ -148,7 +148,7 @@ class RaceChecker(Observer):
 
     def rows(self, rows: Rows) -> None:
         """Note that the next accesses are to rows of a matrix."""
-        self._accesses.rows = rows
+        self._accesses.matrix_rows.next = rows
 
     def storing(self, stores: Stores) -> None:
         """Note what the next accesses store."""
@@ -347,12 +347,13 @@ class RaceChecker(Observer):
         """Judge one instruction's accesses against asynchronous work and against each other, then enter them."""
         if not len(offsets):
             return
-        rows = self._accesses.rows
+        rows, stores = self._accesses.matrix_rows.next, self._accesses.stores
         if rows is not None and (not self._clocks.alike(warps) or self._copies.awaited(space, warps)):
-            # Lanes know different things: those that give the addresses do not speak for those that access the rows.
+            # Lanes know different things: the lanes that give addresses do not stand for those that access the rows.
             which, at, lanes = rows.of_single_lanes(lanes)
             offsets, size, warps = offsets[which] + at, rows.width, warps[which]
-            self._accesses.of_single_lanes(which, at, size)
+            self._accesses.matrix_rows.next = None
+            self._accesses.stores = None if stores is None else stores.single(which, at, size)
         if space == "shared":
             self._objects.accessed(kind, offsets, size, warps, pc)
             self._starts.accessed(kind, offsets, warps, pc)
