@@ -82,7 +82,7 @@ class CrossOrdering:
                 self._against_writes(work, touch, shadow, written_at, last, *who, ordered, first_warp)
         if touch.writes:
             owners = np.repeat(touch.owners, granules.shape[1])
-            self._against_reads(work, touch, shadow, at, work.warps[owners], all_rows[owners], ordered)
+            self._against_reads(work, touch, shadow, at, owners, ordered, first_warp)
             if touch.after_reads:
                 self._against_unfenced_reads(work, touch, shadow, at, owners, first_warp)
 
@@ -92,19 +92,25 @@ class CrossOrdering:
         touch: Touch,
         shadow: Shadow,
         at: NDArray[np.int64],
-        warps: NDArray[np.int64],
-        rows: NDArray[np.int64],
+        owners: NDArray[np.int64],
         ordered: Ordered,
+        first_warp: int,
     ) -> None:
         message = "issues work that writes {}, which a warp may still read"
         found: list[tuple[int, int]] = []
+        warps, rows = work.warps[owners], self._clocks.rows(work.warps, work.lanes)[owners]
+        masks = bits_of(work.lanes)[owners]
         if shadow.readers is not None:
-            masks = np.repeat(bits_of(work.lanes)[touch.owners], len(at) // len(touch.owners))
             late = shadow.readers.unordered(at, warps, rows, masks)
             found += [] if late is None else [(int(late.entries[0]), int(late.last[0, PC]))]
         # By another proxy than the work's, a strong read is morally strong with none of it, reductions among it.
         for which, last in chain(shadow.reads_of(at), shadow.polls_of(at)):
-            bad = np.flatnonzero(~ordered(rows[which], warps[which], last, reads=True))[:1]
+            before = ordered(rows[which], warps[which], last, reads=True)
+            if work.together == 1:  # else all lanes issue it, together
+                own = np.flatnonzero(last[:, WARP] == warps[which] + first_warp)
+                there = rows[which[own]], warps[which[own]], masks[which[own]]
+                before[own] = self._clocks.orders_within(*there, last[own, MASK], last[own, TIME])
+            bad = np.flatnonzero(~before)[:1]
             found += zip(which[bad].tolist(), last[bad, PC].tolist(), strict=True)
         for first, pc in found:
             why = self._work.why_early(int(warps[first]))

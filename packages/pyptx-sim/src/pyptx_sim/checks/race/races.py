@@ -61,10 +61,9 @@ class RaceChecker(Observer):
         self._causality = Causality(self._clocks, self._messages, self._phases, mixed=view.narrows_scopes)
         self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._causality, self._reports)
         self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.work)
-        self._relaxed = Relaxed(self._clocks, self._messages, self._phases, self._work.agents)
+        self._relaxed = Relaxed(self._clocks, self._messages, self._phases, self._work.agents, self._work.seen)
         self._layouts = Layouts(view, self._work, self._accesses.parts_of, self._reports.work)
         self._copies = GenericCopies(view, self._clocks, self._work, self._reports.work)
-        self._work.copies = self._copies
         self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.work)
         self._block_ends = BlockEnds(view, self._clocks, self._phases, self._work, self._reports.work)
         self._one_way = OneWayProxies(view, self._clocks, self._reports.work)
@@ -110,7 +109,6 @@ class RaceChecker(Observer):
             self._phases,
             self._relaxed,
             self._work,
-            self._copies,
             self._cross_ordering,
             self._block_ends,
             self._one_way,
@@ -203,7 +201,7 @@ class RaceChecker(Observer):
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool
     ) -> None:
         """Take what was left there."""
-        self._work.agents.acquired(place, phase, warps, pc)
+        self._work.seen.acquired(place, phase, warps, masks, pc)
         if acquires:
             self._phases.acquire(place, phase, warps, masks, scope)
         else:
@@ -266,8 +264,7 @@ class RaceChecker(Observer):
         for touch in work.touches:
             if touch.writes and self._causality.past is not None:
                 self._causality.past.forget(touch.space, touch.offsets, touch.size)
-            if touch.writes and len(touch.offsets) and work.proxy_of(touch) is None:
-                self._copies.issued(work, touch)
+        self._copies.issued(work)
         self.dependents.issued(work)
         self._starts.entered(work, item_ids)
         self._work.enter(work, item_ids)
@@ -302,7 +299,6 @@ class RaceChecker(Observer):
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
         """Note arrivals that tell of earlier work."""
         self._work.agents.follows(kind, item_id, warps, lanes, places)
-        self._copies.follows(warps, lanes)
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""
@@ -312,7 +308,6 @@ class RaceChecker(Observer):
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes know the work that they have waited for."""
         self._work.agents.waited(kind, warps, masks, done, read)
-        self._copies.waited(kind, warps, masks, done)
 
     def wave_ended(self) -> None:
         """Judge accesses to the shared memory of other blocks against their ends."""
@@ -351,6 +346,5 @@ class RaceChecker(Observer):
             read = Touch(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
             self._reports.noncoherent_work(read, self._work.last_writers(read), pc)
         self._work.judge_access(space, offsets, size, warps, lanes, pc, kind)
-        self._copies.accessed(space, offsets, size, warps, lanes, pc, writes=kind in {"write", "atomic"})
         self.dependents.access(space, kind, offsets, size, warps, lanes, pc)
         self._accesses.access(space, kind, offsets, size, warps, lanes, pc)
