@@ -130,7 +130,7 @@ class RaceChecker(Observer):
         self._barrier_phases.arrived(warps, masks, barriers, pc)
         self._clocks.meet(warps, masks, barriers)
         self._barrier_phases.completed(warps, masks, barriers, pc)
-        self._starts.meet(warps, barriers)
+        self._starts.meet(warps, masks, barriers)
 
     def barrier_arrivals(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
         """Check arrivals without a wait; what they release is told as signals."""
@@ -139,6 +139,7 @@ class RaceChecker(Observer):
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
         """Order the lanes of each mask."""
         self._clocks.meet_lanes(warps, masks)
+        self._starts.meet(warps, masks, warps)
 
     def noncoherent(self) -> None:
         """Note that the next reads are not coherent."""
@@ -160,7 +161,7 @@ class RaceChecker(Observer):
         """Exchange messages, and note the scope and the size of the accesses."""
         self._causality.strong(order, size, pc)
         self._flags.strong(order, space, offsets, warps, lanes, pc)
-        self._starts.strong(order, space, offsets, warps)
+        self._starts.strong(order, space, offsets, warps, lanes)
         past = self._causality.past
         if past is None:
             self._messages.exchange(order, space, offsets, size, warps, lanes)
@@ -177,7 +178,7 @@ class RaceChecker(Observer):
         if place >= 0:
             self._arrived([Signal(place, phase, warps, masks)], pc)
         else:
-            self._starts.leave((place, phase), warps)
+            self._starts.signalled((place, phase), warps, masks)
         if releases:
             self._phases.signal(place, phase, warps, masks, scope)
         else:
@@ -206,7 +207,7 @@ class RaceChecker(Observer):
             self._phases.acquire(place, phase, warps, masks, scope)
         else:
             self._relaxed.wait(place, phase, warps, masks, scope, pc)
-        self._starts.take((place, phase), warps)
+        self._starts.acquired((place, phase), warps, masks)
 
     def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Note who has initialised an mbarrier."""
@@ -340,7 +341,7 @@ class RaceChecker(Observer):
             return
         if space == "shared":
             self._objects.accessed(kind, offsets, size, warps, pc)
-            self._starts.accessed(kind, offsets, warps, pc)
+            self._starts.accessed(kind, offsets, warps, lanes, pc)
             self._block_ends.foreign.enter(offsets, warps, lanes, pc, writes=kind in {"write", "atomic"})
         if self._accesses.noncoherent:
             read = Touch(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
