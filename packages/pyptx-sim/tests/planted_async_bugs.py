@@ -287,12 +287,24 @@ CLUSTERS = (
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\nsetp.eq.and.u32 %p3, %r2, 0, %p0;\n"
          "@%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
          "[%r3], [%rd1], 256, [bar], %h1; // !\n" + wait() + SYNC, "", SYNC, blocks=2),
+    swap("a lane that writes to a block of whose start another lane knows", "unstarted-block",
+         "mapa.shared::cluster.u32 %r21, %r4, %r6;\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra ZERO;\n"
+         "@%p0 st.relaxed.gpu.global.u32 [%rd2], 1;\nbra END;\nZERO:\n@!%p0 bra MET;\n"
+         "POLL:\nld.relaxed.gpu.global.u32 %r10, [%rd2];\nsetp.eq.u32 %p3, %r10, 0;\n@%p3 bra POLL;\nMET:\n"
+         "FAULTsetp.eq.u32 %p4, %r1, 1;\n@%p4 st.shared::cluster.u32 [%r21], %r1; // !\nEND:\n" + SYNC,
+         "", "bar.warp.sync -1;\n", blocks=2),
     swap("a block that ends while others read it", "exited-block",
          REMOTE + "st.shared.u32 [%r4], %r1;\n" + SYNC + "ld.shared::cluster.u32 %r10, [%r21]; // !\nFAULT",
          "", SYNC, blocks=2),
     swap("a block that ends while others arrive at it", "exited-block",
          REMOTE + "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20]; // !\nFAULT",
          "", SYNC, blocks=2),
+    swap("a block that ends while one lane of two arrives at it", "exited-block",
+         "@%p0 mbarrier.init.shared.b64 [bar+8], 8;\n@%p0 mbarrier.init.shared.b64 [bar+16], 1;\n" + REMOTE
+         + "setp.eq.u32 %p2, %r1, 1;\n@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20+8]; // !\n"
+         "FAULT@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20+8];\n"
+         "@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20+16];\n" + wait(place="bar+16"),
+         "", "bar.warp.sync -1;\n", blocks=2),
     swap("a wait that no arrival precedes", "barrier-divergence",
          "FAULTbarrier.cluster.wait; // !\n", "", "barrier.cluster.arrive;\n", blocks=2),
     swap("two arrivals and one wait", "barrier-divergence",

@@ -17,7 +17,7 @@ BEFORE = ".shared .align 8 .b64 bar[2];\n.global .align 4 .b32 ready;\n.global .
 TWO_LANES = """
 setp.ne.u32 %p0, %r0, 0;
 @%p0 bra OTHERS;
-mbarrier.init.shared.b64 [bar], 1;
+mbarrier.init.shared.b64 [bar], 2;
 mbarrier.init.shared.b64 [bar+8], 1;
 st.release.gpu.global.u32 [ready], 1;
 bra END;
@@ -42,7 +42,7 @@ HEAR_TOO:
 ld.ORDER.gpu.global.u32 %r1, [ready];
 setp.eq.u32 %p5, %r1, 0;
 @%p5 bra HEAR_TOO;
-mbarrier.arrive.shared.b64 _, [bar+8];
+mbarrier.arrive.shared.b64 _, [PLACE];
 END:
 """
 
@@ -74,9 +74,12 @@ def found(body: str, **schedule: Any) -> set[str]:
 
 
 @each_schedule
+@pytest.mark.parametrize("place", ["bar", "bar+8"])
 @pytest.mark.parametrize(("order", "rules"), [("acquire", set()), ("relaxed", {"mbarrier-unsynchronised"})])
-def test_a_lane_does_not_know_what_another_one_has_heard(schedule: dict[str, Any], order: str, rules: set[str]) -> None:
-    assert found(TWO_LANES.replace("ORDER", order), **schedule) == rules
+def test_a_lane_does_not_know_what_another_one_has_heard(
+    schedule: dict[str, Any], order: str, rules: set[str], place: str
+) -> None:
+    assert found(TWO_LANES.replace("ORDER", order).replace("PLACE", place), **schedule) == rules
 
 
 @each_schedule
@@ -93,3 +96,43 @@ def test_and_not_for_what_was_initialised_behind_it(seed: int) -> None:
 
 def test_in_order_only_the_new_initialisation_is_not_known() -> None:
     assert found(TWO_TIMES.replace("LATE", AGAIN)) == {"mbarrier-unsynchronised"}
+
+
+INIT = "setp.eq.u32 %p0, %r0, 0;\nsetp.eq.u32 %p1, %r0, 1;\n@%p0 mbarrier.init.shared.b64 [bar], 32;\n"
+USE = "setp.lt.u32 %p2, %r0, 32;\n@%p2 mbarrier.arrive.shared.b64 _, [bar];\n"
+# Lanes 0 and 1 of warp 0 use an mbarrier. Lane 0 then arrives at another one, and a thread that waits there ends it.
+TWO_USERS = """
+setp.eq.u32 %p0, %r0, 0;
+setp.eq.u32 %p1, %r0, 1;
+@%p0 mbarrier.init.shared.b64 [bar], 8;
+@%p0 mbarrier.init.shared.b64 [bar+8], 1;
+bar.sync 0;
+@%p1 mbarrier.arrive.shared.b64 _, [bar];
+MEETS
+@%p0 mbarrier.arrive.shared.b64 _, [bar];
+@%p0 mbarrier.arrive.shared.b64 _, [bar+8];
+setp.ne.u32 %p3, %r0, 32;
+@%p3 bra END;
+WAIT:
+mbarrier.try_wait.parity.shared.b64 %p2, [bar+8], 0;
+@!%p2 bra WAIT;
+mbarrier.inval.shared.b64 [bar];
+END:
+"""
+
+
+@each_schedule
+@pytest.mark.parametrize(("meets", "rules"), [("bar.warp.sync -1;", set()), ("", {"mbarrier-unsynchronised"})])
+def test_lanes_of_the_warp_that_initialises_synchronise(schedule: dict[str, Any], meets: str, rules: set[str]) -> None:
+    assert found(INIT + meets + USE, **schedule) == rules
+    own = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"  # program order
+    assert found(INIT + own, **schedule) == set()
+    assert found(INIT + own + meets + own.replace("%p0", "%p1"), **schedule) == rules
+
+
+@each_schedule
+@pytest.mark.parametrize(("meets", "rules"), [("bar.warp.sync -1;", set()), ("", {"mbarrier-inval"})])
+def test_the_end_is_ordered_after_the_uses_of_all_lanes(schedule: dict[str, Any], meets: str, rules: set[str]) -> None:
+    assert found(TWO_USERS.replace("MEETS", meets), **schedule) == rules
+    use, end = "@%p1 mbarrier.arrive.shared.b64 _, [bar];\n", "@%p0 mbarrier.inval.shared.b64 [bar];\n"
+    assert found(INIT + "bar.sync 0;\n" + use + meets + end, **schedule) == rules

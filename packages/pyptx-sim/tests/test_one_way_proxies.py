@@ -12,7 +12,7 @@ import pytest
 
 from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.extension import Proxy
-from pyptx_sim.observer import Touch, Work
+from pyptx_sim.observer import Masks, Touch, Work
 
 WORD, BYTES = 4, 512
 PROXIES = tuple(
@@ -76,17 +76,21 @@ class Run:
     def meet(self) -> None:
         self.checker.barrier(BOTH, np.ones((2, 32), np.bool_), BOTH * 0, 2)
 
-    def acquire(self, proxy: Proxy, space: str, words: range) -> None:
-        self.checker.proxy_acquired(proxy, space, words.start * WORD, len(words) * WORD, BOTH[1:], ALL)
+    def acquire(self, proxy: Proxy, space: str, words: range, lanes: Masks = ALL) -> None:
+        self.checker.proxy_acquired(proxy, space, words.start * WORD, len(words) * WORD, BOTH[1:], lanes)
 
-    def read(self, proxy: Proxy, space: str, words: range, size: int) -> set[str]:
+    def read(self, proxy: Proxy, space: str, words: range, size: int, warp: int = 1, lane: int = 0) -> set[str]:
         """Issue work that reads words, `size` bytes at a time; return the rules that are broken."""
         offsets = np.arange(words.start * WORD, words.stop * WORD, size)
         touch = Touch(space, writes=False, offsets=offsets, size=size, owners=offsets * 0, proxy=proxy)
         one = np.array([1])
         self.view.found.clear()
-        self.checker.issued(Work(1, 5, None, None, one, one * 0, one * 0, (touch,)))
+        self.checker.issued(Work(1, 5, None, None, one * warp, one * lane, one * 0, (touch,)))
         return {rule for rule, *_ in self.view.found}
+
+
+def lane(number: int) -> Masks:
+    return np.arange(32)[None] == number
 
 
 def some(random: np.random.Generator, unit: int = 1) -> range:
@@ -146,6 +150,30 @@ def test_a_release_an_order_and_an_acquire_stand_in_this_order(order: str, space
     for step in order.split():
         steps[step]()
     assert run.read(PROXIES[0], space, words, 16) == (set() if sound else {PROXIES[0].unfenced})
+
+
+def test_a_lane_acquires_for_itself() -> None:
+    run, words = Run(), range(8)
+    run.write("global", words)
+    run.release(PROXIES[0])
+    run.meet()
+    run.acquire(PROXIES[0], "global", words, lane(5))
+    assert run.read(PROXIES[0], "global", words, 16, lane=5) == set()
+    assert run.read(PROXIES[0], "global", words, 16, lane=6) == {PROXIES[0].unfenced}
+    run.checker.warp_sync(BOTH[1:], ALL, 4)
+    assert run.read(PROXIES[0], "global", words, 16, lane=6) == set()
+
+
+@pytest.mark.parametrize("number", [0, 5, 31])
+def test_any_lane_of_those_that_acquired_orders_the_acquisition(number: int) -> None:
+    run, words = Run(), range(8)
+    run.write("global", words)
+    run.release(PROXIES[0])
+    run.meet()
+    run.acquire(PROXIES[0], "global", words)
+    run.checker.signal(256, 0, BOTH[1:], lane(number), 4, scope="cta", releases=True)
+    run.checker.acquire(256, 0, BOTH[:1], ALL, 4, scope="cta", acquires=True)
+    assert run.read(PROXIES[0], "global", words, 16, warp=0, lane=7) == set()
 
 
 def test_a_later_wave_sees_what_an_earlier_one_wrote_to_global_memory_once_it_has_acquired_it() -> None:

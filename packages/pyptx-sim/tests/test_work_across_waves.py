@@ -62,6 +62,21 @@ DONE, READ = "@%p0 cp.async.bulk.wait_group 0;", "@%p0 cp.async.bulk.wait_group.
 HEARS = "H: ld.acquire.gpu.global.u32 %r5, [%rd5{at}];\nsetp.eq.u32 %p3, %r5, 0;\n@%p3 bra H;"
 PASSES_ON = HEARS.format(at="").replace("H", "P") + "\n@%p0 st.release.gpu.global.u32 [%rd5+4], 1;"
 USES = {"load": "ld.global.u32 %r6, [%rd1];", "store": "st.global.u32 [%rd1], %r0;"}
+# Lanes 0 and 1 store a half each and wait for that; one of them releases the flag, and a half is read.
+HALVES = """
+st.shared.u32 [%r4], %r0;
+fence.proxy.async.shared::cta;
+bar.warp.sync -1;
+setp.lt.u32 %p5, %r0, 2;
+mul.lo.u32 %r6, %r0, 64;
+add.u32 %r7, %r3, %r6;
+cvt.u64.u32 %rd6, %r6;
+add.u64 %rd6, %rd0, %rd6;
+@%p5 cp.async.bulk.global.shared::cta.bulk_group [%rd6], [%r7], 64;
+@%p5 cp.async.bulk.commit_group;
+@%p5 cp.async.bulk.wait_group 0;
+"""
+HALF = "shr.u32 %r7, %r0, 4;\nsetp.eq.u32 %p5, %r7, {half};\n@%p5 ld.global.u32 %r6, [%rd1];"
 WORK = {
     "store": (STORE, DONE, READ, "load"),
     "store over": (STORE, DONE, READ, "store"),
@@ -71,7 +86,7 @@ WORK = {
 
 
 def found(copies: str, use: str, *, hears: str = "", between: str = "", tells: int = 1, **options: Any) -> set[str]:
-    body = KERNEL.format(copies=copies, tells=tells, between=between, hears=hears, uses=USES[use])
+    body = KERNEL.format(copies=copies, tells=tells, between=between, hears=hears, uses=USES.get(use, use))
     result = execute(body, np.zeros(2048, np.uint32), grid=BLOCKS, before=BEFORE, **options)
     assert result.statistics.waves == 2
     return {finding.rule for finding in result.findings if finding.severity != "note"}
@@ -98,6 +113,16 @@ def test_work_of_an_earlier_wave_that_nobody_tells_of_is_met(
     assert met <= found(copies + done, use, **schedule)
     if early:  # told of before it is over
         assert met <= found(copies + early, use, hears=HEARS.format(at=""), **schedule)
+
+
+@each_schedule
+@pytest.mark.parametrize("lane", [0, 1])
+@pytest.mark.parametrize("meets", [False, True], ids=["alone", "after a warp barrier"])
+def test_a_lane_of_an_earlier_wave_tells_of_its_own_work(schedule: dict[str, Any], lane: int, *, meets: bool) -> None:
+    copies = HALVES + "bar.warp.sync -1;" * meets + f"setp.eq.u32 %p0, %r0, {lane};"
+    options = {"hears": HEARS.format(at=""), **schedule}
+    assert found(copies, HALF.format(half=lane), **options) == set()
+    assert found(copies, HALF.format(half=1 - lane), **options) == (set() if meets else {"read-before-wait"})
 
 
 def test_work_of_the_same_agent_in_a_later_wave_tells_nothing_of_the_earlier() -> None:

@@ -23,11 +23,12 @@ class GroupKind:
 
     `name` and `operations` ("copies (cp.async)") are for messages; a thread that ends without having waited breaks the
     rule `unfinished`, which the extension has to have. `issued_by` is who issues one operation together: a `lane`, or
-    the four warps of a `warpgroup`. A wait lets the lanes that wait know of what their `warp` has issued, or only of
-    what these `lanes` have issued themselves (`tells`). `reads`: it can be waited for as far as its sources go, and has
-    to be so far. `pipelined`: what threads issue is performed in the order in which they do so, if that is ordered
-    itself: such an operation need not wait for earlier ones of the kind. `severity` is that of not having waited, if it
-    isn't the rule's. `wait` says how to, for the hint of what is touched too early: "cp.async.wait_group".
+    the four warps of a `warpgroup`. `tells`: a wait orders all operations of a `warp` for the lanes that wait, if all
+    of its lanes issue and wait together; or it orders each of the `lanes` after its own operations only. `reads`: it
+    can be waited for as far as its sources go, and has to be so far. `pipelined`: what threads issue is performed in
+    the order in which they do so, if that is ordered itself: such an operation need not wait for earlier ones of the
+    kind. `severity` is that of not having waited, if it isn't the rule's. `wait` says how to, for the hint of what is
+    touched too early: "cp.async.wait_group".
     """
 
     name: str

@@ -2,9 +2,11 @@
 
 What a warp issues belongs to an agent: one of the warp for each kind of groups, two where groups can be waited for as
 far as they read (what they read, and all of it), one of each mbarrier. What several warps issue together is under the
-first of them. An agent's clock counts its work. A warp learns of it by waiting: for a group, or for the phase of an
-mbarrier in which the work completed; from then on others learn of it as of everything else that the warp knows. So the
-agents' clocks are columns beside those of the warps.
+first of them. An agent's clock counts its work. The agents' clocks are columns of what threads know: of a warp's agent
+for the operations of all its lanes, and of lanes by themselves. A phase of an mbarrier in which work completed has
+them, and so has a wait for groups by whole warps (`GroupKind.tells`). Where each lane waits for its own operations
+(`Waits`), a warp has the clock of its agent once all its lanes have synchronized; until then, and for whoever is
+ordered after some of the lanes, the wait of each lane counts.
 """
 
 from __future__ import annotations
@@ -14,15 +16,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pyptx_sim.checks.asynchrony.marks import ATOMIC, ISSUER
 from pyptx_sim.checks.asynchrony.outstanding import Outstanding
+from pyptx_sim.checks.asynchrony.waits import Waits
 from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of
-from pyptx_sim.checks.race.tables import TIME
+from pyptx_sim.checks.race.tables import COLUMNS, PC, TIME
 from pyptx_sim.checks.race.tables import WARP as WARP_COLUMN
 from pyptx_sim.machine.lanes import WARP, by_warp, distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -37,40 +41,16 @@ Owner: TypeAlias = "tuple[GroupKind | None, bool]"
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """Work of a warp, up to a clock, that arrivals of the lanes in `mask` follow.
+    """Work of lanes of a warp, up to a clock, that their arrivals follow: in `columns` of the warp's agent.
 
-    `entries` are the clocks and the threads of what is under way, if other threads than these have issued any. Work of
-    a pipeline is behind all work that its threads knew to be over: `over` are the clocks of the agents in `known_of`.
-    """
-
-    column: int
-    clock: int
-    mask: NDArray[np.bool_]
-    entries: tuple[tuple[int, NDArray[np.int64]], ...]
-    known_of: Offsets | None = None
-    over: NDArray[np.int32] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """Work issued now, as its agents count it: piece i by `warps[i]`, at `clocks[i]` of the agent in `columns[i]`.
-
-    Operation j is of piece `of[j]`.
+    Work of a pipeline is behind all work that its threads knew to be over: `over` are the clocks of the agents in
+    `known_of`.
     """
 
     columns: Offsets
-    clocks: NDArray[np.int32]
-    warps: Offsets
-    of: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The last phase of an mbarrier that a wait of a warp saw complete; `old`: the warp knew that before."""
-
-    phase: int
-    pc: int
-    old: bool
+    clock: int
+    known_of: Offsets | None = None
+    over: NDArray[np.int32] | None = None
 
 
 class AsyncClocks:
@@ -82,61 +62,67 @@ class AsyncClocks:
         self._phases = phases
         self._warps_per_cta = warps_per_cta
         self._warps = warps
-        self._of_warps: dict[Owner, int] = {}  # the first of a column for each warp
+        self._agents: dict[Owner, Columns] = {}  # of warps
         self._of_barriers: dict[int, int] = {}
         self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # by column
         # The last item_id, and what it got; of mbarriers, together with these.
-        self._entered: dict[Owner, tuple[int, Pieces]] = {}
-        self._told: tuple[int, list[int], Pieces] | None = None
+        self._entered: dict[Owner, tuple[int, NDArray[np.int32]]] = {}
+        self._told: tuple[int, list[int], NDArray[np.int32]] | None = None
         self._outstanding: dict[Owner, Outstanding] = {}
-        self._reached: dict[Owner, NDArray[np.int32]] = {}  # by warp: up to which clock it has waited
-        self._issuers: dict[GroupKind | None, NDArray[np.bool_]] = {}  # lanes that have issued work of a kind
-        self._issues: dict[int, list[tuple[int, int]]] = {}  # of pipelined work, by column: when, and by which lanes
+        self._waits: dict[Owner, Waits] = {}  # of work that one warp issues at a time
+        self._reached: dict[Owner, NDArray[np.int32]] = {}  # of other work, by warp: up to which clock it has waited
+        self._several: set[Owner] = set()  # of which several lanes of a warp have issued work
+        self._issues: dict[int, list[int]] = {}  # by column: when pieces were issued, by their clocks
+        self._fresh: list[tuple[Offsets, NDArray[np.int32]]] = []  # such columns and times, not yet there
         self._completing: dict[int, list[tuple[int, int]]] = {}  # by column: item ids and clocks
         self._following: dict[tuple[int, int], list[_Followed]] = {}  # by item_id and place of the mbarrier
-        # By place and phase, and column: which lanes have let arrivals follow the work of each clock.
-        self._covered: dict[tuple[int, int, int], dict[int, NDArray[np.bool_]]] = {}
-        self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
-        self._latest: dict[int, Seen] = {}  # by warp
         self._issued: Columns | None = None
-        self._below: dict[Owner, NDArray[np.int64]] = {}  # by warp and lane: first group that it has not waited for
 
     def next_wave(self) -> None:
         """Forget all work; columns stay."""
-        self._covered.clear()
-        self._below.clear()
+        self._waits.clear()
+        self._clocks.waits.clear()
         self._entered.clear()
         self._told = None
-        self._issuers.clear()
+        self._several.clear()
         self._now[:] = 0
-        for known in (self._outstanding, self._reached, self._completing, self._following, self._seen, self._latest):
+        for known in (self._outstanding, self._reached, self._completing, self._following):
             known.clear()
         self._issues.clear()
+        self._fresh.clear()
 
-    def _column(self, owner: Owner, warp: int) -> int:
-        first = self._of_warps.get(owner)
-        if first is None:
-            first = self._of_warps[owner] = self._columns(self._warps)
-        return first + warp
+    def _agents_of(self, owner: Owner) -> Columns:
+        if owner not in self._agents:
+            self._agents[owner] = Columns(self._clocks, agents=True)
+            self._count()
+        return self._agents[owner]
 
     def _barrier(self, place: int) -> int:
         column = self._of_barriers.get(place)
         if column is None:
-            column = self._of_barriers[place] = self._columns(1)
+            column = self._of_barriers[place] = self._clocks.columns(1, agents=True)
+            self._count()
         return column
 
-    def _columns(self, count: int) -> int:
-        first = self._clocks.columns(count, agents=True)
-        self._now = np.concatenate([self._now, np.zeros(first + count - len(self._now), np.int32)])
-        return first
+    def _count(self) -> None:
+        """Have a clock for the last column."""
+        more = self._clocks.of_agents[-1] + 1 - len(self._now)
+        self._now = np.concatenate([self._now, np.zeros(more, np.int32)])
 
     def columns_of(self, kinds: Iterable[GroupKind]) -> NDArray[np.int64]:
         """Return the columns of the work of some kinds."""
-        firsts = [
-            self._of_warps[kind, reads] for kind in kinds for reads in (False, True) if (kind, reads) in self._of_warps
-        ]
-        columns: NDArray[np.int64] = (np.array(firsts, np.int64)[:, None] + np.arange(self._warps)).reshape(-1)
-        return columns
+        owners = [(kind, reads) for kind in kinds for reads in (False, True)]
+        columns = [self._agents[owner].present() for owner in owners if owner in self._agents]
+        return np.concatenate([np.zeros(0, np.int64), *columns])
+
+    def lanes(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the columns of lanes by themselves: that of their warp's agent, the lane, and its own."""
+        for agents in self._agents.values():
+            yield from ((agents.first + warp, lane, own) for warp, lane, own in agents.of_lanes())
+
+    def several(self, work: Work, touch: Touch) -> bool:
+        """Return whether several lanes of a warp have issued work like a touch of this, each for itself."""
+        return touch.barriers is None and _owner_of(work, touch) in self._several
 
     def issued_columns(self) -> Columns:
         """Return the columns that say of whom one knows what work they had issued, and not what they had written."""
@@ -148,33 +134,42 @@ class AsyncClocks:
         """Return the places of the mbarriers that any work has told, by their columns."""
         return {column: place for place, column in self._of_barriers.items()}
 
+    def place_of(self, column: int) -> int | None:
+        """Return the place of the mbarrier with that column, None for another agent's column."""
+        return next((place for place, known in self._of_barriers.items() if known == column), None)
+
     def how_to_wait(self, column: int) -> str | None:
         """Return how to wait for what an agent does; None if there is no more to say than the rules do."""
-        for (kind, _), first in self._of_warps.items():
-            if kind is not None and first <= column < first + self._warps:
-                return kind.wait
-        return None
+        kinds = (kind for (kind, _), _, _ in self._by_agent(np.array([column])) if kind is not None)
+        return next((kind.wait for kind in kinds), None)
 
-    def enter(self, work: Work, touch: Touch, item_ids: NDArray[np.int64]) -> Pieces:
-        """Count work issued now, whose operations have these item_ids."""
+    def rows_of(self, work: Work, touch: Touch, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return a row of `Marks` for each operation of work issued now; `item_ids` name them."""
+        rows = self._enter(work, touch, item_ids)
+        if touch.atomic:
+            rows = rows.copy()
+            rows[:, ISSUER] += ATOMIC
+        return rows
+
+    def _enter(self, work: Work, touch: Touch, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Count work issued now, whose operations have these item_ids; return a row of each, but for `ATOMIC`."""
         # What one instruction reads and writes is one agent's.
         if touch.barriers is not None:
             places = touch.barriers.tolist()
             if self._told is None or self._told[:2] != (work.item_id, places):
                 self._told = work.item_id, places, self._signalling(work, places, item_ids.tolist())
             return self._told[2]
-        kind = work.kind
-        owner: Owner = kind, kind is not None and kind.reads and not touch.writes
+        owner = _owner_of(work, touch)
         entered = self._entered.get(owner)
         if entered is None or entered[0] != work.item_id:
             entered = self._entered[owner] = work.item_id, self._grouped(work, owner, item_ids)
         return entered[1]
 
-    def _signalling(self, work: Work, places: list[int], item_ids: list[int]) -> Pieces:
-        """Count work that mbarriers at some places tell of; each operation is a piece."""
+    def _signalling(self, work: Work, places: list[int], item_ids: list[int]) -> NDArray[np.int32]:
+        """Count work that mbarriers at some places tell of."""
         columns = [self._barrier(place) for place in places]
         clocks = [self._clock_of(item_id, column) for item_id, column in zip(item_ids, columns, strict=True)]
-        return Pieces(np.array(columns), np.array(clocks, np.int32), work.warps, np.arange(len(places)))
+        return _rows(np.array(columns), np.zeros(len(places), np.int64), np.array(clocks), work.pc)
 
     def _clock_of(self, item_id: int, column: int) -> int:
         """Return the clock of an item that an mbarrier tells of, which counts once."""
@@ -187,7 +182,7 @@ class AsyncClocks:
         waiting.append((item_id, clock))
         return clock
 
-    def _grouped(self, work: Work, owner: Owner, item_ids: NDArray[np.int64]) -> Pieces:
+    def _grouped(self, work: Work, owner: Owner, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
         """Count work of groups: operations of one warp and one item_id are one piece."""
         warps, lanes, groups, items = work.warps, work.lanes, work.groups, item_ids
         order = None if (warps[1:] >= warps[:-1]).all() else np.argsort(warps, kind="stable")
@@ -196,23 +191,34 @@ class AsyncClocks:
         news = np.ones(len(warps), np.bool_)
         news[1:] = (warps[1:] != warps[:-1]) | (items[1:] != items[:-1])
         first = np.flatnonzero(news)
-        own, issuers = self._column(owner, 0) + warps[first], warps[first]
+        own, issuers = self._agents_of(owner).first + warps[first], warps[first]
         clocks = self._now[own] + 1 + np.arange(len(own)) - own.searchsorted(own)
         self._now[own] = clocks  # of equal columns the last counts
         pieces = news.cumsum() - 1
         self._outstanding_of(owner).add(own, clocks, pieces, lanes, groups)
-        if owner[0] is not None and owner[0].pipelined:
-            masks = np.bitwise_or.reduceat(bits_of(lanes), first)
-            times = self._clocks.now[issuers]
-            for column, issue in zip(own.tolist(), zip(times.tolist(), masks.tolist(), strict=True), strict=True):
-                self._issues.setdefault(column, []).append(issue)
-        self._issuers_of(owner[0])[work.warps, work.lanes] = True
+        if work.together == 1:
+            self._note_issuers(owner, warps * WARP + lanes, clocks[pieces])
+        self._fresh.append((own, self._clocks.now[issuers]))
         if order is not None:
             pieces[order] = pieces.copy()
-        return Pieces(own, clocks.astype(np.int32), issuers, pieces)
+        return _rows(own[pieces], work.lanes, clocks[pieces], work.pc)
+
+    def _note_issuers(self, owner: Owner, threads: Offsets, clocks: NDArray[np.int64]) -> None:
+        """Record when threads issue work, and whether several lanes of a warp do, each for itself."""
+        issued = self._waits_of(owner).issued
+        issued.reshape(-1)[threads] = clocks
+        by_lane = owner not in self._several and owner[0] is not None and owner[0].tells == "lanes"
+        if by_lane and (np.count_nonzero(issued, axis=1) > 1).any():
+            self._several.add(owner)
 
     def _outstanding_of(self, owner: Owner) -> Outstanding:
         return self._outstanding.setdefault(owner, Outstanding())
+
+    def _waits_of(self, owner: Owner) -> Waits:
+        if owner not in self._waits:
+            self._waits[owner] = Waits(self._agents_of(owner))
+            self._clocks.waits.append(self._waits[owner])
+        return self._waits[owner]
 
     def issued_before(self, work: Work, owners: Offsets, rows: Offsets, last: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Tell for each of `last`, entries of agents, whether its work comes before some of `work` in a pipeline.
@@ -221,53 +227,86 @@ class AsyncClocks:
         """
         kind = work.kind
         ordered = np.zeros(len(last), np.bool_)
-        first = self._of_warps.get((kind, False))
-        if kind is None or not kind.pipelined or first is None:
+        agents = self._agents.get((kind, False))
+        if kind is None or not kind.pipelined or agents is None:
             return ordered
         columns = last[:, WARP_COLUMN].astype(np.int64) - 1
-        warps = columns - first
-        ordered[:] = (warps == work.warps[owners]) & (self._issuers_of(kind).sum(axis=1) == 1)[warps % self._warps]
+        warps = columns - agents.first
+        alone = np.count_nonzero(self._waits_of((kind, False)).issued, axis=1) == 1
+        ordered[:] = (warps == work.warps[owners]) & alone[warps % self._warps]
         rest = np.flatnonzero(~ordered & (warps >= 0) & (warps < self._warps))
         if len(rest):
-            clocks = last[rest, TIME]
-            named = zip(columns[rest].tolist(), clocks.tolist(), strict=True)
-            issues = np.array([self._issues[column][clock - 1] for column, clock in named])
-            own, others, mine = warps[rest] == work.warps[owners[rest]], warps[rest], bits_of(work.lanes[owners[rest]])
-            held = self._clocks.orders(rows[rest], others, issues[:, 1], issues[:, 0])
+            others, bits, times = warps[rest], bits_of(last[rest, ISSUER] % WARP), self._issued_at(last[rest])
+            own, mine = others == work.warps[owners[rest]], bits_of(work.lanes[owners[rest]])
+            held = self._clocks.orders(rows[rest], others, bits, times)
             if self._issued is not None:
-                held |= self._issued.hold(self._clocks.known, rows[rest], others, issues[:, 1], issues[:, 0])
-            within = self._clocks.orders_within(rows[rest], others, mine, issues[:, 1], issues[:, 0])
+                held |= self._issued.hold(self._clocks.known, rows[rest], others, bits, times)
+            within = self._clocks.orders_within(rows[rest], others, mine, bits, times)
             ordered[rest] = np.where(own, within, held)
         return ordered
 
-    def over_for_issuers(self, last: NDArray[np.int32], warps: Offsets, lanes: Offsets) -> NDArray[np.bool_]:
-        """Return, per entry, whether the accessing lane has waited for its own part of the asynchronous operation.
+    def over(
+        self, last: NDArray[np.int32], warps: Offsets, masks: NDArray[np.int32], rows: Offsets, *, reads: bool
+    ) -> NDArray[np.bool_]:
+        """Return, per entry of an agent, whether lanes `masks` of `warps` know that the operation is complete.
 
-        Diverged lanes wait one after the other; the warp's clock includes the operation after all have waited.
+        `rows` are those of the lanes; `reads`: the operation only reads there, so that it need not be visible.
         """
-        over = np.zeros(len(last), np.bool_)
-        columns = last[:, WARP_COLUMN].astype(np.int64) - 1
-        for owner, below in self._below.items():
-            first = self._of_warps[owner]
-            for number in np.flatnonzero(columns - first == warps).tolist():
-                warp, lane = int(warps[number]), int(lanes[number])
-                group = self._outstanding_of(owner).group(int(columns[number]), int(last[number, TIME]), lane)
-                over[number] = group is None or 0 <= group < below[warp, lane]
+        columns, lanes, clocks = last[:, WARP_COLUMN].astype(np.int64) - 1, last[:, ISSUER] % WARP, last[:, TIME]
+        over = self._clocks.retired.over(rows, columns, lanes, clocks)
+        for owner, at, issuers in self._by_agent(columns):
+            bits, known = bits_of(lanes[at]), self._clocks.known
+            over[at] = self._agents[owner].hold(known, rows[at], issuers, bits, clocks[at])
+            if owner not in self._waits:
+                continue
+            times = self._waits[owner].times(issuers, lanes[at], clocks[at])
+            ordered = self._clocks.orders(rows[at], issuers, bits, times)
+            if reads and self._phases.over is not None:
+                ordered |= self._phases.over.hold(known, rows[at], issuers, bits, times)
+            own = np.flatnonzero(issuers == warps[at])
+            mine = rows[at[own]], issuers[own], masks[at[own]]
+            ordered[own] = self._clocks.orders_within(*mine, bits[own], times[own])
+            over[at] |= ordered & (times > 0)
         return over
 
-    def _issuers_of(self, kind: GroupKind | None) -> NDArray[np.bool_]:
-        """Return which lanes have issued work of a kind."""
-        known = self._issuers.get(kind)
-        if known is None:
-            known = self._issuers[kind] = np.zeros((self._warps, WARP), np.bool_)
-        return known
+    def waited_at(self, last: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return, per entry of an agent, when the lane that issued the operation had waited for it; 0 if it has not."""
+        times = np.zeros(len(last), np.int32)
+        for owner, at, issuers in self._by_agent(last[:, WARP_COLUMN].astype(np.int64) - 1):
+            if owner in self._waits:
+                times[at] = self._waits[owner].times(issuers, last[at, ISSUER] % WARP, last[at, TIME])
+        return times
+
+    def threads_of(self, last: NDArray[np.int32]) -> tuple[Offsets, NDArray[np.int32], NDArray[np.int32]]:
+        """Return warps and lanes, as masks, that issued operations of groups, and when they had waited; or issued."""
+        warps, waited = np.zeros(len(last), np.int64), self.waited_at(last)
+        for _, at, issuers in self._by_agent(last[:, WARP_COLUMN].astype(np.int64) - 1):
+            warps[at] = issuers
+        return warps, bits_of(last[:, ISSUER] % WARP), np.where(waited > 0, waited, self._issued_at(last))
+
+    def _issued_at(self, last: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return when operations of groups were issued."""
+        for columns, times in self._fresh:
+            for column, time in zip(columns.tolist(), times.tolist(), strict=True):
+                self._issues.setdefault(column, []).append(time)
+        self._fresh.clear()
+        pieces, which = np.unique(last[:, [WARP_COLUMN, TIME]], axis=0, return_inverse=True)
+        known = [self._issues[column - 1][clock - 1] for column, clock in pieces.tolist()]
+        return np.array(known, np.int32)[which.reshape(-1)]
+
+    def _by_agent(self, columns: NDArray[np.int64]) -> Iterator[tuple[Owner, NDArray[np.int64], Offsets]]:
+        """Yield which of some columns are of warps' agents: whose work it is, which of the columns, and the warps."""
+        for owner, agents in self._agents.items():
+            at = np.flatnonzero((columns >= agents.first) & (columns < agents.first + self._warps))
+            if len(at):
+                yield owner, at, columns[at] - agents.first
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes of warps know the groups that they have waited for."""
         issuers = self._first_of(kind.together, warps)
         for owner, below in (((kind, False), done), ((kind, True), read)):
-            if owner in self._of_warps:
-                self._know(kind, owner, warps, masks, self._column(owner, 0) + issuers, below)
+            if owner in self._agents:
+                self._know(kind, owner, warps, masks, self._agents[owner].first + issuers, below)
 
     def _first_of(self, together: int, warps: Offsets) -> Offsets:
         """Return the warps under which the work of `warps` is entered, so many of which issue it as one."""
@@ -280,24 +319,25 @@ class AsyncClocks:
     def _know(
         self, kind: GroupKind, owner: Owner, warps: Offsets, masks: Masks, columns: Offsets, below: Offsets
     ) -> None:
-        """Let lanes that wait know what is over; where a wait tells lanes, those that had issued it."""
+        """Record what is complete for lanes that wait; a wait by whole warps orders all that these have issued."""
         outstanding = self._outstanding_of(owner)
-        if kind.tells == "lanes":
+        if kind.together == 1:
             waited = outstanding.judged(columns, below)
-            clocks = np.where(waited.any(len(warps)), waited.clocks(self._now[columns]), 0)
-            masks = waited.issuers(masks)
+            now = self._now[columns]
+            clocks = waited.clocks(now)
+            self._waits_of(owner).enter(warps, masks, self._clocks.now[warps], waited.clocks_of_lanes(now, below))
             waited.drop()
         else:
-            if kind.together == 1:
-                waited_below = self._below.setdefault(owner, np.zeros((self._warps, WARP), np.int64))
-                waited_below[warps] = np.where(masks, below, waited_below[warps])
             clocks = np.zeros(len(warps), np.int32)
             for number in range(kind.together):  # at most one of those that issue it as one
                 some = np.flatnonzero(warps % kind.together == number)
                 waited = outstanding.judged(columns[some], below[some])
                 clocks[some] = waited.clocks(self._now[columns[some]])
             self._forget(kind, owner, warps, clocks)
-        self._clocks.learn_of(warps, masks, columns, clocks)
+        if kind.tells == "warp":
+            self._clocks.learn_of(warps, masks, columns, clocks)
+        else:
+            self._clocks.waited[warps] = True
 
     def _forget(self, kind: GroupKind, owner: Owner, warps: Offsets, clocks: NDArray[np.int32]) -> None:
         """Forget work that all of the warps that issued it together have waited for."""
@@ -305,7 +345,7 @@ class AsyncClocks:
         reached[warps] = clocks
         members = np.arange(self._warps)[:, None] + np.arange(kind.together)
         known = reached[np.minimum(members, self._warps - 1)].min(axis=1)
-        self._outstanding_of(owner).drop_known(self._column(owner, 0), known)
+        self._outstanding_of(owner).drop_known(self._agents[owner].first, known)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
         """Note that arrivals will tell the mbarriers at `places` of what each thread has issued so far of a kind."""
@@ -316,35 +356,16 @@ class AsyncClocks:
 
     def _followed_by(self, kind: GroupKind, warp: int, mask: NDArray[np.bool_]) -> _Followed:
         """Return the work of a kind that arrivals of lanes of a warp follow now."""
-        column = self._column((kind, False), warp)
-        others = (self._issuers_of(kind)[warp] & ~mask).any()
-        entries = tuple(self._outstanding_of((kind, False)).of(column)) if others else ()
-        agents: Offsets | None = None
-        over: NDArray[np.int32] | None = None
-        if kind.pipelined:
-            agents = np.array(self._clocks.of_agents)
-            over = self._clocks.known_by(np.array([warp]), mask[None])[0, agents]
-        return _Followed(column, int(self._now[column]), mask, entries, agents, over)
-
-    def acquired(self, place: int, phase: int, warps: Offsets, pc: int) -> None:
-        """Note which phase of an mbarrier warps have seen, and whether that told them anything new."""
-        for warp in warps.tolist():
-            before = self._seen.get((place, warp))
-            old = phase < 0 or (before is not None and before.phase == phase)
-            self._latest[warp] = self._seen[place, warp] = Seen(phase, pc, old)
-
-    def seen(self, column: int, warp: int) -> Seen | None:
-        """Return what a warp last saw at the mbarrier with that column, None for another agent's column."""
-        place = next((place for place, known in self._of_barriers.items() if known == column), None)
-        return self._seen.get((place, warp)) if place is not None else None
-
-    def has_seen(self, place: int, warp: int) -> bool:
-        """Tell whether a warp has seen a phase of the mbarrier at a place complete."""
-        return (place, warp) in self._seen
-
-    def latest(self, warp: int) -> Seen | None:
-        """Return what a warp last saw at any mbarrier."""
-        return self._latest.get(warp)
+        agents = self._agents_of((kind, False))
+        columns, issuers = np.array([agents.first + warp]), self._waits_of((kind, False)).issued[warp] > 0
+        if (issuers & ~mask).any():
+            lanes = np.flatnonzero(issuers & mask)
+            columns = agents.of_threads(np.full(len(lanes), warp), lanes)
+        clock = int(self._now[agents.first + warp])
+        if not kind.pipelined:
+            return _Followed(columns, clock)
+        others = np.array(self._clocks.of_agents)
+        return _Followed(columns, clock, others, self._clocks.known_by(np.array([warp]), mask[None])[0, others])
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""
@@ -356,7 +377,7 @@ class AsyncClocks:
             # Of work on one barrier, what completed out of order counts once all before it has completed.
             told = [(column, waiting[0][1] - 1 if waiting else int(self._now[column]))]
         else:
-            told = [(followed.column, self._followed(followed, place, phase)) for followed in following]
+            told = [(column, followed.clock) for followed in following for column in followed.columns.tolist()]
         left = self._phases.at(place, phase)
         for column, clock in told:
             left[column] = max(int(left[column]), clock)
@@ -364,10 +385,14 @@ class AsyncClocks:
             if followed.known_of is not None and followed.over is not None:
                 left[followed.known_of] = np.maximum(left[followed.known_of], followed.over)
 
-    def _followed(self, followed: _Followed, place: int, phase: int) -> int:
-        """Return the clock up to which all threads that copied have let their arrivals follow in a phase."""
-        covered = self._covered.setdefault((place, phase, followed.column), {})
-        for clock, lanes in followed.entries:
-            covered.setdefault(clock, np.zeros(WARP, np.bool_))[lanes] |= followed.mask[lanes]
-        pending = (clock for clock, lanes in followed.entries if not covered[clock][lanes].all())
-        return next(pending, followed.clock + 1) - 1
+
+def _owner_of(work: Work, touch: Touch) -> Owner:
+    """Return whose work a touch of it is, of which no mbarrier tells."""
+    return work.kind, work.kind is not None and work.kind.reads and not touch.writes
+
+
+def _rows(columns: Offsets, lanes: Offsets, clocks: NDArray[np.int64], pc: int) -> NDArray[np.int32]:
+    """Return rows of `Marks`."""
+    rows = np.empty((len(columns), COLUMNS), np.int32)
+    rows[:, WARP_COLUMN], rows[:, ISSUER], rows[:, TIME], rows[:, PC] = columns + 1, lanes, clocks, pc
+    return rows

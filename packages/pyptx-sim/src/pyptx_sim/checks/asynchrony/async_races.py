@@ -9,14 +9,17 @@ once.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_clocks import AsyncClocks
-from pyptx_sim.checks.asynchrony.marks import ATOMIC, Entries, Marks, granules_of, late
+from pyptx_sim.checks.asynchrony.marks import ATOMIC, ISSUER, Entries, Marks, granules_of, late
+from pyptx_sim.checks.asynchrony.seen_phases import SeenPhases
 from pyptx_sim.checks.race.columns import Columns
-from pyptx_sim.checks.race.tables import COLUMNS, NOBODY, PC, TIME, WARP
+from pyptx_sim.checks.race.lane_masks import LANES, bits_of
+from pyptx_sim.checks.race.tables import NOBODY, PC, WARP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,28 +27,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.asynchrony.async_clocks import Seen
-    from pyptx_sim.checks.asynchrony.marks import Layer
+    from pyptx_sim.checks.asynchrony.marks import Granules, Layer
     from pyptx_sim.checks.asynchrony.phases import Phases
+    from pyptx_sim.checks.asynchrony.seen_phases import Seen
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.extension import FindingDetails, Proxy
     from pyptx_sim.observer import AccessKind, Masks, Offsets, RunView, Space, Touch, Work
-
-
-class CopiesOfThreads(Protocol):
-    """Completion of copies that each thread waits for separately (`GenericCopies`)."""
-
-    def over(
-        self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
-    ) -> NDArray[np.bool_]:
-        """Return, per byte, whether the copy that wrote it last is complete for a thread."""
-        ...
-
-    def decides(
-        self, space: Space, offsets: Offsets, pcs: NDArray[np.int32], warps: Offsets, lanes: Offsets
-    ) -> NDArray[np.bool_]:
-        """Return, per byte, whether `GenericCopies` checks accesses to it instead of `AsyncRaces`."""
-        ...
 
 
 class Report(Protocol):
@@ -67,17 +54,19 @@ class AsyncRaces:
         self._marks: dict[Space, Marks] = {}
         self._told = False  # whether mbarriers tell of reads of shared memory
         self._proxies: dict[tuple[Proxy, Space], Columns] = {}  # what proxies have been shown
-        self.copies: CopiesOfThreads
+        self.seen = SeenPhases()
         self.agents = AsyncClocks(clocks, phases, view.warps, view.warps_per_cta)
 
     def next_wave(self) -> None:
         """Forget the work of the warps before, but what it did in global memory; nothing of it is under way."""
         self._marks = {space: marks for space, marks in self._marks.items() if space == "global"}
+        self._clocks.retired.keep_lanes(self.agents.lanes())
         for marks in self._marks.values():
             marks.next_wave(self._clocks.retired.rename)
         self._clocks.retired.forget_agents()
         self._told = False
         self.agents.next_wave()
+        self.seen.next_wave()
 
     # --- what warps do --------------------------------------------------------------------------
 
@@ -99,8 +88,7 @@ class AsyncRaces:
         if marks is not None:
             entries = self._entries(space, offsets, size, warps, lanes, pc, atomic=False)
             self._compare(marks.write, entries, rule, "gives back {}, which asynchronous work writes", "")
-            for layer in marks.reads:
-                self._compare(layer, entries, rule, "gives back {}, which asynchronous work reads", "")
+            self._compare_reads(marks, entries, rule, "gives back {}, which asynchronous work reads", "")
 
     def _entries(
         self,
@@ -120,44 +108,70 @@ class AsyncRaces:
     def _against(self, marks: Marks, entries: Entries, does: str, *, writes: bool) -> None:
         message = f"{does} {{}}, which asynchronous work"
         self._compare(marks.write, entries, "read-before-wait", f"{message} writes", does)
-        for layer in marks.reads if writes else ():
-            self._compare(layer, entries, "early-reuse", f"{message} still reads", does)
+        if writes:
+            self._compare_reads(marks, entries, "early-reuse", f"{message} still reads", does)
+
+    def _compare_reads(self, marks: Marks, entries: Entries, rule: str, message: str, does: str) -> None:
+        for layer in marks.reads:
+            self._compare(layer, entries, rule, message, does)
+        if len(marks.more_reads):
+            granules = entries.granules(marks.granule)
+            found = marks.more_reads.find(granules.at)
+            if found is not None:
+                self._judge(entries, granules, marks.granule, *found, rule, message, does, reads=True)
 
     def _compare(self, layer: Layer, entries: Entries, rule: str, message: str, does: str) -> None:
         if layer.table.misses(*entries.reach(layer.granule)):
             return
+        reads = not layer.writes
         summary = layer.at_a_glance(entries)
-        if summary is not None and not self._accused(entries, *summary).any():
+        if summary is not None and not self._accused(entries, *summary, reads=reads).any():
             return
         granules = entries.granules(layer.granule)
         bad = np.flatnonzero(late(layer.table, entries, granules))
-        if not len(bad):
-            return
-        last = layer.table.get(granules.at[bad])
-        owners = entries.owners[granules.pieces[bad]]
-        stays = self._accused(entries, last, owners)
-        some = np.flatnonzero(stays)
-        if len(some):
-            threads = entries.warps[owners[some]], entries.lanes[owners[some]]
-            stays[some] = ~self.agents.over_for_issuers(last[some], *threads)
-            if layer is self._marks[entries.space].write:
-                decided = self.copies.decides if entries.work is None else self.copies.over
-                places = np.maximum(granules.at[bad] * layer.granule, entries.offsets[granules.pieces[bad]])[some]
-                stays[some] &= ~decided(entries.space, places, last[some, PC], *threads)
-        if stays.any():
-            first = int(stays.argmax())
-            offset = max(
-                int(granules.at[bad[first]]) * layer.granule, int(entries.offsets[granules.pieces[bad[first]]])
-            )
-            self._tell(entries, offset, int(entries.warps[owners[first]]), last[first], rule, message, does)
+        if len(bad):
+            last = layer.table.get(granules.at[bad])
+            self._judge(entries, granules, layer.granule, bad, last, rule, message, does, reads=reads)
 
-    def _accused(self, entries: Entries, last: NDArray[np.int32], owners: Offsets) -> NDArray[np.bool_]:
-        """Tell for each of `last`, which an owner does not know to be over, whether that is wrong."""
-        stays = last[:, ATOMIC] == 0 if entries.atomic else np.ones(len(last), np.bool_)
+    def _judge(
+        self,
+        entries: Entries,
+        granules: Granules,
+        granule: int,
+        which: NDArray[np.int64],
+        last: NDArray[np.int32],
+        rule: str,
+        message: str,
+        does: str,
+        *,
+        reads: bool,
+    ) -> None:
+        """Report the first of some granules whose `last` operation is not complete for the owner of its piece."""
+        pieces = granules.pieces[which]
+        accused = self._accused(entries, last, entries.owners[pieces], reads=reads)
+        if accused.any():
+            first = int(accused.argmax())
+            offset = max(int(granules.at[which[first]]) * granule, int(entries.offsets[pieces[first]]))
+            warp = int(entries.warps[entries.owners[pieces[first]]])
+            self._tell(entries, offset, warp, last[first], rule, message, does)
+
+    def _accused(self, entries: Entries, last: NDArray[np.int32], owners: Offsets, *, reads: bool) -> NDArray[np.bool_]:
+        """Return, per operation in `last`, whether it has to be complete for its owner, and is not."""
+        stays = last[:, ISSUER] < ATOMIC if entries.atomic else np.ones(len(last), np.bool_)
         if entries.work is not None:
             stays[stays] = ~self.agents.issued_before(
                 entries.work, owners[stays], entries.rows[owners[stays]], last[stays]
             )
+        some = np.flatnonzero(stays)
+        if not len(some):
+            return stays
+        owners, over = owners[some], np.ones(len(some), np.bool_)
+        together = 1 if entries.work is None else entries.work.together
+        masks = bits_of(entries.lanes[owners]) if together == 1 else np.full(len(some), -1, np.int32)  # all lanes
+        for further in range(together):
+            warps, rows = entries.warps[owners] + further, entries.rows[owners] + further
+            over &= self.agents.over(last[some], warps, masks, rows, reads=reads)
+        stays[some] = ~over
         return stays
 
     def _tell(
@@ -165,11 +179,13 @@ class AsyncRaces:
     ) -> None:
         """Report that a warp meets, at an offset, the `last` access of work."""
         where = self._view.describe(entries.space, offset)
-        told = f"{self._view.warp_name(warp)} {message.format(where)}, and nothing has waited for it"
-        agent = int(last[WARP]) - 1
-        told += self._in_vain(rule, agent, warp)
+        told, agent = f"{self._view.warp_name(warp)} {message.format(where)}", int(last[WARP]) - 1
         wait = self.agents.how_to_wait(agent)
         hint = None if wait is None else f"wait for that work first: {wait}"
+        if self.agents.waited_at(last[None])[0]:
+            told += f"; nothing orders the wait of the thread that issued it, lane {last[ISSUER] % LANES}, before this"
+        else:
+            told += f", and nothing has waited for it{self._in_vain(rule, agent, warp)}"
         other_pc = int(last[PC])
         # What the accesses of warps miss is one thing, the wait for that work.
         cause = (other_pc, does) if entries.work is None else None
@@ -177,13 +193,17 @@ class AsyncRaces:
 
     def _in_vain(self, rule: str, column: int, warp: int) -> str:
         """Say so if the warp has waited at the mbarrier that tells of the work, but for a phase that was over."""
-        return self._over(self.agents.seen(column, warp)) if rule == "read-before-wait" else self.why_early(warp)
+        return (
+            self._returned(self.seen.at(self.agents.place_of(column), warp))
+            if rule == "read-before-wait"
+            else self.why_early(warp)
+        )
 
     def why_early(self, warp: int) -> str:
         """Say so if the last wait of a warp at an mbarrier was for a phase that was over."""
-        return self._over(self.agents.latest(warp))
+        return self._returned(self.seen.latest(warp))
 
-    def _over(self, seen: Seen | None) -> str:
+    def _returned(self, seen: Seen | None) -> str:
         if seen is None or not seen.old:
             return ""
         over = "no phase had ended yet, and parity 1 stands for the one before the first"
@@ -209,19 +229,28 @@ class AsyncRaces:
         seen = self._shown(proxy, space)  # may widen what is known
         return ~seen.hold(self._clocks.known, rows, others, masks, times)
 
-    def last_writers(self, touch: Touch) -> list[tuple[int, int]]:
-        """Return where work wrote that wrote last what `touch` reads: the first offset and the pc of each."""
+    def written(self, touch: Touch) -> tuple[Offsets, NDArray[np.int64], NDArray[np.int32]] | None:
+        """Return the last writes by work of what a touch meets: their offsets, its entries, and rows; None without any.
+
+        An offset is that of a granule, which may be wider than a write.
+        """
         marks = self._marks.get(touch.space)
         if marks is None or not len(touch.offsets):
-            return []
-        layer = marks.write
-        at, _ = granules_of(touch.offsets, touch.size, layer.granule)
-        last = layer.table.touched(at)
+            return None
+        at, pieces = granules_of(touch.offsets, touch.size, marks.write.granule)
+        last = marks.write.table.touched(at)
         if last is None:
+            return None
+        some = np.flatnonzero(last[:, WARP] != NOBODY)
+        return at[some] * marks.write.granule, pieces[some], last[some]
+
+    def last_writers(self, touch: Touch) -> list[tuple[int, int]]:
+        """Return where work wrote that wrote last what `touch` reads: the first offset and the pc of each."""
+        found = self.written(touch)
+        if found is None:
             return []
-        written = np.flatnonzero(last[:, WARP] != NOBODY)
-        pcs, first = np.unique(last[written, PC], return_index=True)
-        return [(int(at[written[head]]) * layer.granule, pc) for pc, head in zip(pcs.tolist(), first, strict=True)]
+        pcs, first = np.unique(found[2][:, PC], return_index=True)
+        return list(zip(found[0][first].tolist(), pcs.tolist(), strict=True))
 
     def told_reads(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         """Yield where work last read shared memory, in bytes, with the agents (from 1), their clocks and the pcs.
@@ -251,14 +280,16 @@ class AsyncRaces:
     def enter(self, work: Work, item_ids: NDArray[np.int64]) -> None:
         """Enter work that has been judged; `item_ids` name its operations in later events."""
         for touch in work.touches:
-            pieces = self.agents.enter(work, touch, item_ids)
+            rows = self.agents.rows_of(work, touch, item_ids)
             if not len(touch.offsets):
                 continue
             self._told |= touch.barriers is not None and not touch.writes and touch.space == "shared"
-            rows = np.empty((len(pieces.columns), COLUMNS), np.int32)
-            rows[:, WARP], rows[:, ATOMIC] = pieces.columns + 1, touch.atomic
-            rows[:, TIME], rows[:, PC] = pieces.clocks, work.pc
             if touch.space not in self._marks:
                 self._marks[touch.space] = Marks(self._view.arena_size(touch.space))
-            blocks = pieces.warps // self._view.warps_per_cta
-            self._marks[touch.space].enter(touch, pieces.of.take(touch.owners), rows, blocks)
+            is_over = partial(self._over_for, work) if self.agents.several(work, touch) else None
+            self._marks[touch.space].enter(touch, rows, work.warps // self._view.warps_per_cta, is_over)
+
+    def _over_for(self, work: Work, last: NDArray[np.int32], operations: Offsets) -> NDArray[np.bool_]:
+        """Return, per read in `last`, whether it is over for the thread that issues one of some operations."""
+        warps, lanes = work.warps[operations], work.lanes[operations]
+        return self.agents.over(last, warps, bits_of(lanes), self._clocks.rows(warps, lanes), reads=True)

@@ -32,8 +32,8 @@ class BlockEnds:
         self._phases = phases
         self._work = work
         self._report = report
-        # By place and a warp of another block: lanes, time, pc.
-        self._arrivals: dict[tuple[int, int], tuple[int, int, int]] = {}
+        # By place, and lanes of a warp of another block: time, pc.
+        self._arrivals: dict[tuple[int, int, int], tuple[int, int]] = {}
         self.foreign = ForeignAccesses(view, clocks)
         """Where warps access the shared memory of other blocks."""
 
@@ -51,15 +51,14 @@ class BlockEnds:
             if len(foreign):
                 lanes = masks_of(np.concatenate([each.masks for each in signals])[foreign]).tolist()
                 times = self._clocks.now[warps[foreign]].tolist()
-                where = zip(places[foreign].tolist(), warps[foreign].tolist(), strict=True)
-                for at, lane, time in zip(where, lanes, times, strict=True):
-                    self._arrivals[at] = lane, time, pc
+                who = zip(places[foreign].tolist(), warps[foreign].tolist(), lanes, strict=True)
+                self._arrivals.update((each, (time, pc)) for each, time in zip(who, times, strict=True))
 
     def wave_ended(self) -> None:
         """Report accesses to a block's shared memory, and uses of its mbarriers, that may come behind its end."""
         by_block: dict[int, list[tuple[int, int, int, int, int]]] = {}
-        for (place, warp), arrival in self._arrivals.items():
-            by_block.setdefault(place // self._view.shared_stride(), []).append((place, warp, *arrival))
+        for who, arrival in self._arrivals.items():
+            by_block.setdefault(who[0] // self._view.shared_stride(), []).append((*who, *arrival))
         if by_block:
             places, warps, masks, times, pcs = np.concatenate([np.array(arrivals) for arrivals in by_block.values()]).T
             ends = self._known_at_end(np.array(list(by_block)))

@@ -48,11 +48,11 @@ class CrossOrdering:
         self._report = report
         self._showing: dict[int, bool] = {}  # by instruction, whether what it writes every proxy sees
         self._made: dict[int, tuple[int, int, int, int]] = {}  # by place: warp, lanes, time, pc
-        self._uses: dict[int, dict[int, tuple[int, int, int]]] = {}  # by place and warp: lanes, time, pc
+        self._uses: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}  # by place, warp and lanes: time, pc
         self._fresh: list[tuple[int, Offsets, Masks, NDArray[np.int32], int]] = []  # such uses, not yet there
-        self._seen: dict[int, set[int]] = {}  # by place: which warps are known to know that
-        # By warp, lanes, time: which warps know what those did then, all of their lanes, whatever mbarrier it was.
-        self._informed: dict[tuple[int, int, int], set[int]] = {}
+        # By warp, lanes, time: warps of which all lanes are ordered after what those did, and lanes of other warps.
+        self._after: dict[tuple[int, int, int], set[int]] = {}
+        self._lanes_after: dict[tuple[int, int, int], dict[int, int]] = {}
         self._shown: set[tuple[int, int, int]] = set()  # mbarriers that proxies see, for a warp and lane
         self._inits: Columns | None = None  # what fence.mbarrier_init told
 
@@ -61,8 +61,8 @@ class CrossOrdering:
         self._made.clear()
         self._uses.clear()
         self._fresh.clear()
-        self._seen.clear()
-        self._informed.clear()
+        self._after.clear()
+        self._lanes_after.clear()
         self._shown.clear()
 
     # --- work -----------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ class CrossOrdering:
                 self._against_writes(work, touch, shadow, written_at, last, *who, ordered, first_warp)
         if touch.writes:
             owners = np.repeat(touch.owners, granules.shape[1])
-            self._against_reads(work, touch, shadow, at, work.warps[owners], all_rows[owners], ordered)
+            self._against_reads(work, touch, shadow, at, owners, ordered, first_warp)
             if touch.after_reads:
                 self._against_unfenced_reads(work, touch, shadow, at, owners, first_warp)
 
@@ -91,19 +91,25 @@ class CrossOrdering:
         touch: Touch,
         shadow: Shadow,
         at: NDArray[np.int64],
-        warps: NDArray[np.int64],
-        rows: NDArray[np.int64],
+        owners: NDArray[np.int64],
         ordered: Ordered,
+        first_warp: int,
     ) -> None:
         message = "issues work that writes {}, which a warp may still read"
         found: list[tuple[int, int]] = []
+        warps, rows = work.warps[owners], self._clocks.rows(work.warps, work.lanes)[owners]
+        masks = bits_of(work.lanes)[owners]
         if shadow.readers is not None:
-            masks = np.repeat(bits_of(work.lanes)[touch.owners], len(at) // len(touch.owners))
             late = shadow.readers.unordered(at, warps, rows, masks)
             found += [] if late is None else [(int(late.entries[0]), int(late.last[0, PC]))]
         # By another proxy than the work's, a strong read is morally strong with none of it, reductions among it.
         for which, last in chain(shadow.reads_of(at), shadow.polls_of(at)):
-            bad = np.flatnonzero(~ordered(rows[which], warps[which], last, reads=True))[:1]
+            before = ordered(rows[which], warps[which], last, reads=True)
+            if work.together == 1:  # else all lanes issue it, together
+                own = np.flatnonzero(last[:, WARP] == warps[which] + first_warp)
+                there = rows[which[own]], warps[which[own]], masks[which[own]]
+                before[own] = self._clocks.orders_within(*there, last[own, MASK], last[own, TIME])
+            bad = np.flatnonzero(~before)[:1]
             found += zip(which[bad].tolist(), last[bad, PC].tolist(), strict=True)
         for first, pc in found:
             why = self._work.why_early(int(warps[first]))
@@ -208,7 +214,6 @@ class CrossOrdering:
     def made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Note who has initialised an mbarrier, and when."""
         self._made[place] = (warp, 1 << lane, int(self._clocks.now[warp]), pc)
-        self._seen[place] = set()
         self._shown.clear()
 
     def used(self, uses: Sequence[tuple[int, Offsets, Masks]], pc: int) -> None:
@@ -217,37 +222,53 @@ class CrossOrdering:
         for place, warps, masks in uses:
             self._fresh.append((place, warps, masks, self._clocks.now[warps], pc))
             made = self._made.get(place)
-            if made is not None:
-                users = warps.tolist()
-                if not (self._informed_of(made).issuperset(users) or self._seen[place].issuperset(users)):
-                    asked.append((place, warps, masks, made))
+            if made is not None and not self._ordered_after(made[:3], warps, masks):
+                asked.append((place, warps, masks, made))
         if len(self._fresh) > _FRESH:
             self._note_uses()
         if asked:
             self._ask(asked, pc)
 
-    def _informed_of(self, made: tuple[int, int, int, int]) -> set[int]:
-        """Return which warps know what the lanes that made an mbarrier did up to then."""
-        return self._informed.setdefault(made[:3], {made[0]})
+    def _ordered_after(self, made: tuple[int, int, int], warps: Offsets, masks: Masks) -> bool:
+        """Return whether lanes of warps are known to be ordered after what the lanes that made an mbarrier did."""
+        users = warps.tolist()
+        if self._after.setdefault(made, set()).issuperset(users):
+            return True
+        after = self._lanes_after.setdefault(made, {})
+        lanes = masks_of(masks).tolist()
+        return not any(named & ~after.get(user, 0) for user, named in zip(users, lanes, strict=True))
 
     def _ask(self, uses: Sequence[tuple[int, Offsets, Masks, tuple[int, int, int, int]]], pc: int) -> None:
-        """Report those of some uses whose threads do not know that the mbarrier is made, and note who does."""
+        """Report those of some uses whose threads are not ordered after the initialization, and record the others."""
         counts = [len(warps) for _, warps, _, _ in uses]
         users, masks = (np.concatenate([use[part] for use in uses]) for part in (1, 2))
-        makers, lanes, times = np.repeat(np.array([made[:3] for *_, made in uses]), counts, axis=0).T
-        rows = self._clocks.rows(users, masks.argmax(axis=1))
-        known = self._holds(rows, makers, lanes, times, self._inits) | (users == makers)
+        makers, made_by, times = np.repeat(np.array([made[:3] for *_, made in uses]), counts, axis=0).T
+        at, lanes = np.nonzero(masks)
+        rows = self._clocks.rows(users[at], lanes)
+        held = self._holds(rows, makers[at], made_by[at], times[at], self._inits)
+        maker = (users == makers)[at] & (made_by[at] >> lanes == 1)  # program order
+        first = np.searchsorted(at, np.arange(len(users)))
+        known, whole = np.logical_and.reduceat(held | maker, first), np.logical_or.reduceat(held, first)
         ends = np.cumsum(counts).tolist()
-        for (place, warps, _, made), end in zip(uses, ends, strict=True):
-            knows = known[end - len(warps) : end]
-            told = self._informed_of(made) if self._clocks.alike(warps) else self._seen[place]
-            told.update(warps[knows].tolist())
-            late = warps[~knows]
+        for (place, warps, lanes_of, made), end in zip(uses, ends, strict=True):
+            here = slice(end - len(warps), end)
+            self._note_after(made[:3], warps, lanes_of, known[here], whole[here])
+            late = warps[~known[here]]
             if len(late):
                 name = self._view.warp_name(int(late[0]))
                 where = self._view.describe("shared", place)
                 message = f"{name} uses the mbarrier {where}, and nothing orders that behind its initialisation"
                 self._report("mbarrier-unsynchronised", message, pc, made[3])
+
+    def _note_after(self, made: tuple[int, int, int], warps: Offsets, masks: Masks, known: Masks, whole: Masks) -> None:
+        """Record lanes that are ordered after the initialization of an mbarrier; of a `whole` warp, all."""
+        if self._clocks.alike(warps):
+            self._after[made].update(warps[known & whole].tolist())
+        else:
+            whole = np.zeros(len(warps), np.bool_)
+        some, after = np.flatnonzero(known & ~whole), self._lanes_after[made]
+        for warp, lanes in zip(warps[some].tolist(), masks_of(masks[some]).tolist(), strict=True):
+            after[warp] = after.get(warp, 0) | lanes
 
     def _note_uses(self) -> None:
         """Note the last use of each mbarrier by each warp: nobody asks unless one is invalidated."""
@@ -257,7 +278,7 @@ class CrossOrdering:
         for place, warps, _, times, pc in self._fresh:
             uses = self._uses.setdefault(place, {})
             for user, time in zip(warps.tolist(), times.tolist(), strict=True):
-                uses[user] = (next(numbers), time, pc)
+                uses[user, next(numbers)] = time, pc
         self._fresh.clear()
 
     def _holds(
@@ -278,8 +299,10 @@ class CrossOrdering:
         """Report uses of an mbarrier that nothing orders before its end."""
         rows = self._clocks.rows(np.array([warp]), np.array([lane]))
         self._note_uses()
-        for user, (its, time, other_pc) in self._uses.pop(place, {}).items():
-            if user != warp and not self._holds(rows, np.array([user]), np.array([its]), np.array([time]))[0]:
+        for (user, lanes), (time, other_pc) in self._uses.pop(place, {}).items():
+            others = lanes & ~bits_of(np.array([lane]))[0] if user == warp else lanes
+            entry = (np.array([each]) for each in (user, others, time))
+            if others and not self._holds(rows, *entry)[0]:
                 where = self._view.describe("shared", place)
                 message = (
                     f"{self._view.warp_name(warp)} ends the mbarrier {where}, which {self._view.warp_name(user)} may"

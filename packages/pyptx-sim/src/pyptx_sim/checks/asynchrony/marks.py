@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.summaries import SEVERAL, Summary, by_last_read, by_last_write
+from pyptx_sim.checks.race.overflow import Overflow
 from pyptx_sim.checks.race.shadow import fitting
 from pyptx_sim.checks.race.tables import NOBODY, TIME, WARP, Table, reach_of
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import Offsets, Space, Touch, Work
 
 WIDEST: Final = 1024
-ATOMIC: Final = 1  # the column of an agent's row that has no lanes
+ISSUER: Final = 1  # the column of an agent's row that has the lane that issued the operation
+ATOMIC: Final = 32  # is added there for an atomic update
 # Reads of so many agents of a block are kept for each granule.
 READERS: Final = 16
 _COARSER: Final = 8  # granules of which a piece has more are looked up in a summary first
@@ -105,13 +107,13 @@ def granules_of(offsets: Offsets, size: int, granule: int) -> tuple[NDArray[np.i
 
 
 class Layer:
-    """The last accesses of one kind: rows of the agent (from 1), 1 for an atomic update, the agent's clock, the pc."""
+    """The last accesses of one kind: rows of the agent (from 1), the issuing lane, the agent's clock, the pc."""
 
     def __init__(self, size: int, granule: int, *, writes: bool = False) -> None:
         """Begin with memory of so many bytes that nothing has touched."""
         self.granule = granule
         self.table = Table(-(-size // granule))
-        self._writes = writes
+        self.writes = writes
         self._fresh = False  # whether work of this wave has been entered
         self._summary = Summary(-(-size // WIDEST), by_last_write if writes else by_last_read)
 
@@ -127,6 +129,16 @@ class Layer:
         self.table.fill(at, rows, owners)
         self._summary.enter(at, WIDEST // self.granule, owners, rows)
 
+    def of_other_lanes(
+        self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return which accesses to the granules `at` meet one of another lane of their agent, and the rows of these."""
+        last = self.table.get(at)
+        differ = last.view(np.int64)[:, 0] ^ rows.view(np.int64)[:, 0].take(owners)  # agent and lane, side by side
+        agents = differ.view(np.int32)[::2]
+        which = np.zeros(0, np.int64) if agents.all() else np.flatnonzero((agents == 0) & (differ != 0))
+        return which, last[which]
+
     def rename(self, renamed: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
         """Give the agents of this wave other columns, those of earlier ones keep theirs; forget what is -1 then."""
         self._summary.close()
@@ -134,10 +146,7 @@ class Layer:
             return
         self._fresh = False
         at, rows = self.table.entries()
-        rows = rows.copy()
-        rows[:, WARP] = renamed(rows[:, WARP].astype(np.int64) - 1) + 1
-        rows[rows[:, WARP] == NOBODY] = 0
-        self.table.put(at, rows)
+        self.table.put(at, _renamed(rows, renamed))
 
     def at_a_glance(self, entries: Entries) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
         """Return what the summary says of entries: rows of what they do not know to be over, and whose entries.
@@ -152,9 +161,17 @@ class Layer:
         wide = entries.granules(WIDEST)
         found = np.flatnonzero(late(summary, entries, wide))
         rows = summary.get(wide.at[found])
-        if len(found) and (not self._writes or (rows[:, TIME] == SEVERAL).any()):
+        if len(found) and (not self.writes or (rows[:, TIME] == SEVERAL).any()):
             return None
         return rows, entries.owners[wide.pieces[found]]
+
+
+def _renamed(rows: NDArray[np.int32], renamed: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> NDArray[np.int32]:
+    """Return rows with other columns of their agents; without any, rows of nobody."""
+    rows = rows.copy()
+    rows[:, WARP] = renamed(rows[:, WARP].astype(np.int64) - 1) + 1
+    rows[rows[:, WARP] == NOBODY] = 0
+    return rows
 
 
 def late(table: Table, entries: Entries, granules: Granules) -> NDArray[np.bool_]:
@@ -178,7 +195,10 @@ class Marks:
         self._size = size
         self.write = Layer(size, WIDEST, writes=True)
         self.reads: list[Layer] = []
-        self._granule = WIDEST  # of all that is read
+        self.granule = WIDEST
+        """Bytes of a granule of `reads` and `more_reads`."""
+        self.more_reads = Overflow(-(-size // WIDEST))
+        """Reads of other lanes of an agent than the last one, whose waits do not order each other."""
         self._readers: dict[int, int] = {}  # by block, how many agents have read
         self._numbers: NDArray[np.int64] = np.zeros((0, 0), np.int64)  # by block and agent, from 1
 
@@ -187,7 +207,7 @@ class Marks:
         missing = int(blocks.max()) + 1 - len(self._numbers), int(agents.max()) + 1 - self._numbers.shape[1]
         if max(missing) > 0:
             self._numbers = np.pad(self._numbers, [(0, max(each, 0)) for each in missing])
-        numbers: NDArray[np.int64] = self._numbers[blocks, agents]
+        numbers: NDArray[np.int64] = self._numbers.take(blocks * self._numbers.shape[1] + agents)
         fresh = np.flatnonzero(numbers == 0).tolist()
         for each in fresh:
             block, agent = int(blocks[each]), int(agents[each])
@@ -196,7 +216,7 @@ class Marks:
                 self._numbers[block, agent] = (count - 1) % READERS + 1
         numbers = (self._numbers[blocks, agents] if fresh else numbers) - 1
         more = int(numbers.max()) + 1 - len(self.reads)
-        self.reads += [Layer(self._size, self._granule) for _ in range(more)]
+        self.reads += [Layer(self._size, self.granule) for _ in range(more)]
         return numbers
 
     def next_wave(self, renamed: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
@@ -204,12 +224,24 @@ class Marks:
         self._numbers = np.zeros((0, 0), np.int64)
         for layer in (self.write, *self.reads):
             layer.rename(renamed)
+        at, rows = self.more_reads.entries()
+        self.more_reads = Overflow(-(-self._size // self.granule))
+        if len(at):
+            self.more_reads.add(at, _renamed(rows, renamed))
 
     def enter(
-        self, touch: Touch, owners: NDArray[np.int64], rows: NDArray[np.int32], blocks: NDArray[np.int64]
+        self,
+        touch: Touch,
+        rows: NDArray[np.int32],
+        blocks: NDArray[np.int64],
+        is_over: Callable[[NDArray[np.int32], Offsets], NDArray[np.bool_]] | None,
     ) -> None:
-        """Enter what is touched: entry i by `owners[i]`, of blocks each of which has a row."""
-        granule = fitting(self.write.granule if touch.writes else self._granule, touch.offsets, touch.size)
+        """Enter what is touched by operations of blocks, each of which has a row.
+
+        `is_over`, of operations of several lanes of an agent: returns which earlier ones are over for some of these.
+        """
+        owners = touch.owners
+        granule = fitting(self.write.granule if touch.writes else self.granule, touch.offsets, touch.size)
         at, count = touch.offsets // granule, touch.size // granule
         if count > 1:
             at, owners = (at[:, None] + np.arange(count)).reshape(-1), owners.repeat(count)
@@ -217,16 +249,53 @@ class Marks:
             self.write.narrow(granule)
             self.write.enter(at, owners, rows)
             return
-        self._granule = granule
+        self._narrow(granule)
+        if is_over is not None:
+            self._keep_others(at, owners, rows)
         numbers = self._numbers_of(blocks, rows[:, WARP].astype(np.int64))
-        for layer in self.reads:
-            layer.narrow(granule)
         if (numbers == numbers[0]).all():
-            self.reads[int(numbers[0])].enter(at, owners, rows)
+            self._enter_read(int(numbers[0]), at, owners, rows, is_over)
             return
         by_entry = numbers.astype(np.uint8)[owners]
         order = by_entry.argsort(kind="stable")
         at, owners, ends = at[order], owners[order], np.bincount(by_entry).cumsum().tolist()
         for number, (start, end) in enumerate(pairwise((0, *ends))):
             if start < end:
-                self.reads[number].enter(at[start:end], owners[start:end], rows)
+                self._enter_read(number, at[start:end], owners[start:end], rows, is_over)
+
+    def _narrow(self, granule: int) -> None:
+        """Split all granules that are read until they are no wider."""
+        if granule < self.granule:
+            self.more_reads.split(self.granule // granule)
+            self.granule = granule
+            for layer in self.reads:
+                layer.narrow(granule)
+
+    def _enter_read(
+        self,
+        number: int,
+        at: NDArray[np.int64],
+        owners: Offsets,
+        rows: NDArray[np.int32],
+        is_over: Callable[[NDArray[np.int32], Offsets], NDArray[np.bool_]] | None,
+    ) -> None:
+        """Enter reads in a layer, and keep those of other lanes that they replace."""
+        layer = self.reads[number]
+        if is_over is None:
+            layer.enter(at, owners, rows)
+            return
+        which, last = layer.of_other_lanes(at, owners, rows)
+        if len(which):
+            stays = ~is_over(last, owners[which])
+            self.more_reads.add(at[which[stays]], last[stays])
+        layer.enter(at, owners, rows)
+
+    def _keep_others(self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]) -> None:
+        """Keep reads of lanes that another lane of their agent replaces in the same step."""
+        agents = rows[:, WARP].take(owners)
+        if ((agents[1:] > agents[:-1]) | (agents[1:] == agents[:-1]) & (at[1:] > at[:-1])).all():
+            return
+        order = np.lexsort((at, agents))
+        some, others = order[:-1], order[1:]
+        lost = some[(at[some] == at[others]) & (agents[some] == agents[others])]
+        self.more_reads.add(at[lost], rows[owners[lost]])

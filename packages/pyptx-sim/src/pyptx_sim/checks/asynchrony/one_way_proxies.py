@@ -8,16 +8,17 @@ an acquire of the bytes before the reading is issued, by its thread or by one th
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pyptx_sim.checks.race.columns import Columns
-from pyptx_sim.checks.race.lane_masks import bits_of
+from pyptx_sim.checks.race.lane_masks import BITS, LANES, bits_of, lanes_in, masks_of
+from pyptx_sim.checks.race.snapshots import known_alike
 from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -28,16 +29,19 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Proxy
     from pyptx_sim.observer import Masks, Offsets, RunView, Space, Touch, Work
 
-# Of a warp that acquires the same bytes again and again, so many times are kept.
+# Of lanes that acquire the same bytes again and again, so many times are kept.
 _KEPT: Final = 8
 
 
 class _Acquired(NamedTuple):
-    """When a lane has acquired, and what its warp then knew of releases."""
+    """When lanes have acquired, and what each of them then knew of releases."""
 
-    lane: int
     time: int
     known: Known
+
+
+_Acquisitions: TypeAlias = "dict[tuple[int, int], deque[_Acquired]]"
+"""Those of the same bytes, by warp and lanes."""
 
 
 class OneWayProxies:
@@ -49,8 +53,8 @@ class OneWayProxies:
         self._clocks = clocks
         self._report = report
         self._released: dict[Proxy, Columns] = {}
-        # By the first byte and the size of what was acquired, and by the warp that did: when.
-        self._acquired: dict[tuple[Proxy, Space], dict[tuple[int, int], dict[int, deque[_Acquired]]]] = {}
+        # By the first byte and the size of what was acquired.
+        self._acquired: dict[tuple[Proxy, Space], dict[tuple[int, int], _Acquisitions]] = {}
 
     def next_wave(self) -> None:
         """Forget the warps before."""
@@ -63,12 +67,10 @@ class OneWayProxies:
     def acquired(self, proxy: Proxy, space: Space, place: int, size: int, warps: Offsets, masks: Masks) -> None:
         """Note what releases lanes of `warps` know of where they acquire `size` bytes for a proxy."""
         acquired = self._acquired.setdefault((proxy, space), {}).setdefault((place, size), {})
-        lanes, times = masks.argmax(axis=1).tolist(), self._clocks.now[warps].tolist()
-        known = self._clocks.known_by(warps, masks)
-        for number, warp in enumerate(warps.tolist()):
-            acquired.setdefault(warp, deque(maxlen=_KEPT)).append(
-                _Acquired(lanes[number], times[number], known[number])
-            )
+        for warp, mask, known in known_alike(self._clocks, warps, masks):
+            lanes = int(masks_of(mask[None])[0])
+            times = acquired.setdefault((warp, lanes), deque(maxlen=_KEPT))
+            times.append(_Acquired(int(self._clocks.now[warp]), known))
 
     def judge(self, work: Work, touch: Touch, proxy: Proxy, shadow: Shadow, first_warp: int) -> None:
         """Judge what work reads through a proxy against writes of it."""
@@ -82,15 +84,14 @@ class OneWayProxies:
         owners = np.repeat(touch.owners, granules.shape[1])[written]
         issuers, lanes = work.warps[owners], work.lanes[owners]
         for further in range(work.together):
-            warps = issuers + further
-            for warp in np.unique(warps).tolist():
-                own = np.flatnonzero(warps == warp)
+            threads = (issuers + further) * LANES + lanes
+            for thread in (divmod(each, LANES) for each in np.unique(threads).tolist()):
+                own = np.flatnonzero(threads == thread[0] * LANES + thread[1])
                 places = at[own] * shadow.granule
-                thread = warp, int(lanes[own[0]])
                 seen = self._seen(proxy, touch.space, thread, places, shadow.granule, last[own], first_warp)
                 if not seen.all():
                     bad = int(own[int(seen.argmin())])
-                    self._tell(work, touch, proxy, warp, int(at[bad]) * shadow.granule, int(last[bad, PC]))
+                    self._tell(work, touch, proxy, thread[0], int(at[bad]) * shadow.granule, int(last[bad, PC]))
 
     def _seen(
         self,
@@ -104,19 +105,24 @@ class OneWayProxies:
     ) -> NDArray[np.bool_]:
         """Tell which of the `last` writes, of a granule at each of `places`, a proxy sees when a thread issues work."""
         seen = np.zeros(len(last), np.bool_)
-        for (place, size), by_warp in self._acquired.get((proxy, space), {}).items():
+        for (place, size), acquired in self._acquired.get((proxy, space), {}).items():
             here = np.flatnonzero((places >= place) & (places + granule <= place + size))
-            for known in self._before(by_warp, *thread) if len(here) else ():
+            for known in self._before(acquired, *thread) if len(here) else ():
                 self._see(seen, here, known, proxy, last, first_warp)
         return seen
 
-    def _before(self, acquired: Mapping[int, Iterable[_Acquired]], warp: int, lane: int) -> Iterator[Known]:
-        """Yield what was known by those who acquired something before what a thread does now, itself among them."""
-        row = self._clocks.rows(np.array([warp]), np.array([lane]))
-        for other, times in acquired.items():
+    def _before(self, acquired: _Acquisitions, warp: int, lane: int) -> Iterator[Known]:
+        """Yield what lanes knew that acquired something before what a thread does now, itself among them."""
+        row, mine = self._clocks.rows(np.array([warp]), np.array([lane])), bits_of(np.array([lane]))
+        for (other, lanes), times in acquired.items():
+            bits = BITS[lanes_in(lanes)]
+            threads = row.repeat(len(bits)), np.full(len(bits), other)
             for each in times:
-                there = np.array([other]), bits_of(np.array([each.lane])), np.array([each.time])
-                if other == warp or self._clocks.orders(row, *there)[0]:
+                at = np.full(len(bits), each.time)
+                before = self._clocks.orders(*threads, bits, at)
+                if other == warp:
+                    before = self._clocks.orders_within(*threads, mine, bits, at)
+                if before.any():
                     yield each.known
 
     def _see(

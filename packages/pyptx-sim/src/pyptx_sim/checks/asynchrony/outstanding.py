@@ -9,8 +9,6 @@ import numpy as np
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from pyptx_sim.observer import Masks, Offsets
@@ -66,16 +64,10 @@ class Outstanding:
         """Return the clocks of pieces."""
         return self._clocks[pieces]
 
-    def lanes(self, pieces: NDArray[np.int64]) -> Masks:
-        """Return which lanes have issued pieces."""
-        issued: Masks = self._groups[pieces] >= 0
-        return issued
-
-    def group(self, column: int, clock: int, lane: int) -> int | None:
-        """Return the group of a lane in an operation, -1 if it did not issue it, None if all lanes have waited."""
-        self._gather()
-        found = np.flatnonzero((self._columns == column) & (self._clocks == clock))
-        return int(self._groups[found[0], lane]) if len(found) else None
+    def outstanding(self, pieces: NDArray[np.int64], below: NDArray[np.int64]) -> Masks:
+        """Return which lanes have issued pieces in groups not `below` those of their warps."""
+        later: Masks = self._groups[pieces] >= below
+        return later
 
     def drop(self, pieces: NDArray[np.int64] | NDArray[np.bool_]) -> None:
         """Forget pieces."""
@@ -88,12 +80,6 @@ class Outstanding:
         """Forget what is known of all columns from `first` on."""
         self._gather()
         self.drop(self._clocks <= known[self._columns - first])
-
-    def of(self, column: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Yield the clock and the lanes of each piece of a column."""
-        self._gather()
-        for piece in np.flatnonzero(self._columns == column):
-            yield int(self._clocks[piece]), np.flatnonzero(self._groups[piece] >= 0)
 
 
 class Waited:
@@ -111,25 +97,21 @@ class Waited:
         clocks[self._where[left]] = self._work.clocks(self._pieces[left]) - 1  # the first, which comes last, counts
         return clocks
 
-    def any(self, waits: int) -> NDArray[np.bool_]:
-        """Tell for each wait whether there was anything outstanding."""
-        found = np.zeros(waits, np.bool_)
-        found[self._where] = True
-        return found
-
-    def issuers(self, masks: Masks) -> Masks:
-        """Return which lanes have issued what is over, for each wait; where nothing is, its mask."""
-        ended = np.flatnonzero(self._over)
-        issuers, lanes = masks.copy(), self._work.lanes(self._pieces[ended])
-        where = self._where[ended]
-        issuers[where] = False
-        if lanes.all():
-            issuers[where] = True
-        elif len(ended):
-            order = where.argsort(kind="stable")
-            first = np.flatnonzero(np.diff(where[order], prepend=-1))
-            issuers[where[order[first]]] = np.logical_or.reduceat(lanes[order], first)
-        return issuers
+    def clocks_of_lanes(self, now: NDArray[np.int32], below: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the same for each lane by itself, `[waits, 32]`: groups `below` those are over."""
+        clocks, left = np.repeat(self.clocks(now)[:, None], WARP, axis=1), np.flatnonzero(~self._over)
+        first = left[np.unique(self._where[left], return_index=True)[1]]
+        alike = self._work.outstanding(self._pieces[first], below[self._where[first]]).all(axis=1)
+        if alike.all():
+            return clocks
+        uneven = np.zeros(len(now), np.bool_)
+        uneven[self._where[first[~alike]]] = True
+        clocks[uneven] = now[uneven, None]
+        left = left[uneven[self._where[left]]][::-1]
+        positions, lanes = np.nonzero(self._work.outstanding(self._pieces[left], below[self._where[left]]))
+        some = left[positions]
+        clocks[self._where[some], lanes] = self._work.clocks(self._pieces[some]) - 1
+        return clocks
 
     def drop(self) -> None:
         """Forget what is over."""

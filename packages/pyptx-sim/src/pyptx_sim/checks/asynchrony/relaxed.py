@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.asynchrony.async_clocks import AsyncClocks
     from pyptx_sim.checks.asynchrony.phases import Phases, Sides
+    from pyptx_sim.checks.asynchrony.seen_phases import SeenPhases
     from pyptx_sim.checks.race.clocks import WarpClocks
     from pyptx_sim.checks.race.columns import Known
     from pyptx_sim.checks.race.flags import Racer
@@ -55,12 +56,15 @@ _Heard: TypeAlias = "dict[tuple[int, int], _Wait]"
 class Relaxed:
     """What fences order around the relaxed arrivals and waits of a wave."""
 
-    def __init__(self, clocks: WarpClocks, messages: Messages, phases: Phases, agents: AsyncClocks) -> None:
+    def __init__(
+        self, clocks: WarpClocks, messages: Messages, phases: Phases, agents: AsyncClocks, seen: SeenPhases
+    ) -> None:
         """Begin without any."""
         self._clocks = clocks
         self._messages = messages
         self._phases = phases
         self._agents = agents
+        self._seen = seen
         self._heard: dict[tuple[int, int], _Heard] = {}  # by warp and lane
         self._before: dict[tuple[GroupKind, ...], dict[int, Snapshots]] = {}  # by warp
         self._arrived: dict[int, dict[int, tuple[int, int]]] = {}  # by warp and place: when, and by which instruction
@@ -128,7 +132,7 @@ class Relaxed:
                 if any(self._tells(told, other) for told in wait.left.values()):
                     return f"the wait at PTX {place(wait.pc)} is .relaxed, and no fence of its scope stands behind it"
         for at, (time, pc) in self._arrived.get(other.warp, {}).items():
-            if time >= other.time and self._agents.has_seen(at, me.warp):
+            if time >= other.time and self._seen.at(at, me.warp) is not None:
                 return f"the arrival at PTX {place(pc)} is .relaxed, and no fence of its scope stands in front of it"
         return ""
 

@@ -1,8 +1,8 @@
 """Whether the blocks of a cluster, whose shared memory others use, are known to have started.
 
 Blocks of a cluster run together, and need not begin together: before a thread of a block has executed anything, its
-shared memory may not be there. A warp knows that a block has started once it knows of anything that a thread of it did,
-however relaxed: an arrival at a barrier of the cluster or at an mbarrier, a flag, a copy that has landed.
+shared memory may not be there. A thread knows that a block has started once it knows of anything that a thread of it
+did, however relaxed: an arrival at a barrier of the cluster or at an mbarrier, a flag, a copy that has landed.
 Manual: "barrier.cluster", "Shared State Space"; CUDA programming guide, "Distributed Shared Memory".
 """
 
@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from pyptx_sim.checks.race.lane_masks import LANES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from pyptx_sim.checks.asynchrony.async_races import Report
-    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Signal, Space, Touch, Work
+    from pyptx_sim.observer import AccessKind, Masks, Offsets, Order, RunView, Signal, Space, Work
 
 __all__ = ["Starts"]
 
@@ -27,17 +29,18 @@ _DOES: Final = {"read": "reads", "strong-read": "reads", "write": "writes to", "
 
 
 class Starts:
-    """Which warps of a wave know which blocks of their cluster, by rank, to have started."""
+    """Which threads of a wave know which blocks of their cluster, by rank, to have started."""
 
     def __init__(self, view: RunView, report: Report) -> None:
-        """Watch the run behind `view`; every warp knows of its own block."""
+        """Watch the run behind `view`; every thread knows of its own block."""
         self._view = view
         self._report = report
         self._stride = max(view.shared_stride(), 1)
         size = view.cluster_size
-        blocks = np.arange(view.warps) // view.warps_per_cta
+        blocks = np.arange(view.warps * LANES) // (view.warps_per_cta * LANES)
         self._clusters: Offsets = blocks // size
-        self._own: Masks = (blocks % size)[:, None] == np.arange(size)
+        absent = ~view.threads.reshape(-1, 1)
+        self._own: Masks = ((blocks % size)[:, None] == np.arange(size)) | absent
         self.next_wave()
 
     def next_wave(self) -> None:
@@ -50,56 +53,68 @@ class Starts:
 
     # --- what tells of starts -------------------------------------------------------------------
 
-    def _clusters_of(self, warps: Offsets) -> Iterator[tuple[int, Offsets]]:
-        """Yield the clusters of some warps, each with those of its own."""
-        clusters = self._clusters[warps]
-        if len(warps) and (clusters == clusters[0]).all():
-            yield int(clusters[0]), warps
+    def _clusters_of(self, threads: Offsets) -> Iterator[tuple[int, Offsets]]:
+        """Yield the clusters of some threads, each with those of its own."""
+        clusters = self._clusters[threads]
+        if len(threads) and (clusters == clusters[0]).all():
+            yield int(clusters[0]), threads
             return
         for cluster in np.unique(clusters).tolist():
-            yield cluster, warps[clusters == cluster]
+            yield cluster, threads[clusters == cluster]
 
-    def meet(self, warps: Offsets, generations: Offsets) -> None:
-        """Let warps that have met know what each of them knew."""
+    def meet(self, warps: Offsets, masks: Masks, generations: Offsets) -> None:
+        """Let threads that have met know what each of them knew."""
         for generation in () if self._settled else np.unique(generations).tolist():
-            for _, met in self._clusters_of(warps[generations == generation]):
+            here = generations == generation
+            for _, met in self._clusters_of(_threads(warps[here], masks[here])):
                 self._learn(met, self._together(met))
 
-    def _together(self, warps: Offsets) -> Masks:
-        """Return what any of some warps knows."""
-        return np.asarray(self._known[warps].any(axis=0))
+    def _together(self, threads: Offsets) -> Masks:
+        """Return what any of some threads knows."""
+        return np.asarray(self._known[threads].any(axis=0))
 
-    def _learn(self, warps: Offsets, known: Masks) -> None:
-        self._known[warps] |= known
+    def _learn(self, threads: Offsets, known: Masks) -> None:
+        self._known[threads] |= known
         self._settled = bool(self._known.all())
 
-    def leave(self, at: object, warps: Offsets) -> None:
-        """Leave what warps know at a phase of a barrier, or in memory."""
-        for cluster, some in () if self._settled else self._clusters_of(warps):
+    def leave(self, at: object, threads: Offsets) -> None:
+        """Leave what threads know at a phase of a barrier, or in memory."""
+        for cluster, some in () if self._settled else self._clusters_of(threads):
             self._add((cluster, at), self._together(some))
 
     def _add(self, key: tuple[int, object], known: Masks) -> None:
         self._left[key] = self._left[key] | known if key in self._left else known
 
-    def take(self, at: object, warps: Offsets) -> None:
-        """Let warps know what was left there by others of their cluster."""
-        for cluster, some in () if self._settled else self._clusters_of(warps):
+    def take(self, at: object, threads: Offsets) -> None:
+        """Let threads know what was left there by others of their cluster."""
+        for cluster, some in () if self._settled else self._clusters_of(threads):
             known = self._left.get((cluster, at))
             if known is not None:
                 self._learn(some, known)
 
-    def strong(self, order: Order, space: Space, offsets: Offsets, warps: Offsets) -> None:
+    def signalled(self, at: object, warps: Offsets, masks: Masks) -> None:
+        """Leave what lanes know at a phase of a barrier."""
+        if not self._settled:
+            self.leave(at, _threads(warps, masks))
+
+    def acquired(self, at: object, warps: Offsets, masks: Masks) -> None:
+        """Let lanes know what was left at a phase of a barrier."""
+        if not self._settled:
+            self.take(at, _threads(warps, masks))
+
+    def strong(self, order: Order, space: Space, offsets: Offsets, warps: Offsets, lanes: Offsets) -> None:
         """Let strong reads of what others have written by strong writes tell of these."""
-        for offset, warp in () if self._settled else {*zip(offsets.tolist(), warps.tolist(), strict=True)}:
+        threads = warps * LANES + lanes
+        for offset, thread in () if self._settled else {*zip(offsets.tolist(), threads.tolist(), strict=True)}:
             if order.reads:
-                self.take((space, offset), np.array([warp]))
+                self.take((space, offset), np.array([thread]))
             if order.writes:
-                self.leave((space, offset), np.array([warp]))
+                self.leave((space, offset), np.array([thread]))
 
     def entered(self, work: Work, item_ids: NDArray[np.int64]) -> None:
         """Note what those know who issue work; `item_ids` name its operations in later events."""
         for item_id in () if self._settled else np.unique(item_ids).tolist():
-            issuers = self._clusters_of(work.warps[item_ids == item_id])
+            issuers = self._clusters_of((work.warps * LANES + work.lanes)[item_ids == item_id])
             self._issued[item_id] = [(cluster, self._together(some)) for cluster, some in issuers]
 
     def completed(self, item_id: int, at: object) -> None:
@@ -109,54 +124,55 @@ class Starts:
 
     # --- what needs them ------------------------------------------------------------------------
 
-    def accessed(self, kind: AccessKind, offsets: Offsets, warps: Offsets, pc: int) -> None:
-        """Judge accesses of warps to shared memory."""
+    def accessed(self, kind: AccessKind, offsets: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> None:
+        """Judge accesses of lanes to shared memory."""
         if not self._settled:
-            self._judge(_DOES[kind], offsets, warps, pc)
+            self._judge(_DOES[kind], offsets, warps * LANES + lanes, pc)
 
     def arrived(self, signals: Sequence[Signal], pc: int) -> None:
-        """Judge arrivals at mbarriers, and leave there what the warps know."""
-        if not self._settled:
-            counts = [len(each.warps) for each in signals]
-            places, warps = (
-                np.repeat([each.place for each in signals], counts),
-                np.concatenate([each.warps for each in signals]),
-            )
-            self._judge("arrives at the mbarrier", places, warps, pc)
-            first = np.cumsum([0, *counts[:-1]])
-            known, clusters = np.logical_or.reduceat(self._known[warps], first), self._clusters[warps[first]].tolist()
-            for each, cluster, together in zip(signals, clusters, known, strict=True):  # an mbarrier is of one cluster
-                self._add((cluster, (each.place, each.phase)), together)
+        """Judge arrivals at mbarriers, and leave there what the lanes know."""
+        for each in () if self._settled else signals:  # an mbarrier is of one cluster
+            threads = _threads(each.warps, each.masks)
+            self._judge("arrives at the mbarrier", np.full(len(threads), each.place), threads, pc)
+            self._add((int(self._clusters[threads[0]]), (each.place, each.phase)), self._together(threads))
 
     def issued(self, work: Work) -> None:
         """Judge work that uses shared memory, and mbarriers, of other blocks."""
+        threads = work.warps * LANES + work.lanes
         for touch in () if self._settled else work.touches:
             if touch.space == "shared":
                 does = "issues work that writes to" if touch.writes else "issues work that reads"
-                self._judge(does, touch.offsets, work.warps[touch.owners], work.pc)
-            self._judge_barriers(work, touch)
+                self._judge(does, touch.offsets, threads[touch.owners], work.pc)
+            if touch.barriers is not None:
+                self._judge("issues work that arrives at the mbarrier", touch.barriers, threads, work.pc)
 
     def used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
         """Check an instruction that each warp executes for another CTA as well."""
         if not self._settled:
             what = ".".join(self._view.opcode(pc)[:2])
-            self._check_blocks(lambda _: f"executes {what} for", blocks, warps, pc)
+            known = self._known.reshape(-1, LANES, self._view.cluster_size).any(axis=1)
+            self._check_blocks(lambda _: f"executes {what} for", blocks, warps, known[warps], pc)
 
-    def _judge_barriers(self, work: Work, touch: Touch) -> None:
-        if touch.barriers is not None:
-            self._judge("issues work that arrives at the mbarrier", touch.barriers, work.warps, work.pc)
-
-    def _judge(self, does: str, offsets: NDArray[Any], warps: Offsets, pc: int) -> None:
+    def _judge(self, does: str, offsets: NDArray[Any], threads: Offsets, pc: int) -> None:
         def what(first: int) -> str:
             return f"{does} {self._view.describe('shared', int(offsets[first]))} of"
 
-        self._check_blocks(what, offsets // self._stride, warps, pc)
+        self._check_blocks(what, offsets // self._stride, threads // LANES, self._known[threads], pc)
 
-    def _check_blocks(self, does: Callable[[int], str], blocks: NDArray[Any], warps: Offsets, pc: int) -> None:
+    def _check_blocks(
+        self, does: Callable[[int], str], blocks: NDArray[Any], warps: Offsets, known: Masks, pc: int
+    ) -> None:
         """Report the first warp that is not ordered after the start of its CTA; `does(i)` describes access i."""
-        bad = np.flatnonzero(~self._known[warps, blocks % self._view.cluster_size])
+        bad = np.flatnonzero(~known[np.arange(len(blocks)), blocks % self._view.cluster_size])
         if len(bad):
             first = int(bad[0])
             who, block = self._view.warp_name(int(warps[first])), int(blocks[first])
             message = f"{who} {does(first)} {self._view.cta_name(block)}, which need not have started by then"
             self._report(_RULE, message, pc, pc, cause="start")
+
+
+def _threads(warps: Offsets, masks: Masks) -> Offsets:
+    """Return the numbers of lanes of warps, by which `Starts` has them."""
+    positions, lanes = np.nonzero(masks)
+    threads: Offsets = warps[positions] * LANES + lanes
+    return threads

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pyptx_sim.checks.asynchrony.waits import Waits
     from pyptx_sim.observer import Masks, Offsets
 
 _FEW: Final = 8  # rows of each of many groups that are put together one by one
@@ -46,6 +47,10 @@ class WarpClocks:
         self._absent = ~threads
         self._columns = self._agents = 0
         self.of_agents: list[int] = []  # the columns of what runs beside the warps
+        self.waits: list[Waits] = []
+        """Waits of lanes for asynchronous operations of their own, by kind."""
+        self.waited: NDArray[np.bool_] = np.zeros(warps, np.bool_)
+        """Warps of which lanes have waited since all of them last synchronized."""
         self.own = Columns(self)
         self.retired = Retired(self)
         self.first_warp = 1 - warps
@@ -77,14 +82,15 @@ class WarpClocks:
         self.now[:] = 1
         self.first_warp += len(self.now)
         self._row = np.repeat(np.arange(len(self.now)), LANES)
-        self._parted[:] = self._apart = False
+        self._parted[:] = self._apart = self.waited[:] = False
         self._rows = len(self.now)
         self._free.clear()
 
     def kept(self, known: Known) -> Known:
         """Return what was known in the wave that has ended as it is kept for later ones."""
-        warps = len(self.now)
-        return self.retired.kept(known, self.first_warp - warps, self.own)
+        for waits in self.waits:
+            known = waits.settled(known, self.own)
+        return self.retired.kept(known, self.first_warp - len(self.now), self.own)
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -168,8 +174,25 @@ class WarpClocks:
         else:
             told = self._told_apart(warps, masks, whole)
         told[warps[whole]] = self.now[warps[whole]]
+        if self.waited[warps].any():
+            self._add_waits(warps, masks, told[None], np.zeros(len(warps), np.int64))
         self.now[warps] += 1
         return told
+
+    def _add_waits(self, warps: Offsets, masks: Masks, told: Known, rows: Offsets) -> None:
+        """Add to rows of `told`, one for each warp, the operations that its lanes `masks` have waited for alone."""
+        for waits in self.waits:
+            covered = waits.covered(warps, masks)
+            at = rows[covered], waits.agents.first + warps[covered]
+            np.maximum.at(told, at, waits.complete[warps[covered]])
+
+    def _take_waits(self, warps: Offsets) -> None:
+        """Record that all lanes of `warps`, which synchronize, know the operations that each has waited for."""
+        if self.waited[warps].any():
+            for waits in self.waits:
+                at = warps, waits.agents.first + warps
+                self.known[at] = np.maximum(self.known[at], waits.complete[warps])
+            self.waited[warps] = False
 
     def _told_apart(self, warps: Offsets, masks: Masks, whole: NDArray[np.bool_]) -> Known:
         positions, lanes = np.nonzero(masks)
@@ -204,6 +227,8 @@ class WarpClocks:
         told, found = self._largest(self._row[threads * LANES + lanes], starts), of[starts]
         told[np.searchsorted(found, of[alone]), own] = self.now[threads[alone]]
         told[np.searchsorted(found, groups[whole]), warps[whole]] = self.now[warps[whole]]
+        if self.waited[warps].any():
+            self._add_waits(warps, masks, told, np.searchsorted(found, groups))
         self.now[warps] += 1
         return found, told
 
@@ -274,6 +299,7 @@ class WarpClocks:
                 self.learn(warps[here], masks[here], self.told(warps[here], masks[here]))
             return
         self.known[warps, warps] = self.now[warps]
+        self._take_waits(warps)
         low, size = int(warps[0]), int(sizes[0])
         if (sizes == size).all() and (warps == np.arange(low, low + len(warps))).all():
             groups = self.known[low : low + len(warps)].reshape(len(first), size, -1)  # a view
@@ -290,6 +316,7 @@ class WarpClocks:
         full = warps[whole]
         self._unite(full)
         self.known[full, full] = self.now[full]
+        self._take_waits(full)
         self.now[full] += 1
         if whole.all():
             return

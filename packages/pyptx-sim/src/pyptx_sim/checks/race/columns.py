@@ -25,11 +25,12 @@ class Columns:
     The first such columns are those of the clocks; others tell of who else has been shown it: a proxy, for one.
     """
 
-    def __init__(self, clocks: WarpClocks) -> None:
-        """Take fresh columns of `clocks` for its warps."""
+    def __init__(self, clocks: WarpClocks, *, agents: bool = False) -> None:
+        """Take fresh columns of `clocks` for its warps; `agents`: of asynchronous operations that these issue."""
         self._clocks = clocks
+        self._agents = agents
         self.warps = len(clocks.now)
-        self.first = clocks.columns(self.warps)
+        self.first = clocks.columns(self.warps, agents=agents)
         self._of_lanes: NDArray[np.int64] = np.full((self.warps, LANES), -1, np.int64)
         self._threads: list[tuple[int, int]] = []
         self._lanes: list[int] = []
@@ -40,7 +41,7 @@ class Columns:
         """Return the column of a lane; from now on it has one."""
         column = int(self._of_lanes[warp, lane])
         if column < 0:
-            column = self._of_lanes[warp, lane] = self._clocks.columns(1)
+            column = self._of_lanes[warp, lane] = self._clocks.columns(1, agents=self._agents)
             self._threads.append((warp, lane))
             self._lanes.append(column)
             self._parted[warp] = True
@@ -56,13 +57,16 @@ class Columns:
         """Yield the columns of lanes by themselves: the warp, the lane, and which it is."""
         return ((*thread, at) for thread, at in zip(self._threads, self._lanes, strict=True))
 
+    def present(self) -> NDArray[np.int64]:
+        """Return all columns."""
+        return np.concatenate([np.arange(self.first, self.first + self.warps), np.array(self._lanes, np.int64)])
+
     def all(self, of: Columns) -> NDArray[np.int64]:
         """Return all columns, in the order of those that `of` has."""
         for warp, lane in of._threads[len(self._threads) :]:
             self.of_lane(warp, lane)
         if len(self._all) < self.warps + len(self._lanes):
-            warps = np.arange(self.first, self.first + self.warps)
-            self._all = np.concatenate([warps, np.array(self._lanes, np.int64)])
+            self._all = self.present()
         return self._all
 
     def hold(
@@ -83,6 +87,13 @@ class Columns:
             seen = (columns >= 0) & (known[rows, columns] >= times)
             held[at] = (seen | ~booleans_of(masks[at])).all(axis=1)
         return held
+
+    def times(self, known: Known, warp: int, lanes: Offsets) -> Known:
+        """Return up to where `known`, which may have fewer columns, has what lanes of a warp did."""
+        columns = self._of_lanes[warp, lanes]
+        there = (columns >= 0) & (columns < len(known))
+        times: Known = np.maximum(known[self.first + warp], np.where(there, known[np.where(there, columns, 0)], 0))
+        return times
 
     def reach(self, known: Known, warps: Offsets, times: NDArray[Any]) -> bool:
         """Return whether the row `known` is ordered after any lane of `warps` at `times` or later."""

@@ -61,10 +61,9 @@ class RaceChecker(Observer):
         self._causality = Causality(self._clocks, self._messages, self._phases, mixed=view.narrows_scopes)
         self._accesses = Accesses(view, self._clocks, self._messages, self._phases, self._causality, self._reports)
         self._work = AsyncRaces(view, self._clocks, self._phases, self._reports.report)
-        self._relaxed = Relaxed(self._clocks, self._messages, self._phases, self._work.agents)
+        self._relaxed = Relaxed(self._clocks, self._messages, self._phases, self._work.agents, self._work.seen)
         self._layouts = Layouts(view, self._work, self._accesses.parts_of, self._reports.report)
         self._copies = GenericCopies(view, self._clocks, self._work, self._reports.report)
-        self._work.copies = self._copies
         self._cross_ordering = CrossOrdering(view, self._clocks, self._work, self._reports.report)
         self._block_ends = BlockEnds(view, self._clocks, self._phases, self._work, self._reports.report)
         self._one_way = OneWayProxies(view, self._clocks, self._reports.report)
@@ -110,7 +109,6 @@ class RaceChecker(Observer):
             self._phases,
             self._relaxed,
             self._work,
-            self._copies,
             self._cross_ordering,
             self._block_ends,
             self._one_way,
@@ -132,7 +130,7 @@ class RaceChecker(Observer):
         self._barrier_phases.arrived(warps, masks, barriers, pc)
         self._clocks.meet(warps, masks, barriers)
         self._barrier_phases.completed(warps, masks, barriers, pc)
-        self._starts.meet(warps, barriers)
+        self._starts.meet(warps, masks, barriers)
 
     def barrier_arrivals(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
         """Check arrivals without a wait; the arrivals release as `Signal`s."""
@@ -141,6 +139,7 @@ class RaceChecker(Observer):
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
         """Order the lanes of each mask."""
         self._clocks.meet_lanes(warps, masks)
+        self._starts.meet(warps, masks, warps)
 
     def noncoherent(self) -> None:
         """Note that the next reads are not coherent."""
@@ -166,7 +165,7 @@ class RaceChecker(Observer):
         """Exchange messages, and note the scope and the size of the accesses."""
         self._causality.strong(order, size, pc)
         self._flags.strong(order, space, offsets, warps, lanes, pc)
-        self._starts.strong(order, space, offsets, warps)
+        self._starts.strong(order, space, offsets, warps, lanes)
         past = self._causality.past
         if past is None:
             self._messages.exchange(order, space, offsets, size, warps, lanes)
@@ -183,7 +182,7 @@ class RaceChecker(Observer):
         if place >= 0:
             self._arrived([Signal(place, phase, warps, masks)], pc)
         else:
-            self._starts.leave((place, phase), warps)
+            self._starts.signalled((place, phase), warps, masks)
         if releases:
             self._phases.signal(place, phase, warps, masks, scope)
         else:
@@ -207,12 +206,12 @@ class RaceChecker(Observer):
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool
     ) -> None:
         """Take what was left there."""
-        self._work.agents.acquired(place, phase, warps, pc)
+        self._work.seen.acquired(place, phase, warps, masks, pc)
         if acquires:
             self._phases.acquire(place, phase, warps, masks, scope)
         else:
             self._relaxed.wait(place, phase, warps, masks, scope, pc)
-        self._starts.take((place, phase), warps)
+        self._starts.acquired((place, phase), warps, masks)
 
     def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
         """Note who has initialised an mbarrier."""
@@ -270,8 +269,7 @@ class RaceChecker(Observer):
         for touch in work.touches:
             if touch.writes and self._causality.past is not None:
                 self._causality.past.forget(touch.space, touch.offsets, touch.size)
-            if touch.writes and len(touch.offsets) and work.proxy_of(touch) is None:
-                self._copies.issued(work, touch)
+        self._copies.issued(work)
         self.dependents.issued(work)
         self._starts.entered(work, item_ids)
         self._work.enter(work, item_ids)
@@ -306,7 +304,6 @@ class RaceChecker(Observer):
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
         """Note arrivals that tell of earlier work."""
         self._work.agents.follows(kind, item_id, warps, lanes, places)
-        self._copies.follows(warps, lanes)
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
         """Leave at a phase of an mbarrier that work has completed."""
@@ -316,7 +313,6 @@ class RaceChecker(Observer):
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
         """Let lanes know the work that they have waited for."""
         self._work.agents.waited(kind, warps, masks, done, read)
-        self._copies.waited(kind, warps, masks, done)
 
     def wave_ended(self) -> None:
         """Judge accesses to the shared memory of other blocks against their ends."""
@@ -348,7 +344,7 @@ class RaceChecker(Observer):
         if not len(offsets):
             return
         rows, stores = self._accesses.matrix_rows.next, self._accesses.stores
-        if rows is not None and (not self._clocks.alike(warps) or self._copies.awaited(space, warps)):
+        if rows is not None and (not self._clocks.alike(warps) or self._clocks.waited[warps].any()):
             # Lanes know different things: the lanes that give addresses do not stand for those that access the rows.
             which, at, lanes = rows.of_single_lanes(lanes)
             offsets, size, warps = offsets[which] + at, rows.width, warps[which]
@@ -356,12 +352,11 @@ class RaceChecker(Observer):
             self._accesses.stores = None if stores is None else stores.single(which, at, size)
         if space == "shared":
             self._objects.accessed(kind, offsets, size, warps, pc)
-            self._starts.accessed(kind, offsets, warps, pc)
+            self._starts.accessed(kind, offsets, warps, lanes, pc)
             self._block_ends.foreign.enter(offsets, warps, lanes, pc, writes=kind in {"write", "atomic"})
         if self._accesses.noncoherent:
             read = Touch(space, writes=False, offsets=offsets, size=size, owners=np.arange(len(offsets)))
             self._reports.noncoherent_work(read, self._work.last_writers(read), pc)
         self._work.judge_access(space, offsets, size, warps, lanes, pc, kind)
-        self._copies.accessed(space, offsets, size, warps, lanes, pc, writes=kind in {"write", "atomic"})
         self.dependents.access(space, kind, offsets, size, warps, lanes, pc)
         self._accesses.access(space, kind, offsets, size, warps, lanes, pc)

@@ -9,6 +9,7 @@ import numpy as np
 from pyptx_sim.checks.race.lane_masks import lanes_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -30,6 +31,7 @@ class Retired:
         self._below, self._untold = clocks.columns(1), clocks.columns(1)
         self._of_agents: dict[int, int] = {}  # of the wave that has ended, by their columns in it
         self._forgotten: set[int] = set()  # agents of that wave that are told of, and have no column for want of room
+        self._of_lanes_of: dict[tuple[int, int], int] = {}  # by such a column, and the lane that issued an operation
         self._of_warps: NDArray[np.int64] = np.zeros(0, np.int64)  # by the number through all waves; 0: none
         self._of_lanes: dict[tuple[int, int], int] = {}
         self._all: list[int] = [self._below]
@@ -72,6 +74,28 @@ class Retired:
                 self._of_agents[agent] = self._clocks.columns(1)
                 self._all.append(self._of_agents[agent])
         return {column: agent for agent, column in self._of_agents.items() if agent < len(known)}
+
+    def keep_lanes(self, lanes: Iterable[tuple[int, int, int]]) -> None:
+        """Keep what is known of lanes of agents of the wave that has ended: of an agent's column, a lane, and its own.
+
+        An agent's column that is not kept counts for all of its lanes.
+        """
+        for agent, lane, own in lanes:
+            if own in self._of_agents:
+                if agent not in self._of_agents:
+                    self._of_agents[agent] = self._clocks.columns(1)
+                self._of_lanes_of[self._of_agents[agent], lane] = self._of_agents[own]
+            elif own in self._forgotten:
+                self._of_agents.pop(agent, None)
+                self._forgotten.add(agent)
+
+    def over(self, rows: Offsets, agents: NDArray[np.int64], lanes: Offsets, clocks: Known) -> NDArray[np.bool_]:
+        """Return, per operation of a lane in an earlier wave, whether a row has it by what is known of that lane."""
+        over = np.zeros(len(rows), np.bool_)
+        for entry in np.flatnonzero(np.isin(agents, list({agent for agent, _ in self._of_lanes_of}))).tolist():
+            own = self._of_lanes_of.get((int(agents[entry]), int(lanes[entry])))
+            over[entry] = own is not None and self._clocks.known[rows[entry], own] >= clocks[entry]
+        return over
 
     def rename(self, agents: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the columns, from now on, of agents of the wave that has ended: one of all that nobody has told of.

@@ -19,6 +19,7 @@ COPY: Final = GroupKind(
     name="copy",
     operations="copies (cp.async)",
     unfinished="unfinished-copy",
+    tells="lanes",
     wait="cp.async.wait_group, and then a barrier of those who share what was copied",
 )
 
