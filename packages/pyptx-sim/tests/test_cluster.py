@@ -214,3 +214,22 @@ def test_another_cluster_than_the_entry_allows_is_an_error(
     text = RANKS.replace("sm_90", "sm_86") if "sm_86" in message else RANKS
     with pytest.raises(LaunchError, match=message):
         run(text.replace("DIRECTIVES", directives), grid=(4, 2), block=1, cluster=cluster, args=[np.zeros(32)])
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_lanes_that_wait_for_different_phases_of_the_cluster_go_on(seed: int) -> None:
+    body = """
+    ld.relaxed.gpu.global.u32 %r20, [%rd0];
+    mov.u32 %r21, 0;
+    AGAIN:
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    red.global.add.u32 [%rd0], 1;
+    add.u32 %r21, %r21, 1;
+    setp.lt.u32 %p0, %r21, 12;
+    @%p0 bra AGAIN;
+    """
+    out = np.zeros(32, np.uint32)
+    result = execute(body, out, seed=seed)
+    assert [str(finding) for finding in result.findings] == []
+    assert out[0] == 32 * 12

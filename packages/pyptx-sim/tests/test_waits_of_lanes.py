@@ -331,3 +331,18 @@ def rules(each: Case, seed: int, *, late: bool) -> set[str]:
 def test_the_wait_of_each_lane_decides(each: Case, schedule: tuple[int, bool]) -> None:
     seed, late = schedule
     assert rules(each, seed, late=late) == ({each.rule} if each.rule else set())
+
+
+def test_lanes_run_apart_in_programs_with_copies() -> None:
+    body = f"""
+    ld.relaxed.gpu.global.u32 %r20, [%rd0+512]; {COPY}{ALL}
+    atom.global.add.u32 %r21, [%rd0+512], 1; atom.global.add.u32 %r22, [%rd0+512], 1;
+    st.global.u32 [%rd1], %r21;
+    """
+    seen = []
+    for seed in range(1, 20):
+        out, x = np.zeros(256, np.uint32), np.arange(256, dtype=np.uint32)
+        assert execute(HEAD + body, out, x, parameters=PARAMETERS, before=BEFORE, seed=seed).findings == ()
+        seen.append(out[:32].max())
+    assert min(seen) == 31  # all lanes before any of them executes the next instruction
+    assert max(seen) > 31

@@ -72,18 +72,17 @@ class ClusterBarriers:
         waiting = self._wave.stalled(self)
         if not len(waiting):
             return
-        warps = waiting.warps
-        wanted = np.where(waiting.masks, self._waits_for[warps], 0).max(axis=1)
-        released = self._phase[clusters[warps]] >= wanted
-        if released.any():
-            self._release(waiting.chosen(released), wanted[released] - 1)
+        # Of lanes that have come together, some may wait for the next phase already.
+        over = waiting.masks & (self._phase[clusters[waiting.warps]][:, None] >= self._waits_for[waiting.warps])
+        some = over.any(axis=1)
+        if some.any():
+            self._release(waiting.chosen(some).of_lanes(over[some]))
 
-    def _release(self, waiting: Stalled, phases: IntArray) -> None:
-        """Let those go on who have seen these phases complete."""
+    def _release(self, waiting: Stalled) -> None:
+        """Let those go on who have seen the last phase of their cluster complete."""
         clusters = self._cluster[waiting.warps]
         for cluster in np.unique(clusters).tolist():
-            here = clusters == cluster
-            waiting.chosen(here).acquire(ClusterBarriers, cluster, int(phases[here][0]))
+            waiting.chosen(clusters == cluster).acquire(ClusterBarriers, cluster, int(self._phase[cluster]) - 1)
         waiting.resume()
 
     def describe(self, warp: int) -> str:

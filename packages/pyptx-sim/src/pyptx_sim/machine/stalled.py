@@ -45,6 +45,10 @@ class Stalled:
         """Return some of them."""
         return Stalled(self._wave, self._ids[which])
 
+    def of_lanes(self, masks: Mask) -> Stalled:
+        """Return splits of some lanes of each; the other lanes wait on, in splits of their own."""
+        return Stalled(self._wave, self._wave.splits.taken_out(self._ids, masks))
+
     def resume(self) -> None:
         """Let them go on."""
         self._wave.resume(self._ids)

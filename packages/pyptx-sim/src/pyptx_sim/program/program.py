@@ -192,11 +192,6 @@ class Program:
         return any(form is not None and not _STRONG.isdisjoint(form.words) for form in moves)
 
     @cached_property
-    def works_asynchronously(self) -> bool:
-        """Whether an instruction issues an asynchronous operation, waits for one, or waits at an mbarrier."""
-        return any(step.effect == "issue" or step.waits for step in self._steps())
-
-    @cached_property
     def cancels_launches(self) -> bool:
         """Whether running clusters may take over the work of those that have not been launched."""
         return any(step.cancels_launches for step in self._steps())

@@ -152,8 +152,7 @@ class AsyncRaces:
         if accused.any():
             first = int(accused.argmax())
             offset = max(int(granules.at[which[first]]) * granule, int(entries.offsets[pieces[first]]))
-            warp = int(entries.warps[entries.owners[pieces[first]]])
-            self._tell(entries, offset, warp, last[first], rule, message, does)
+            self._tell(entries, offset, int(entries.owners[pieces[first]]), last[first], rule, message, does)
 
     def _accused(self, entries: Entries, last: NDArray[np.int32], owners: Offsets, *, reads: bool) -> NDArray[np.bool_]:
         """Return, per operation in `last`, whether it has to be complete for its owner, and is not."""
@@ -175,33 +174,34 @@ class AsyncRaces:
         return stays
 
     def _tell(
-        self, entries: Entries, offset: int, warp: int, last: NDArray[np.int32], rule: str, message: str, does: str
+        self, entries: Entries, offset: int, owner: int, last: NDArray[np.int32], rule: str, message: str, does: str
     ) -> None:
-        """Report that a warp meets, at an offset, the `last` access of work."""
-        where = self._view.describe(entries.space, offset)
-        told, agent = f"{self._view.warp_name(warp)} {message.format(where)}", int(last[WARP]) - 1
+        """Report that the thread of an access or operation meets, at an offset, the `last` access of work."""
+        where, thread = (
+            self._view.describe(entries.space, offset),
+            (int(entries.warps[owner]), int(entries.lanes[owner])),
+        )
+        told, agent = f"{self._view.warp_name(thread[0])} {message.format(where)}", int(last[WARP]) - 1
         wait = self.agents.how_to_wait(agent)
         hint = None if wait is None else f"wait for that work first: {wait}"
         if self.agents.waited_at(last[None])[0]:
             told += f"; nothing orders the wait of the thread that issued it, lane {last[ISSUER] % LANES}, before this"
         else:
-            told += f", and nothing has waited for it{self._in_vain(rule, agent, warp)}"
+            told += f", and nothing has waited for it{self._in_vain(rule, agent, *thread)}"
         other_pc = int(last[PC])
         # What the accesses of warps miss is one thing, the wait for that work.
         cause = (other_pc, does) if entries.work is None else None
         self._report(rule, told, entries.pc, other_pc, cause=cause, hint=hint)
 
-    def _in_vain(self, rule: str, column: int, warp: int) -> str:
-        """Say so if the warp has waited at the mbarrier that tells of the work, but for a phase that was over."""
-        return (
-            self._returned(self.seen.at(self.agents.place_of(column), warp))
-            if rule == "read-before-wait"
-            else self.why_early(warp)
-        )
+    def _in_vain(self, rule: str, column: int, warp: int, lane: int) -> str:
+        """Say so if the thread has waited at the mbarrier that tells of the work, but for a phase that was over."""
+        if rule != "read-before-wait":
+            return self.why_early(warp, lane)
+        return self._returned(self.seen.at(self.agents.place_of(column), warp, lane))
 
-    def why_early(self, warp: int) -> str:
-        """Say so if the last wait of a warp at an mbarrier was for a phase that was over."""
-        return self._returned(self.seen.latest(warp))
+    def why_early(self, warp: int, lane: int) -> str:
+        """Say so if the last wait of a thread at an mbarrier was for a phase that was over."""
+        return self._returned(self.seen.latest(warp, lane))
 
     def _returned(self, seen: Seen | None) -> str:
         if seen is None or not seen.old:

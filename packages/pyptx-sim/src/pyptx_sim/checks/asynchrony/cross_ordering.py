@@ -112,7 +112,7 @@ class CrossOrdering:
             bad = np.flatnonzero(~before)[:1]
             found += zip(which[bad].tolist(), last[bad, PC].tolist(), strict=True)
         for first, pc in found:
-            why = self._work.why_early(int(warps[first]))
+            why = self._work.why_early(int(warps[first]), int(work.lanes[owners[first]]))
             self._tell("early-reuse", message, work.pc, touch.space, shadow, at, warps, first, pc, why=why)
 
     def _against_unfenced_reads(

@@ -132,7 +132,7 @@ class Relaxed:
                 if any(self._tells(told, other) for told in wait.left.values()):
                     return f"the wait at PTX {place(wait.pc)} is .relaxed, and no fence of its scope stands behind it"
         for at, (time, pc) in self._arrived.get(other.warp, {}).items():
-            if time >= other.time and self._seen.at(at, me.warp) is not None:
+            if time >= other.time and self._seen.any(at, me.warp):
                 return f"the arrival at PTX {place(pc)} is .relaxed, and no fence of its scope stands in front of it"
         return ""
 

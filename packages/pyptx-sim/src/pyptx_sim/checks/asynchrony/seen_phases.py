@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyptx_sim.checks.race.lane_masks import masks_of
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The last phase of an mbarrier that a wait of lanes of a warp saw complete; `old`: all of them had seen it."""
+    """A phase of an mbarrier that a wait of some lanes of a warp saw complete; `old`: each of them had seen it."""
 
     phase: int
     pc: int
@@ -22,12 +22,12 @@ class Seen:
 
 
 class SeenPhases:
-    """The last phases that the warps of a wave have seen."""
+    """The last phases that the threads of a wave have seen."""
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._seen: dict[tuple[int, int], Seen] = {}  # by place of an mbarrier and warp
-        self._latest: dict[int, Seen] = {}  # by warp
+        self._seen: dict[tuple[int, int], list[Seen]] = {}  # by place of an mbarrier and warp, of different lanes each
+        self._latest: dict[int, list[Seen]] = {}  # by warp
 
     def next_wave(self) -> None:
         """Forget the warps before."""
@@ -37,15 +37,32 @@ class SeenPhases:
     def acquired(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int) -> None:
         """Record a phase of an mbarrier that lanes of warps have seen."""
         for warp, lanes in zip(warps.tolist(), masks_of(masks).tolist(), strict=True):
-            before = self._seen.get((place, warp))
-            known = before.lanes if before is not None and before.phase == phase else 0
-            old = phase < 0 or not lanes & ~known
-            self._latest[warp] = self._seen[place, warp] = Seen(phase, pc, old, known | lanes)
+            before = self._seen.get((place, warp), [])
+            new = lanes
+            for each in before:
+                new &= ~each.lanes if each.phase == phase else -1
+            seen = Seen(phase, pc, phase < 0 or not new, lanes)
+            self._seen[place, warp] = _with(seen, before)
+            self._latest[warp] = _with(seen, self._latest.get(warp, []))
 
-    def at(self, place: int | None, warp: int) -> Seen | None:
-        """Return what a warp last saw at the mbarrier at a place."""
-        return self._seen.get((place, warp)) if place is not None else None
+    def any(self, place: int, warp: int) -> bool:
+        """Return whether any lane of a warp has seen a phase of the mbarrier at a place."""
+        return (place, warp) in self._seen
 
-    def latest(self, warp: int) -> Seen | None:
-        """Return what a warp last saw at any mbarrier."""
-        return self._latest.get(warp)
+    def at(self, place: int | None, warp: int, lane: int) -> Seen | None:
+        """Return what a thread last saw at the mbarrier at a place, or else another lane of its warp."""
+        return None if place is None else _of(lane, self._seen.get((place, warp), []))
+
+    def latest(self, warp: int, lane: int) -> Seen | None:
+        """Return what a thread last saw at any mbarrier, or else another lane of its warp."""
+        return _of(lane, self._latest.get(warp, []))
+
+
+def _with(seen: Seen, before: list[Seen]) -> list[Seen]:
+    """Return what lanes of a warp have seen last."""
+    others = [replace(each, lanes=each.lanes & ~seen.lanes) for each in before if each.lanes & ~seen.lanes]
+    return [*others, seen]
+
+
+def _of(lane: int, seen: list[Seen]) -> Seen | None:
+    return next((each for each in seen if each.lanes >> lane & 1), seen[-1] if seen else None)

@@ -66,7 +66,7 @@ def scheduled(program: Program, code: Code, schedule: Schedule) -> Code:
         return code
     if schedule == "random":
         return in_parts(program, code)
-    return in_parts(program, with_late_loads(program, code), lanes_apart=not program.works_asynchronously)
+    return in_parts(program, with_late_loads(program, code), lanes_apart=True)
 
 
 def _block(program: Program, block: BlockRange, polls: PollingLoop | None, *, checked: bool, exact: bool) -> Block:

@@ -238,21 +238,11 @@ class Scheduler:
         if not some.any():
             return ids
         self._named[warps] = np.where(masks, named, self._named[warps])
-        waiting = self._take_out(ids[some], lacking[some])
+        waiting = splits.taken_out(ids[some], lacking[some])
         splits.state[waiting] = State.GATE
         splits.site[waiting] = self._code[block].first
         passing: IntArray = ids[splits.state[ids] == State.READY]
         return passing
-
-    def _take_out(self, ids: IntArray, masks: Mask) -> IntArray:
-        """Divide splits `ids`; return the splits with the lanes `masks`."""
-        splits = self._wave.splits
-        parts = (splits.mask[ids] & ~masks).any(axis=1)
-        whole: IntArray = ids[~parts]
-        if not parts.any():
-            return whole
-        block = int(splits.block[ids[0]])
-        return np.concatenate([whole, splits.divide(ids[parts], masks[parts], block)])
 
     def _with_warpgroups(self, ids: IntArray, block: int) -> IntArray:
         """Let splits wait in front of `block` until their warpgroup is there; return all splits of those that are."""
@@ -278,7 +268,7 @@ class Scheduler:
         lacking = (self._named[warps] & ballot(self._wave.live[warps]) & ~present) != 0
         opened = masks & ~lacking
         for position in np.flatnonzero(opened.any(axis=1)).tolist():
-            passing = self._take_out(waiting[[position]], opened[[position]])
+            passing = splits.taken_out(waiting[[position]], opened[[position]])
             splits.state[passing] = State.READY
             splits.key[passing] = PASS
         if (masks & lacking).any():

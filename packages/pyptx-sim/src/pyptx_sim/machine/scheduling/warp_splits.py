@@ -77,7 +77,15 @@ class WarpSplits:
         """Return the warps of splits `ids`, and the lanes of each."""
         return united(self.warp[ids], self.mask[ids])
 
-    def divide(self, ids: IntArray, masks: Mask, block: int) -> IntArray:
+    def taken_out(self, ids: IntArray, masks: Mask) -> IntArray:
+        """Return splits that have the lanes `masks` of splits `ids`: a split of no other lanes is returned itself."""
+        parts = (self.mask[ids] & ~masks).any(axis=1)
+        whole: IntArray = ids[~parts]
+        if not parts.any():
+            return whole
+        return np.concatenate([whole, self.divide(ids[parts], masks[parts], self.block[ids[parts]])])
+
+    def divide(self, ids: IntArray, masks: Mask, block: int | IntArray) -> IntArray:
         """Take the lanes `masks` out of splits `ids`, each keeping some, into new splits in front of `block`."""
         added = {name: getattr(self, name)[ids] for name in _FIELDS}
         added["mask"] = masks
