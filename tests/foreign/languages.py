@@ -59,7 +59,7 @@ class Compiler:
         return sorted((SOURCES / self.language).glob("*.py"))
 
 
-# The newest release of each language comes first.
+# The newest release of each language, and of each program, comes first.
 COMPILERS = (
     Compiler("triton", "Triton", "triton", "triton", "triton"),
     *(Compiler("triton", "Triton", "triton", "triton", f"triton-{release}") for release in ("3.6", "3.4")),
@@ -79,6 +79,8 @@ COMPILERS = (
     Compiler("mosaic", "Mosaic GPU", "mosaic", "jax", "jax"),
     Compiler("tilelang", "TileLang", "tilelang", "tilelang", "tilelang"),
 )
+_NEWEST = {each.program: each.name for each in reversed(COMPILERS)}
+OLDER = frozenset(each.name for each in COMPILERS) - frozenset(_NEWEST.values())
 BUILT_ON = {
     "gluon": ("for_triton",),
     "nvrtc": ("for_nvcc",),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .judgements import KNOWN, fitting
 from .languages import COMPILERS, LANGUAGES, ROOT
 from .libraries import LIBRARIES, triton
-from .running import SCHEDULES
+from .running import FEWER, SCHEDULES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ _HEAD = """\
 `nox -s foreign` compiles the kernels of `tests/foreign/sources`, which are written in the languages of other compilers,
 without a GPU, and runs what comes out on the simulator, unedited, with all checks. Results are held against references
 in double precision, under {schedules} schedules: seeds 0 to {last}, each with asynchronous work that completes at once,
-and as late as it may. *Clean* means that every result is right, and that no rule finds an error or a warning. The
-session writes this page; it last did on {date}.
+and as late as it may. Kernels of older releases run under {fewer} of these schedules. *Clean* means that every result is
+right, and that no rule finds an error or a warning. The session writes this page; it last did on {date}.
 """
 _BY = {"letter": "by the letter", "waits": "to be mended", "lacks": "not compiled"}
 _OPERATORS = """\
@@ -52,7 +52,7 @@ UNAVAILABLE = (
 def page(outcomes: Mapping[str, Outcome]) -> str:
     """Return the page of all kernels, by `compiler/source/name.target`."""
     today = dt.datetime.now(dt.UTC).date()
-    head = _HEAD.format(schedules=len(SCHEDULES), last=SCHEDULES[-1]["seed"], date=today)
+    head = _HEAD.format(schedules=len(SCHEDULES), fewer=len(FEWER), last=SCHEDULES[-1]["seed"], date=today)
     parts = [head, _summaries(outcomes), _reasons(outcomes)]
     parts += [_table(language, outcomes) for language in LANGUAGES if _ran(language, outcomes)]
     parts += [_operators(outcomes)]
