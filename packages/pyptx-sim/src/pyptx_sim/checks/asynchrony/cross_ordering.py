@@ -243,12 +243,16 @@ class CrossOrdering:
         counts = [len(warps) for _, warps, _, _ in uses]
         users, masks = (np.concatenate([use[part] for use in uses]) for part in (1, 2))
         makers, made_by, times = np.repeat(np.array([made[:3] for *_, made in uses]), counts, axis=0).T
-        at, lanes = np.nonzero(masks)
-        rows = self._clocks.rows(users[at], lanes)
-        held = self._holds(rows, makers[at], made_by[at], times[at], self._inits)
-        maker = (users == makers)[at] & (made_by[at] >> lanes == 1)  # program order
-        first = np.searchsorted(at, np.arange(len(users)))
-        known, whole = np.logical_and.reduceat(held | maker, first), np.logical_or.reduceat(held, first)
+        whole = ~self._clocks.parted(users)
+        whole[whole] = self._holds(users[whole], makers[whole], made_by[whole], times[whole], self._inits)
+        known, rest = whole.copy(), np.flatnonzero(~whole)
+        if len(rest):
+            at, lanes = np.nonzero(self._view.threads[users[rest]])
+            first, at = np.searchsorted(at, np.arange(len(rest))), rest[at]
+            held = self._holds(self._clocks.rows(users[at], lanes), makers[at], made_by[at], times[at], self._inits)
+            maker = (users == makers)[at] & (made_by[at] >> lanes == 1)  # program order
+            known[rest] = np.logical_and.reduceat(held | maker | ~masks[at, lanes], first)
+            whole[rest] = np.logical_and.reduceat(held, first)
         ends = np.cumsum(counts).tolist()
         for (place, warps, lanes_of, made), end in zip(uses, ends, strict=True):
             here = slice(end - len(warps), end)
@@ -262,10 +266,7 @@ class CrossOrdering:
 
     def _note_after(self, made: tuple[int, int, int], warps: Offsets, masks: Masks, known: Masks, whole: Masks) -> None:
         """Record lanes that are ordered after the initialization of an mbarrier; of a `whole` warp, all."""
-        if self._clocks.alike(warps):
-            self._after[made].update(warps[known & whole].tolist())
-        else:
-            whole = np.zeros(len(warps), np.bool_)
+        self._after[made].update(warps[whole].tolist())
         some, after = np.flatnonzero(known & ~whole), self._lanes_after[made]
         for warp, lanes in zip(warps[some].tolist(), masks_of(masks[some]).tolist(), strict=True):
             after[warp] = after.get(warp, 0) | lanes

@@ -63,11 +63,14 @@ class Starts:
             yield cluster, threads[clusters == cluster]
 
     def meet(self, warps: Offsets, masks: Masks, generations: Offsets) -> None:
-        """Let threads that have met know what each of them knew."""
-        for generation in () if self._settled else np.unique(generations).tolist():
-            here = generations == generation
-            for _, met in self._clusters_of(_threads(warps[here], masks[here])):
-                self._learn(met, self._together(met))
+        """Let threads that have met, all of one cluster, know what each of them knew."""
+        if not self._settled:
+            found, which = np.unique(generations, return_inverse=True)
+            known = self._known.reshape(-1, LANES, self._view.cluster_size)
+            together = np.zeros((len(found), known.shape[2]), np.bool_)
+            np.logical_or.at(together, which, (known[warps] & masks[:, :, None]).any(axis=1))
+            known[warps] |= masks[:, :, None] & together[which][:, None]
+            self._settled = bool(known.all())
 
     def _together(self, threads: Offsets) -> Masks:
         """Return what any of some threads knows."""

@@ -109,6 +109,10 @@ class WarpClocks:
         """Tell whether the lanes of each of some warps know the same."""
         return not (self._apart and self._parted[warps].any())
 
+    def parted(self, warps: Offsets) -> NDArray[np.bool_]:
+        """Return, per warp, whether its lanes may know different things."""
+        return self._parted[warps]
+
     def rows_of_warps(self, first: int, count: int) -> Offsets:
         """Return the rows of all lanes of `count` warps."""
         return np.unique(self._row[first * LANES : (first + count) * LANES])
