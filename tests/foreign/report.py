@@ -24,7 +24,7 @@ _HEAD = """\
 `nox -s foreign` compiles the kernels of `tests/foreign/sources`, which are written in the languages of other compilers,
 without a GPU, and runs what comes out on the simulator, unedited, with all checks. Results are held against references
 in double precision, under {schedules} schedules: seeds 0 to {last}, each with asynchronous work that completes at once,
-and as late as it may. Kernels of older releases run under {fewer} of these schedules. *Clean* means that every result is
+and as late as it may. Kernels of older releases run under {fewer} of these. *Clean* means that every result is
 right, and that no rule finds an error or a warning. The session writes this page; it last did on {date}.
 """
 _BY = {"letter": "by the letter", "waits": "to be mended", "lacks": "not compiled"}
