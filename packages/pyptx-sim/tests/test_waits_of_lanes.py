@@ -121,6 +121,24 @@ BULK_SOURCES = (
         guarded("%p1", OTHER),
     ),
 )
+AT_ONCE = STORE.replace("[%r1]", "[%r2]")
+BULK_AT_ONCE = (
+    case(
+        "two lanes send the same bytes at once, and one waits",
+        FILL,
+        guarded("%p2", AT_ONCE),
+        guarded("%p1", READ + "st.shared.u32 [%r2], 7;"),
+        guarded("%p0", READ),
+        rule=EARLY,
+    ),
+    case(
+        "two lanes send the same bytes at once, and both wait",
+        FILL,
+        guarded("%p2", AT_ONCE + READ),
+        SYNC,
+        guarded("%p1", "st.shared.u32 [%r2], 7;"),
+    ),
+)
 LOOK, LOOK_OTHER = "ld.global.u32 %r9, [%rd3];\n", "ld.global.u32 %r9, [%rd6];\n"
 BULK_TARGETS = (
     case("the lane that waited reads", ISSUED, branches(DONE + LOOK, "")),
@@ -236,6 +254,23 @@ COPIES = (
         rule=EARLY,
     ),
 )
+SHARED_SOURCE = COPY.replace("[%rd2]", "[%rd4]")
+COPIES_AT_ONCE = (
+    case(
+        "copies: two lanes copy the same bytes at once, and one waits",
+        guarded("%p2", SHARED_SOURCE),
+        guarded("%p1", ALL + "st.global.u32 [%rd4], 7;"),
+        ALL,
+        rule=EARLY,
+    ),
+    case(
+        "copies: two lanes copy the same bytes at once, and both wait",
+        guarded("%p2", SHARED_SOURCE),
+        ALL,
+        SYNC,
+        guarded("%p1", "st.global.u32 [%rd4], 7;"),
+    ),
+)
 FOLLOW = "cp.async.mbarrier.arrive.noinc.shared.b64 [{0}];\n"
 USE = "ld.shared.u32 %r9, [{0}];\n"
 TAIL = END + ALL
@@ -315,8 +350,9 @@ LOADS = (
     case("both lanes see the phase", LOAD, branches(ONE + USE.format("s"), TWO + USE.format("s+16"))),
     case("another lane reads after a warp barrier", LOAD, branches(ONE, ""), SYNC, guarded("%p1", USE.format("s"))),
 )
-HOPPER = (*BULK_SOURCES, *BULK_TARGETS, *BULK_TOLD, *LOADS)
-CASES = (*COPIES, *FOLLOWED, *(pytest.param(each, marks=pytest.mark.hopper) for each in HOPPER))
+HOPPER = (*BULK_SOURCES, *BULK_AT_ONCE, *BULK_TARGETS, *BULK_TOLD, *LOADS)
+PLAIN = (*COPIES, *COPIES_AT_ONCE, *FOLLOWED)
+CASES = (*PLAIN, *(pytest.param(each, marks=pytest.mark.hopper) for each in HOPPER))
 
 
 def rules(each: Case, seed: int, *, late: bool) -> set[str]:
@@ -327,7 +363,7 @@ def rules(each: Case, seed: int, *, late: bool) -> set[str]:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-@pytest.mark.parametrize("each", CASES, ids=[each.title for each in (*COPIES, *FOLLOWED, *HOPPER)])
+@pytest.mark.parametrize("each", CASES, ids=[each.title for each in (*PLAIN, *HOPPER)])
 def test_the_wait_of_each_lane_decides(each: Case, schedule: tuple[int, bool]) -> None:
     seed, late = schedule
     assert rules(each, seed, late=late) == ({each.rule} if each.rule else set())

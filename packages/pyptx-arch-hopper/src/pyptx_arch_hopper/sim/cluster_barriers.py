@@ -73,8 +73,9 @@ class ClusterBarriers:
         if not len(waiting):
             return
         # Of lanes that have come together, some may wait for the next phase already.
-        over = waiting.masks & (self._phase[clusters[waiting.warps]][:, None] >= self._waits_for[waiting.warps])
-        some = over.any(axis=1)
+        warps = waiting.warps
+        over = waiting.masks & (self._phase[clusters[warps]][:, None] >= self._waits_for[warps])
+        some: Mask = np.asarray(over.any(axis=1))
         if some.any():
             self._release(waiting.chosen(some).of_lanes(over[some]))
 

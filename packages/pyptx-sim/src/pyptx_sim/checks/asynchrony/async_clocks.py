@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.asynchrony.marks import ATOMIC, ISSUER
+from pyptx_sim.checks.asynchrony.marks import ATOMIC, ISSUER, agent_rows, lanes_of
 from pyptx_sim.checks.asynchrony.outstanding import Outstanding
 from pyptx_sim.checks.asynchrony.waits import Waits
 from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of
-from pyptx_sim.checks.race.tables import COLUMNS, PC, TIME
+from pyptx_sim.checks.race.tables import TIME
 from pyptx_sim.checks.race.tables import WARP as WARP_COLUMN
 from pyptx_sim.machine.lanes import WARP, by_warp, distinct
 
@@ -169,7 +169,7 @@ class AsyncClocks:
         """Count work that mbarriers at some places tell of."""
         columns = [self._barrier(place) for place in places]
         clocks = [self._clock_of(item_id, column) for item_id, column in zip(item_ids, columns, strict=True)]
-        return _rows(np.array(columns), np.zeros(len(places), np.int64), np.array(clocks), work.pc)
+        return agent_rows(np.array(columns), np.zeros(len(places), np.int64), np.array(clocks), work.pc)
 
     def _clock_of(self, item_id: int, column: int) -> int:
         """Return the clock of an item that an mbarrier tells of, which counts once."""
@@ -201,7 +201,7 @@ class AsyncClocks:
         self._fresh.append((own, self._clocks.now[issuers]))
         if order is not None:
             pieces[order] = pieces.copy()
-        return _rows(own[pieces], work.lanes, clocks[pieces], work.pc)
+        return agent_rows(own[pieces], work.lanes, clocks[pieces], work.pc)
 
     def _note_issuers(self, owner: Owner, threads: Offsets, clocks: NDArray[np.int64]) -> None:
         """Record when threads issue work, and whether several lanes of a warp do, each for itself."""
@@ -236,7 +236,7 @@ class AsyncClocks:
         ordered[:] = (warps == work.warps[owners]) & alone[warps % self._warps]
         rest = np.flatnonzero(~ordered & (warps >= 0) & (warps < self._warps))
         if len(rest):
-            others, bits, times = warps[rest], bits_of(last[rest, ISSUER] % WARP), self._issued_at(last[rest])
+            others, bits, times = warps[rest], bits_of(lanes_of(last)[rest]), self._issued_at(last[rest])
             own, mine = others == work.warps[owners[rest]], bits_of(work.lanes[owners[rest]])
             held = self._clocks.orders(rows[rest], others, bits, times)
             if self._issued is not None:
@@ -252,7 +252,7 @@ class AsyncClocks:
 
         `rows` are those of the lanes; `reads`: the operation only reads there, so that it need not be visible.
         """
-        columns, lanes, clocks = last[:, WARP_COLUMN].astype(np.int64) - 1, last[:, ISSUER] % WARP, last[:, TIME]
+        columns, lanes, clocks = last[:, WARP_COLUMN].astype(np.int64) - 1, lanes_of(last), last[:, TIME]
         over = self._clocks.retired.over(rows, columns, lanes, clocks)
         for owner, at, issuers in self._by_agent(columns):
             bits, known = bits_of(lanes[at]), self._clocks.known
@@ -274,7 +274,7 @@ class AsyncClocks:
         times = np.zeros(len(last), np.int32)
         for owner, at, issuers in self._by_agent(last[:, WARP_COLUMN].astype(np.int64) - 1):
             if owner in self._waits:
-                times[at] = self._waits[owner].times(issuers, last[at, ISSUER] % WARP, last[at, TIME])
+                times[at] = self._waits[owner].times(issuers, lanes_of(last)[at], last[at, TIME])
         return times
 
     def threads_of(self, last: NDArray[np.int32]) -> tuple[Offsets, NDArray[np.int32], NDArray[np.int32]]:
@@ -282,7 +282,7 @@ class AsyncClocks:
         warps, waited = np.zeros(len(last), np.int64), self.waited_at(last)
         for _, at, issuers in self._by_agent(last[:, WARP_COLUMN].astype(np.int64) - 1):
             warps[at] = issuers
-        return warps, bits_of(last[:, ISSUER] % WARP), np.where(waited > 0, waited, self._issued_at(last))
+        return warps, bits_of(lanes_of(last)), np.where(waited > 0, waited, self._issued_at(last))
 
     def _issued_at(self, last: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return when operations of groups were issued."""
@@ -389,10 +389,3 @@ class AsyncClocks:
 def _owner_of(work: Work, touch: Touch) -> Owner:
     """Return whose work a touch of it is, of which no mbarrier tells."""
     return work.kind, work.kind is not None and work.kind.reads and not touch.writes
-
-
-def _rows(columns: Offsets, lanes: Offsets, clocks: NDArray[np.int64], pc: int) -> NDArray[np.int32]:
-    """Return rows of `Marks`."""
-    rows = np.empty((len(columns), COLUMNS), np.int32)
-    rows[:, WARP_COLUMN], rows[:, ISSUER], rows[:, TIME], rows[:, PC] = columns + 1, lanes, clocks, pc
-    return rows

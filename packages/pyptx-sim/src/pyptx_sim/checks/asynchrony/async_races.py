@@ -118,7 +118,7 @@ class AsyncRaces:
             granules = entries.granules(marks.granule)
             found = marks.more_reads.find(granules.at)
             if found is not None:
-                self._judge(entries, granules, marks.granule, *found, rule, message, does, reads=True)
+                self._check(entries, granules, marks.granule, *found, rule, message, does, reads=True)
 
     def _compare(self, layer: Layer, entries: Entries, rule: str, message: str, does: str) -> None:
         if layer.table.misses(*entries.reach(layer.granule)):
@@ -131,9 +131,9 @@ class AsyncRaces:
         bad = np.flatnonzero(late(layer.table, entries, granules))
         if len(bad):
             last = layer.table.get(granules.at[bad])
-            self._judge(entries, granules, layer.granule, bad, last, rule, message, does, reads=reads)
+            self._check(entries, granules, layer.granule, bad, last, rule, message, does, reads=reads)
 
-    def _judge(
+    def _check(
         self,
         entries: Entries,
         granules: Granules,

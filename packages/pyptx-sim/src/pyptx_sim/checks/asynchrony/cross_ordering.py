@@ -302,7 +302,7 @@ class CrossOrdering:
         self._note_uses()
         for (user, lanes), (time, other_pc) in self._uses.pop(place, {}).items():
             others = lanes & ~bits_of(np.array([lane]))[0] if user == warp else lanes
-            entry = (np.array([each]) for each in (user, others, time))
+            entry = np.array([user]), np.array([others]), np.array([time])
             if others and not self._holds(rows, *entry)[0]:
                 where = self._view.describe("shared", place)
                 message = (

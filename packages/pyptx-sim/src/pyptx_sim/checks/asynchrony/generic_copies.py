@@ -39,8 +39,9 @@ class GenericCopies:
         found = self._work.written(touch) if self._copies else None
         if found is None:
             return
-        here = np.flatnonzero(np.isin(found[2][:, PC], np.fromiter(self._copies, np.int32)))
-        offsets, pieces, last = (each[here] for each in found)
+        offsets, pieces, last = found
+        here = np.flatnonzero(np.isin(last[:, PC], np.fromiter(self._copies, np.int32)))
+        offsets, pieces, last = offsets[here], pieces[here], last[here]
         owners = touch.owners[pieces]
         rows = self._clocks.rows(work.warps, work.lanes)[owners]
         # Fences before the wait for a copy do not cover it.

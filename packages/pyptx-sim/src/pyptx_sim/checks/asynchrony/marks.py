@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_sim.checks.asynchrony.summaries import SEVERAL, Summary, by_last_read, by_last_write
+from pyptx_sim.checks.race.lane_masks import LANES
 from pyptx_sim.checks.race.overflow import Overflow
 from pyptx_sim.checks.race.shadow import fitting
-from pyptx_sim.checks.race.tables import NOBODY, TIME, WARP, Table, reach_of
+from pyptx_sim.checks.race.tables import COLUMNS, NOBODY, PC, TIME, WARP, Table, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,10 +29,23 @@ if TYPE_CHECKING:
 
 WIDEST: Final = 1024
 ISSUER: Final = 1  # the column of an agent's row that has the lane that issued the operation
-ATOMIC: Final = 32  # is added there for an atomic update
+ATOMIC: Final = LANES  # is added there for an atomic update
 # Reads of so many agents of a block are kept for each granule.
 READERS: Final = 16
 _COARSER: Final = 8  # granules of which a piece has more are looked up in a summary first
+
+
+def agent_rows(agents: Offsets, lanes: Offsets, clocks: NDArray[np.int64], pc: int) -> NDArray[np.int32]:
+    """Return the rows of operations: of agents by their columns, which count from 0."""
+    rows = np.empty((len(agents), COLUMNS), np.int32)
+    rows[:, WARP], rows[:, ISSUER], rows[:, TIME], rows[:, PC] = agents + 1, lanes, clocks, pc
+    return rows
+
+
+def lanes_of(rows: NDArray[np.int32]) -> Offsets:
+    """Return the lanes that issued the operations of some rows."""
+    lanes: Offsets = rows[:, ISSUER].astype(np.int64) % LANES
+    return lanes
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ class Starts:
         """Check an instruction that each warp executes for another CTA as well."""
         if not self._settled:
             what = ".".join(self._view.opcode(pc)[:2])
-            known = self._known.reshape(-1, LANES, self._view.cluster_size).any(axis=1)
+            known = np.asarray(self._known.reshape(-1, LANES, self._view.cluster_size).any(axis=1))
             self._check_blocks(lambda _: f"executes {what} for", blocks, warps, known[warps], pc)
 
     def _judge(self, does: str, offsets: NDArray[Any], threads: Offsets, pc: int) -> None:

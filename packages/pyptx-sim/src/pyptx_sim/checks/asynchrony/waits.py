@@ -52,13 +52,12 @@ class Waits:
 
     def covered(self, warps: Offsets, masks: Masks) -> Masks:
         """Return whether lanes `masks` of each warp are all that have issued operations."""
-        covered: Masks = ~((self.issued[warps] > 0) & ~masks).any(axis=1)
-        return covered
+        return ~np.asarray(((self.issued[warps] > 0) & ~masks).any(axis=1))
 
     def times(self, warps: Offsets, lanes: Offsets, clocks: Known) -> Known:
         """Return, per operation of a lane, when the lane had waited for it; 0 if it has not."""
         self._gather()
-        found, lanes = np.zeros(len(warps), np.int32), lanes.astype(np.int64)
+        found = np.zeros(len(warps), np.int32)
         waited = np.flatnonzero(self._reached[warps, lanes] >= clocks)
         for warp in np.unique(warps[waited]).tolist():
             at = waited[warps[waited] == warp]
@@ -91,8 +90,9 @@ class Waits:
             for number, warp in enumerate(warps.tolist()):
                 fresh.setdefault(warp, []).append((times[number : number + 1], reached[number : number + 1]))
         for warp, waits in fresh.items():
-            times, reached = zip(*([self._events[warp]] if warp in self._events else []), *waits, strict=True)
-            self._events[warp] = np.concatenate(times), np.concatenate(reached)
+            known = [self._events[warp]] if warp in self._events else []
+            all_times, all_reached = zip(*known, *waits, strict=True)
+            self._events[warp] = np.concatenate(all_times), np.concatenate(all_reached)
         self._fresh.clear()
 
 
