@@ -80,7 +80,7 @@ class ClusterBarriers:
             self._release(waiting.chosen(some).of_lanes(over[some]))
 
     def _release(self, waiting: Stalled) -> None:
-        """Let those go on who have seen the last phase of their cluster complete."""
+        """Resume lanes that waited for the last complete phase of their cluster."""
         clusters = self._cluster[waiting.warps]
         for cluster in np.unique(clusters).tolist():
             waiting.chosen(clusters == cluster).acquire(ClusterBarriers, cluster, int(self._phase[cluster]) - 1)

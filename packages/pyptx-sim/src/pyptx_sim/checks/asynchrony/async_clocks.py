@@ -166,7 +166,7 @@ class AsyncClocks:
         return entered[1]
 
     def _signalling(self, work: Work, places: list[int], item_ids: list[int]) -> NDArray[np.int32]:
-        """Count work that mbarriers at some places tell of."""
+        """Count work whose completion mbarriers at some places track."""
         columns = [self._barrier(place) for place in places]
         clocks = [self._clock_of(item_id, column) for item_id, column in zip(item_ids, columns, strict=True)]
         return agent_rows(np.array(columns), np.zeros(len(places), np.int64), np.array(clocks), work.pc)
@@ -319,7 +319,7 @@ class AsyncClocks:
     def _know(
         self, kind: GroupKind, owner: Owner, warps: Offsets, masks: Masks, columns: Offsets, below: Offsets
     ) -> None:
-        """Record what is complete for lanes that wait; a wait by whole warps orders all that these have issued."""
+        """Record the operations that are complete for lanes that wait."""
         outstanding = self._outstanding_of(owner)
         if kind.together == 1:
             waited = outstanding.judged(columns, below)

@@ -181,7 +181,7 @@ class Layer:
 
 
 def _renamed(rows: NDArray[np.int32], renamed: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> NDArray[np.int32]:
-    """Return rows with other columns of their agents; without any, rows of nobody."""
+    """Return rows with other columns of their agents; rows without one are empty."""
     rows = rows.copy()
     rows[:, WARP] = renamed(rows[:, WARP].astype(np.int64) - 1) + 1
     rows[rows[:, WARP] == NOBODY] = 0
@@ -250,7 +250,7 @@ class Marks:
         blocks: NDArray[np.int64],
         is_over: Callable[[NDArray[np.int32], Offsets], NDArray[np.bool_]] | None,
     ) -> None:
-        """Enter what is touched by operations of blocks, each of which has a row.
+        """Enter a touch by operations, each of which has a row and a block.
 
         `is_over`, of operations of several lanes of an agent: returns which earlier ones are over for some of these.
         """

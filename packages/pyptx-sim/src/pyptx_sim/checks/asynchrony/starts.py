@@ -101,7 +101,7 @@ class Starts:
             self.leave(at, _threads(warps, masks))
 
     def acquired(self, at: object, warps: Offsets, masks: Masks) -> None:
-        """Let lanes know what was left at a phase of a barrier."""
+        """Take for lanes the knowledge left at a phase of a barrier."""
         if not self._settled:
             self.take(at, _threads(warps, masks))
 
@@ -128,12 +128,12 @@ class Starts:
     # --- what needs them ------------------------------------------------------------------------
 
     def accessed(self, kind: AccessKind, offsets: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> None:
-        """Judge accesses of lanes to shared memory."""
+        """Check accesses of lanes to shared memory."""
         if not self._settled:
             self._judge(_DOES[kind], offsets, warps * LANES + lanes, pc)
 
     def arrived(self, signals: Sequence[Signal], pc: int) -> None:
-        """Judge arrivals at mbarriers, and leave there what the lanes know."""
+        """Check arrivals at mbarriers, and leave the knowledge of the lanes there."""
         for each in () if self._settled else signals:  # an mbarrier is of one cluster
             threads = _threads(each.warps, each.masks)
             self._judge("arrives at the mbarrier", np.full(len(threads), each.place), threads, pc)

@@ -76,7 +76,7 @@ class Retired:
         return {column: agent for agent, column in self._of_agents.items() if agent < len(known)}
 
     def keep_lanes(self, lanes: Iterable[tuple[int, int, int]]) -> None:
-        """Keep what is known of lanes of agents of the wave that has ended: of an agent's column, a lane, and its own.
+        """Keep the columns of lanes of agents of the wave that has ended: (agent's column, lane, own column).
 
         An agent's column that is not kept counts for all of its lanes.
         """
@@ -90,7 +90,7 @@ class Retired:
                 self._forgotten.add(agent)
 
     def over(self, rows: Offsets, agents: NDArray[np.int64], lanes: Offsets, clocks: Known) -> NDArray[np.bool_]:
-        """Return, per operation of a lane in an earlier wave, whether a row has it by what is known of that lane."""
+        """Return, per operation of a lane in an earlier wave, whether a row has it in the column of that lane."""
         over = np.zeros(len(rows), np.bool_)
         for entry in np.flatnonzero(np.isin(agents, list({agent for agent, _ in self._of_lanes_of}))).tolist():
             own = self._of_lanes_of.get((int(agents[entry]), int(lanes[entry])))
