@@ -65,6 +65,13 @@ KNOWN = (
     ),
     known(
         "letter",
+        "tensor-freed",
+        "mosaic-*/kernels/two-blocks.*",
+        "The CTA that deallocates tensor memory of a pair waits for its peer by `barrier.cluster.arrive.relaxed`, which "
+        "orders no memory: the peer's loads are not ordered before.",
+    ),
+    known(
+        "letter",
         "barrier-divergence",
         "mosaic-*/kernels/two-blocks.*",
         "Mosaic GPU writes `bar.sync` as inline assembly that LLVM may copy: the lane that multiplies and the others "

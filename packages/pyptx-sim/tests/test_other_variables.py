@@ -104,6 +104,14 @@ def test_dynamic_shared_memory_has_no_variables_unless_the_launch_names_them(bod
     assert found(LEAVES[body], inside="", outside=text, shared_bytes=768) == []
 
 
+@pytest.mark.parametrize("body", list(LEAVES))
+def test_dynamic_shared_memory_may_begin_at_a_variable_of_one_element(body: str) -> None:
+    """So LLVM declares it where one kernel alone uses it; a variable in between is another one all the same."""
+    assert found(LEAVES[body], inside=".shared .align 16 .b8 a;", shared_bytes=768) == []
+    (finding,) = found(LEAVES[body], inside=".shared .align 16 .b8 a[256]; .shared .align 4 .b32 b;", shared_bytes=768)
+    assert (finding.rule, finding.count) == ("other-variable", 1)
+
+
 @pytest.mark.parametrize("state", ["global", "const"])
 def test_variables_of_the_module_are_told_apart(state: str) -> None:
     """An offset of 1024 bytes is in `b`, one of 0 in `a`."""

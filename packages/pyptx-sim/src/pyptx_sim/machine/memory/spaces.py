@@ -135,6 +135,12 @@ class SharedMemory:
             self._extents[offset] = None if each is None else Buffer(start, start + each.size, each.name)
         return self._extents[offset]
 
+    def unnamed(self, addresses: IntArray) -> Mask:
+        """Return which addresses, without their ranks, are behind all variables, if dynamic shared memory has none."""
+        named = self._allocations or any(not each.size for each in self._placements)
+        last = max((each.offset + each.size for each in self._placements), default=0)
+        return np.asarray(addresses >= (self.end if named else last))
+
     def open_reserved(self) -> None:
         """Let CTAs use what is reserved for system software: zeros, as far as nothing has written it.
 

@@ -47,12 +47,18 @@ class Within:
         return int(own.min()) < extent.start or int(own.max()) >= extent.end
 
     def report(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> None:
-        """Report addresses outside of the variable, except those outside of all memory (`out-of-bounds`)."""
+        """Report addresses outside of the variable, except those outside of all memory (`out-of-bounds`).
+
+        LLVM declares a dynamic shared array that only one kernel uses as a variable of one element, without `.extern`:
+        in dynamic shared memory without another variable, addresses may be formed from any.
+        """
         extent = self._extent(memory)
         if extent is None:
             return
         own = _own(memory, addresses)
         left: Mask = (own < extent.start) | (own >= extent.end)
+        if isinstance(memory, SharedMemory):
+            left &= ~memory.unnamed(own)
         some = lanes.narrowed(left & ~memory.outside(addresses, 1))
         if some is None:
             return
