@@ -67,8 +67,8 @@ KNOWN = (
         "letter",
         "tensor-freed",
         "mosaic-*/kernels/two-blocks.*",
-        "The CTA that deallocates tensor memory of a pair waits for its peer by `barrier.cluster.arrive.relaxed`, which "
-        "orders no memory: the peer's loads are not ordered before.",
+        "The CTA that deallocates tensor memory of a pair waits for its peer by `barrier.cluster.arrive.relaxed`. That "
+        "orders no memory, so the peer's loads are not ordered before.",
     ),
     known(
         "letter",
@@ -165,6 +165,13 @@ KNOWN = (
         "refused",
         "triton-3.6/maps/persistent-roles.sm_100a triton-3.6/rows/softmax-of-a-cluster.sm_90a",
         "Passes of Triton 3.6 fail: of its warp specialization, and of its layouts of a cluster.",
+    ),
+    known(
+        "letter",
+        "ProgramError",
+        "nvrtc-12.4/linked/*",
+        "NVRTC 12.4 defines a constructor of `__half` in every module that includes `cuda_fp16.h`, `.visible` and not "
+        "`.weak`. Two such modules cannot be linked; nvlink refuses them, too.",
     ),
     known(
         "lacks",

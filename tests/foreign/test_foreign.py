@@ -142,9 +142,10 @@ def test_what_is_listed_is_known_and_what_is_not_found_any_more_is_stale() -> No
 
 
 def test_a_wrong_result_is_listed_only_where_a_race_explains_it() -> None:
+    """Or where the modules are refused, as a linker refuses them."""
     for row in KNOWN:
         accused = [rule for rule in row.rules if Fault(rule, "").of_a_rule]
-        assert accused or row.verdict == "lacks", row
+        assert accused or row.verdict == "lacks" or row.rules == {"ProgramError"}, row
         assert row.verdict != "waits" or len(accused) == len(row.rules), row
 
 
