@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.machine.lanes import WARP
+from pyptx_sim.machine.lanes import WARP, put_rows
 
 if TYPE_CHECKING:
     from pyptx_sim.extension.deferred import Distribution
@@ -91,9 +91,8 @@ class DeferredMatrix:
         starts = np.arange(len(units)) * self.distribution.size
         index = self.distribution.elements[:, None, :, :] + starts[:, None, None]
         taken = self._values[units].reshape(-1).take(index, mode="clip")  # all are in range; "raise" would look first
-        warps = self._warps[units].reshape(-1)
         registers = self._current()
-        registers[:, warps] = taken.view(np.uint32).reshape(len(self._slots), len(warps), WARP)
+        put_rows(registers.reshape(-1, WARP), self._rows(units), taken.view(np.uint32).reshape(-1, WARP))
         self._registers = registers
         self._written = list(registers)
         for slot, value in zip(self._slots, self._written, strict=True):
@@ -119,10 +118,16 @@ class DeferredMatrix:
                 registers[position] = value.view(np.uint32)
         return registers
 
+    def _rows(self, units: IntArray) -> IntArray:
+        """Return the rows of the warps of units among those of all registers, register by register."""
+        first = np.arange(len(self._slots)) * self._wave.height
+        return (first[:, None] + self._warps[units].reshape(-1)).reshape(-1)
+
     def _collect(self, units: IntArray) -> None:
         """Read the matrices of some units out of the registers."""
         elements = self.distribution.elements
-        words = self._current()[:, self._warps[units].reshape(-1)].reshape(len(self._slots), len(units), -1)
+        words = self._current().reshape(-1, WARP).take(self._rows(units), axis=0)
+        words = words.reshape(len(self._slots), len(units), -1)
         parts = words.view(self._bits).reshape(len(self._slots), len(units), elements.shape[1], -1)
         matrices = np.empty((len(units), self.distribution.size), self._bits)
         matrices[:, elements.reshape(-1)] = parts.swapaxes(0, 1).reshape(len(units), -1)

@@ -201,9 +201,14 @@ def merged(old: Array | None, value: Array, lanes: Lanes, height: int) -> Array:
         value = np.where(mask, value, new.take(rows, axis=0))
     elif value.shape != (len(rows), columns):
         value = np.broadcast_to(value, (len(rows), columns))
-    row = _bytes(columns * dtype.itemsize)
-    new.view(row)[:, 0].put(rows, np.ascontiguousarray(value).view(row))
+    put_rows(new, rows, value)
     return new
+
+
+def put_rows(array: Array, rows: IntArray, values: Array) -> None:
+    """Set some rows of a contiguous array, `[n, columns]`, whose elements are of the type of `values`."""
+    row = _bytes(array.shape[1] * array.itemsize)
+    array.view(row)[:, 0].put(rows, np.ascontiguousarray(values).view(row))
 
 
 @lru_cache(maxsize=64)
