@@ -86,7 +86,8 @@ def staying(within: Within, find: Target) -> Target:
 
     def stay(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
         for memory, some, addresses in find(wave, lanes):
-            if within.left(memory, addresses, int(addresses.min()), int(addresses.max())):
+            used = addresses if some.mask is None or addresses.size == 1 else pick(addresses, *some.active)
+            if within.left(memory, used, int(used.min()), int(used.max())):
                 within.report(wave, some, memory, addresses)
             yield memory, some, addresses
 
