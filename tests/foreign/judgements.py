@@ -142,6 +142,14 @@ KNOWN = (
         "deallocates it without waiting for what the peer has issued.",
     ),
     known(
+        "waits",
+        "lane-race shared-race",
+        "fla-*/fused-recurrent-gla/1x5x1x7x7 fla-*/fused-recurrent-linear-attn/1x5x1x7x7 "
+        "fla-*/fused-recurrent-simple-gla/1x5x1x7x7",
+        "Lanes that hold copies of one sum store them by `stmatrix`, and differ by the product that LLVM contracts. The "
+        "simulator proves this of `st`, not yet of `stmatrix`.",
+    ),
+    known(
         "lacks",
         "refused",
         "triton-3.2/maps/* triton-3.2/attention/attention-roles.* triton-3.2/attention/attention-through-maps*",
