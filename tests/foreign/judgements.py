@@ -100,8 +100,8 @@ KNOWN = (
     known(
         "letter",
         "missing-proxy-fence",
-        "triton-3.[246]/attention/*.sm_90a triton-3.[246]/products/*.sm_90a triton-3.6/attention/*.sm_100a "
-        "triton-3.6/products/*.sm_100a",
+        "triton-3.[246]/attention/*.sm_90a triton-3.[246]/products/*.sm_90a triton-3.[46]/attention/*.sm_100a "
+        "triton-3.[46]/products/*.sm_100a triton-3.[46]/scaled/*.sm_100a",
         "Triton before 3.9 emits no `fence.proxy.async` between `cp.async` and the MMA that reads the copied tile. "
         "`cp.async` writes through the generic proxy, `wgmma` and `tcgen05.mma` read through the async proxy.",
     ),
@@ -115,7 +115,8 @@ KNOWN = (
     known(
         "letter",
         "missing-proxy-fence",
-        "triton-3.4/maps/*.sm_90a triton-3.6/maps/device-maps-roles.sm_100a triton-3.6/flagships/matmul.sm_100a",
+        "triton-3.4/maps/* triton-3.6/maps/device-maps-roles.sm_100a triton-3.[46]/flagships/matmul.sm_100a "
+        "triton-3.4/tensor_cores/experts.sm_100a",
         "Triton 3.4 and 3.6 make tensor maps in shared memory that a TMA copy fills next, without `fence.proxy.async` "
         "between their stores and the copy.",
     ),
@@ -129,25 +130,25 @@ KNOWN = (
     known(
         "letter",
         "mbarrier-uninitialised",
-        "triton-3.6/attention/attention-roles*.sm_100a triton-3.6/maps/*-roles*.sm_100a "
-        "triton-3.6/flagships/attention.sm_100a",
-        "With warp specialization Triton 3.6 waits for the last `tcgen05.commit` of a thread, and invalidates the "
-        "mbarriers of those before it. The manual orders the arrival of no commit before that of another.",
+        "triton-3.[46]/attention/attention-roles*.sm_100a triton-3.6/maps/*-roles*.sm_100a "
+        "triton-3.[46]/flagships/attention.sm_100a",
+        "With warp specialization Triton 3.4 and 3.6 wait for the last `tcgen05.commit` of a thread, and invalidate "
+        "the mbarriers of those before it. The manual orders the arrival of no commit before that of another.",
     ),
     known(
         "letter",
         "tensor-freed unstarted-block",
-        "triton-3.6/maps/device-maps-of-a-cluster.sm_100a triton-3.6/products/dot-half-of-a-cluster.sm_100a",
-        "Triton 3.6 allocates tensor memory of a CTA pair without knowing that the peer CTA has started, and "
-        "deallocates it without waiting for what the peer has issued.",
+        "triton-3.[46]/maps/device-maps-of-a-cluster.sm_100a triton-3.[46]/products/dot-half-of-a-cluster.sm_100a",
+        "Triton 3.4 and 3.6 allocate tensor memory of a CTA pair without knowing that the peer CTA has started, and "
+        "deallocate it without waiting for what the peer has issued.",
     ),
     known(
         "waits",
         "lane-race shared-race",
         "fla-*/fused-recurrent-gla/1x5x1x7x7 fla-*/fused-recurrent-linear-attn/1x5x1x7x7 "
         "fla-*/fused-recurrent-simple-gla/1x5x1x7x7",
-        "Lanes that hold copies of one sum store them by `stmatrix`, and differ by the product that LLVM contracts. The "
-        "simulator proves this of `st`, not yet of `stmatrix`.",
+        "Lanes that hold copies of one sum store them by `stmatrix`, and differ by the product that LLVM contracts. "
+        "The simulator proves this of `st`, not yet of `stmatrix`.",
     ),
     known(
         "lacks",
