@@ -143,6 +143,13 @@ KNOWN = (
         "deallocate it without waiting for what the peer has issued.",
     ),
     known(
+        "letter",
+        "wrong tensor-freed unstarted-block",
+        "triton-3.4/maps/device-maps-of-a-cluster.sm_100a triton-3.4/products/dot-half-of-a-cluster.sm_100a",
+        "Triton 3.4 loads the accumulator of a CTA pair, 64 rows in each CTA, in the layout of a single CTA "
+        "(`16x32bx2`). Triton 3.6 loads it in the layout of the pair (`32x32b`), and is right.",
+    ),
+    known(
         "waits",
         "lane-race shared-race",
         "fla-*/fused-recurrent-gla/1x5x1x7x7 fla-*/fused-recurrent-linear-attn/1x5x1x7x7 "
