@@ -53,6 +53,10 @@ __device__ void begin() {
         ptx::mbarrier_init(&bar, 1);
         ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
     }
+#if GROUP == 2
+    ptx::barrier_cluster_arrive();  // an allocation of a pair needs both CTAs
+    ptx::barrier_cluster_wait();
+#endif
     if (threadIdx.x < 32) {
         ptx::tcgen05_alloc(group, &base, 512);
         ptx::tcgen05_relinquish_alloc_permit(group);
