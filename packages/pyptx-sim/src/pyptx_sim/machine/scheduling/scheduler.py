@@ -315,6 +315,8 @@ class Scheduler:
         """Let splits pass whose missing lanes cannot come, since no split of their warp is `coming`; report them."""
         splits = self._wave.splits
         waiting = np.flatnonzero(splits.state == State.GATE)
+        if not len(waiting):
+            return False
         moving = np.zeros(self._wave.height, np.bool_)
         moving[splits.warp[np.isin(splits.state, coming)]] = True
         stuck = waiting[~moving[splits.warp[waiting]]]
