@@ -1,4 +1,4 @@
-"""Branches that only select what registers hold: lanes part, compute by themselves, and meet again.
+"""Branches that only select the values of registers: lanes diverge, compute by themselves, and reconverge.
 
 If the condition of such a branch is undefined, so is afterward what was written in between; nothing else is.
 """
@@ -37,7 +37,7 @@ _ACROSS_LANES: Final = frozenset({"activemask", "shfl", "vote"})
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A branch by a predicate, the block where its lanes meet again, and the registers written in between."""
+    """A branch by a predicate, the block where its lanes reconverge, and the registers written before that block."""
 
     pc: int
     join: int
@@ -85,7 +85,7 @@ def _pcs(program: Program, block: int) -> range:
 
 
 class _Parted:
-    """The lanes of a wave that have passed branches by undefined conditions, and have not met again."""
+    """The lanes of a wave that took branches by undefined conditions and have not reconverged."""
 
     def __init__(self, wave: Wave) -> None:
         """Begin without any."""
@@ -102,7 +102,7 @@ class _Parted:
             self._origins[selection.pc] = selection.condition.origin(wave)
 
     def meet(self, wave: Wave, lanes: Lanes, selection: Selection) -> None:
-        """Let what these lanes have written in between be undefined."""
+        """Mark the registers that these lanes have written since the branch as undefined."""
         parted = self._lanes.get(selection.pc)
         if parted is None:
             return
@@ -126,7 +126,7 @@ def branching(operands: Operands, following: int, selection: Selection) -> Termi
 
 
 def meeting(action: Action, met: Sequence[Selection]) -> Action:
-    """Return the first step of the block where lanes meet again."""
+    """Return the first step of the block where lanes reconverge."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for each in met:
