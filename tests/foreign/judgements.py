@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 class Known:
     """What `rules` say of kernels whose `compiler/source/name.target` fits one of the patterns, and why that stands.
 
-    `letter`: the manual's text gives the finding reason, whatever devices do. `waits`: the simulator is to learn it.
+    `letter`: the manual's text gives the finding reason, whatever devices do.
     `lacks`: the release of the compiler lacks a feature of the source, and refuses it.
     """
 
     kernels: tuple[str, ...]
     rules: frozenset[str]
-    verdict: Literal["letter", "waits", "lacks"]
+    verdict: Literal["letter", "lacks"]
     reason: str
 
 
-def known(verdict: Literal["letter", "waits", "lacks"], rules: str, kernels: str, reason: str) -> Known:
+def known(verdict: Literal["letter", "lacks"], rules: str, kernels: str, reason: str) -> Known:
     """Return a row; rules and patterns are given as words."""
     return Known(tuple(kernels.split()), frozenset(rules.split()), verdict, reason)
 
@@ -148,14 +148,6 @@ KNOWN = (
         "triton-3.4/maps/device-maps-of-a-cluster.sm_100a triton-3.4/products/dot-half-of-a-cluster.sm_100a",
         "Triton 3.4 loads the accumulator of a CTA pair, 64 rows in each CTA, in the layout of a single CTA "
         "(`16x32bx2`). Triton 3.6 loads it in the layout of the pair (`32x32b`), and is right.",
-    ),
-    known(
-        "waits",
-        "lane-race shared-race",
-        "fla-*/fused-recurrent-gla/1x5x1x7x7 fla-*/fused-recurrent-linear-attn/1x5x1x7x7 "
-        "fla-*/fused-recurrent-simple-gla/1x5x1x7x7",
-        "Lanes that hold copies of one sum store them by `stmatrix`, and differ by the product that LLVM contracts. "
-        "The simulator proves this of `st`, not yet of `stmatrix`.",
     ),
     known(
         "lacks",

@@ -27,7 +27,7 @@ in double precision, under {schedules} schedules: seeds 0 to {last}, each with a
 and as late as it may. Kernels of older releases run under {fewer} of these. *Clean* means that every result is
 right, and that no rule finds an error or a warning. The session writes this page; it last did on {date}.
 """
-_BY = {"letter": "by the letter", "waits": "to be mended", "lacks": "not compiled"}
+_BY = {"letter": "by the letter", "lacks": "not compiled"}
 _OPERATORS = """\
 Forward operators of libraries, called with CPU tensors: a driver for `triton.runtime` (`tests/foreign/operators`)
 launches what Triton compiles for an H100 on the simulator, under the same schedules. torch computes the references in

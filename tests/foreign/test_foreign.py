@@ -146,7 +146,6 @@ def test_a_wrong_result_is_listed_only_where_a_race_explains_it() -> None:
     for row in KNOWN:
         accused = [rule for rule in row.rules if Fault(rule, "").of_a_rule]
         assert accused or row.verdict == "lacks" or row.rules == {"ProgramError"}, row
-        assert row.verdict != "waits" or len(accused) == len(row.rules), row
 
 
 def test_a_kernel_may_be_absent_only_by_what_its_compiler_lacks() -> None:

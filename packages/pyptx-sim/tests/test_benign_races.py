@@ -243,6 +243,49 @@ def test_a_note_gives_the_difference_of_copies_in_ulp() -> None:
     assert "lanes of one instruction store copies that differ by 1 ulp" in finding.message
 
 
+# --- rows of matrices --------------------------------------------------------------------------
+
+# Lanes 4r to 4r + 3 hold row r of a matrix; rows r and r + 4 are stored to one place: those of lanes i and i + 16.
+ROWS = """
+mov.u32 %r3, s; and.b32 %r4, %r0, 3; mad.lo.u32 %r3, %r4, 16, %r3;
+stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r2};
+"""
+# Lanes 4c to 4c + 3 hold column c of a transposed matrix: rows r and r + 4 are those of lanes i and i + 2.
+COLUMNS = ROWS.replace(".shared", ".trans.shared")
+ONE_LANE_TELLS_THE_OTHERS = """
+setp.eq.u32 %p1, %r0, 0; @%p1 st.shared.u32 [flag], 0; bar.warp.sync -1;
+@%p1 st.release.cta.shared.u32 [flag], 1; @%p1 bra TOLD;
+HEAR: ld.acquire.cta.shared.u32 %r5, [flag]; setp.eq.u32 %p2, %r5, 0; @%p2 bra HEAR;
+TOLD:
+"""
+HALVES = f"ld.global.f32 %f1, {OF_THREAD};\nmul.f32 %f3, %f1, %f1;\nFAULT\nfma.rn.f32 %f1, %f1, %f1, %f2;\n"
+WHOLE, PACKED = "mov.b32 %r2, %f1;", "cvt.rn.f16x2.f32 %r2, %f1, %f1;"
+MATRICES = {
+    "one register": (HALVES + WHOLE + ROWS, 16),
+    "two halves": (HALVES + PACKED + ROWS, 16),
+    "columns": (HALVES + WHOLE + COLUMNS, 2),
+    "lanes apart": (HALVES + WHOLE + ONE_LANE_TELLS_THE_OTHERS + ROWS, 16),
+    "lanes apart, and columns": (HALVES + WHOLE + ONE_LANE_TELLS_THE_OTHERS + COLUMNS, 2),
+}
+
+
+def copies_of_rows(name: str, other: int) -> Twins:
+    """Return a store of rows of squares, each added to that of another lane; its copies are of the lanes `other`."""
+    body, right = MATRICES[name]
+    add = "shfl.sync.bfly.b32 %f2, %f3, {}, 31, -1;"
+    before = ".shared .align 16 .b8 s[64];\n.shared .align 4 .b32 flag;"
+    return Twins(body, add.format(right), add.format(other), block=32, before=before)
+
+
+@pytest.mark.hopper
+@each_run
+@pytest.mark.parametrize("name", MATRICES)
+def test_copies_of_rows_that_are_equal_but_for_rounding_are_a_note(name: str, kind: str, schedule: Any) -> None:
+    twins = copies_of_rows(name, other=8)
+    assert twins.severities(twins.benign, data(kind), **schedule) == {"note"}
+    assert twins.severities(twins.racy, data(kind), **schedule) == {"error"}
+
+
 # --- loads whose value no thread uses ----------------------------------------------------------
 
 

@@ -133,6 +133,10 @@ class Stores(Protocol):
         """Return what some writes write, `[writes, bytes]`."""
         ...
 
+    def addressed_by(self, some: Offsets) -> tuple[Offsets, Offsets]:
+        """Return the warps and the lanes that give the addresses of some writes."""
+        ...
+
     def single(self, which: Offsets, at: Offsets, width: int) -> Stores:
         """Return writes of `width` bytes: those from byte `at[i]` on of write `which[i]`."""
         ...

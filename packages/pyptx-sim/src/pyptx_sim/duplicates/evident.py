@@ -21,6 +21,8 @@ _CARRYING: Final = frozenset({"mov", "cvt", "add", "sub", "neg", "not", "xor"})
 def stored_constants(program: Program, pc: int) -> tuple[str, ...] | None:
     """Return the type and the immediates that a store writes; None if it writes a register."""
     operands = Operands(program, program.sites[pc], checked=False)
+    if operands.opcode[0] != "st":
+        return None
     elements = operands.elements(operands.named("b"))
     texts = tuple(each.text for each in elements if isinstance(each, Immediate))
     return (operands.types("b")[0], *texts) if len(texts) == len(elements) else None

@@ -11,7 +11,8 @@ from pyptx_sim.duplicates.evident import stored_constants, surely_used
 from pyptx_sim.duplicates.loading import Versions
 from pyptx_sim.duplicates.loads import Following, RacingLoads, Uses
 from pyptx_sim.duplicates.slices import Slice
-from pyptx_sim.duplicates.stores import Copies, StoredNumbers, StoreSite, Verdict
+from pyptx_sim.duplicates.store_sites import StoreSite, stores_values
+from pyptx_sim.duplicates.stores import Copies, StoredNumbers, Verdict
 from pyptx_sim.duplicates.tracking import tracked
 from pyptx_sim.instructions.compiling.table import scheduled
 
@@ -33,6 +34,9 @@ __all__ = ["Watched", "settle"]
 _RULES: Final = frozenset({"global-race", "shared-race", "lane-race"})
 _MOST: Final = 8
 """Most racing loads that are tried one by one if the value of any is used; each try is a run."""
+
+_HALF: Final = 1 << 16
+"""Least distance of two 32-bit words of which each may be two 16-bit floats: no distance in ulp."""
 
 _EQUAL: Final = "both values are computed by the same instructions from the same inputs"
 _DEAD: Final = "no thread uses the value that the load returns"
@@ -81,14 +85,14 @@ class _Case:
         for key in watched.machine.log.pairs():
             rule, *pcs = key
             opcodes = [program.sites[pc].instruction.opcode[0] for pc in pcs]
-            if rule in _RULES and all(_stores_values(program, pc) for pc in pcs):
+            if rule in _RULES and all(stores_values(program, pc) for pc in pcs):
                 case._enter_stores(key)
             elif rule in _RULES and opcodes.count("ld") == 1:
                 if not surely_used(program, case.slices, case.load_of(key)):
                     case.loads.append(key)
             elif rule == _ENDED:
                 case.ends.append(key)
-        stores = [key for key in watched.checker.reports.equal_stores if _stores_values(program, key[1])]
+        stores = [key for key in watched.checker.reports.equal_stores if stores_values(program, key[1])]
         case.equal = [key for key in stores if stored_constants(program, key[1]) is None]
         if any(layout.body for layout in program.functions.values() if layout is not program.entry):
             case.stores, case.equal = [], []  # calls are not numbered
@@ -181,6 +185,8 @@ def _each(receivers: Sequence[Callable[[Race], None]], race: Race) -> None:
 
 def _rounded(verdict: Verdict) -> str:
     apart = "differ by 0 ulp here" if not verdict.ulps else f"differ by {verdict.ulps} ulp"
+    if verdict.ulps >= _HALF:
+        apart = "differ"
     return (
         f"lanes of one instruction store copies that {apart}: they are equal except for rounding, for example because "
         "an FMA contracts a product into a reduction"
@@ -242,9 +248,3 @@ def _unused(cases: Sequence[_Case], loads: Sequence[tuple[int, int]], rerun: Rer
             logs.append(cases[index].follow(machine, checker, pcs))
 
     return rerun(prepare) and not any(log.used for log in logs)
-
-
-def _stores_values(program: Program, pc: int) -> bool:
-    """Return whether an instruction stores the values of an operand `b`, unlike `st.bulk`."""
-    form = program.forms[pc]
-    return program.sites[pc].instruction.opcode[0] == "st" and form is not None and "b" in form.operands

@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pyptx_sim.checks.race.lane_masks import only_lane
 from pyptx_sim.checks.race.sparse import zeros
-from pyptx_sim.checks.race.tables import MASK, PC, WARP
-from pyptx_sim.duplicates.numbers import mix, reduced
-from pyptx_sim.duplicates.planes import OPAQUE, highest
-from pyptx_sim.duplicates.sources import source
-from pyptx_sim.instructions.compiling.operands import Operands
+from pyptx_sim.checks.race.tables import PC
 from pyptx_sim.observer import Observer
-from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,15 +19,14 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.race.reports import Race
     from pyptx_sim.duplicates.numbers import Numbers
-    from pyptx_sim.duplicates.sources import Source
+    from pyptx_sim.duplicates.store_sites import StoreSite
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.machine.scheduling.code import Action, Block
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import AccessKind, Offsets, Space, Stores
-    from pyptx_sim.program.program import Program
 
-__all__ = ["Copies", "StoreSite", "StoredNumbers", "Verdict"]
+__all__ = ["Copies", "StoredNumbers", "Verdict"]
 
 
 class Copies(IntEnum):
@@ -55,28 +48,6 @@ class Verdict:
 
     copies: Copies = Copies.EQUAL
     ulps: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class StoreSite:
-    """A store with numbered values: its sources, and the bytes of each element."""
-
-    sources: tuple[Source, ...]
-    element: int
-
-    @classmethod
-    def of(cls, program: Program, pc: int) -> StoreSite:
-        """Return the site of an instruction."""
-        operands = Operands(program, program.sites[pc], checked=False)
-        types = operands.types("b")
-        elements = operands.defined(operands.elements(operands.named("b")))
-        sources = tuple(source(operands, *pair) for pair in zip(elements, types, strict=True))
-        return cls(sources, dtype_of(types[0]).itemsize)
-
-    @property
-    def size(self) -> int:
-        """Bytes that a thread stores."""
-        return self.element * len(self.sources)
 
 
 @dataclass(slots=True)
@@ -105,7 +76,6 @@ class StoredNumbers(Observer):
         self._machine, self._sites = machine, sites
         self._unit = min((site.size for site in sites.values()), default=1)
         self._memories: dict[Space, _Units] = {}
-        self._stores: Stores | None = None
         self._now: tuple[NDArray[Any], ...] | None = None
 
     # --- code -----------------------------------------------------------------------------------
@@ -121,7 +91,7 @@ class StoredNumbers(Observer):
             return action
 
         def step(wave: Wave, lanes: Lanes) -> None:
-            self._now = _numbers(site, wave, lanes)
+            self._now = site.numbers(wave, lanes)
             action(wave, lanes)
             self._now = None
 
@@ -134,10 +104,6 @@ class StoredNumbers(Observer):
         for space in tuple(self._memories):
             if space != "global":
                 del self._memories[space]
-
-    def storing(self, stores: Stores) -> None:
-        """Keep the bytes of the next accesses."""
-        self._stores = stores
 
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
@@ -171,30 +137,37 @@ class StoredNumbers(Observer):
 
     def race(self, race: Race) -> None:
         """Compare the values of racing entries with those of the stores that they race with."""
-        step, last = race.step, race.last
+        step, last, now = race.step, race.last, self._now
         for other_pc in np.unique(last[:, PC]).tolist():
             key = (race.rule, step.pc, int(other_pc))
             verdict = self.verdicts.setdefault(key, Verdict())
             here = np.flatnonzero(last[:, PC] == other_pc)
-            if step.pc not in self._sites or other_pc not in self._sites or step.kind != "write" or self._now is None:
+            if {step.pc, other_pc} - self._sites.keys() or race.stores is None or now is None:
                 verdict.copies = Copies.DIFFERENT
             else:
-                self._compare(race, here, verdict)
+                self._compare(race, race.stores, now, here, verdict)
 
-    def _compare(self, race: Race, some: NDArray[np.int64], verdict: Verdict) -> None:
-        step, bad, last = race.step, race.bad[some], race.last[some]
-        assert self._now is not None  # noqa: S101 - the caller has looked
-        own = [each[step.warps[bad], step.lanes[bad]] for each in self._now]
-        lane = only_lane(last[:, MASK])
-        others = np.maximum(last[:, WARP].astype(np.int64) - step.first_warp, 0)
-        if race.within:
-            other, known = [each[others, lane] for each in self._now], lane >= 0
+    def _compare(
+        self,
+        race: Race,
+        stores: Stores,
+        now: tuple[NDArray[Any], ...],
+        some: NDArray[np.int64],
+        verdict: Verdict,
+    ) -> None:
+        step, bad = race.step, race.bad[some]
+        at = stores.addressed_by(bad // step.granules)
+        own, mine = [each[at] for each in now], stores.bytes_of(bad // step.granules)
+        if race.within is not None:
+            others = race.within[some] // step.granules
+            at = stores.addressed_by(others)
+            other, theirs, known = [each[at] for each in now], stores.bytes_of(others), np.ones(len(some), np.bool_)
         else:
-            units = self._of(step.space)
-            at = step.at[bad] * race.granule // self._unit
-            other = [units.strict[at], units.exact[at], units.opaque[at], units.leaves[at]]
-            known = units.pc[at] == last[:, PC]
-        mine, theirs = self._bytes(race, bad, others, lane)
+            units, offsets = self._of(step.space), step.at[bad] * race.granule
+            unit, size = offsets // self._unit, mine.shape[1]
+            other = [units.strict[unit], units.exact[unit], units.opaque[unit], units.leaves[unit]]
+            known = units.pc[unit] == race.last[some, PC]
+            theirs = self._machine.arena(step.space).data[(offsets // size * size)[:, None] + np.arange(size)]
         same = (mine == theirs).all(axis=1)
         unknown = own[2] | other[2] | (own[3] == other[3])
         copies = np.where(own[1] == other[1], Copies.ROUNDED, np.where(unknown, Copies.UNKNOWN, Copies.DIFFERENT))
@@ -205,38 +178,6 @@ class StoredNumbers(Observer):
         if rounded.any():
             element = self._sites[step.pc].element
             verdict.ulps = max(verdict.ulps, _ulps(mine[rounded], theirs[rounded], element))
-
-    def _bytes(
-        self, race: Race, bad: NDArray[np.int64], warps: NDArray[np.int64], lanes: NDArray[np.int64]
-    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Return the bytes of racing entries, and those of the stores that they race with, `[entries, bytes]` each."""
-        step, stores = race.step, self._stores
-        assert stores is not None  # noqa: S101 - `storing` comes before `access`
-        mine = stores.bytes_of(bad // step.granules)
-        if race.within:
-            number = np.zeros((int(step.warps.max()) + 1, 32), np.int64)
-            number[step.warps, step.lanes] = np.arange(len(step.at)) // step.granules
-            return mine, stores.bytes_of(number[np.minimum(warps, len(number) - 1), lanes])
-        size = mine.shape[1]
-        offsets = step.at[bad] * race.granule // size * size
-        data = self._machine.arena(step.space).data
-        return mine, data[offsets[:, None] + np.arange(size)]
-
-
-def _numbers(site: StoreSite, wave: Wave, lanes: Lanes) -> tuple[NDArray[Any], ...]:
-    """Return strict and exact number, whether inputs are unknown, and leaves of each store, `[height, 32]` each."""
-    given = [each(wave, lanes).number for each in site.sources]
-    size = np.full((1, 1), site.size, np.uint64)
-    strict = mix(size, *(each.strict for each in given))
-    exact = reduced(mix(size, *(each.exact for each in given)))
-    leaves = np.bitwise_or.reduce(np.broadcast_arrays(*(each.leaves for each in given)))
-    return tuple(_full(wave, lanes, each) for each in (strict, exact, highest(given) == OPAQUE, leaves))
-
-
-def _full(wave: Wave, lanes: Lanes, values: NDArray[Any]) -> NDArray[Any]:
-    full = np.zeros((wave.height, 32), values.dtype)
-    full[lanes.row_numbers()] = values
-    return full
 
 
 _ORDERED: Final = frozenset({1, 2, 4, 8})

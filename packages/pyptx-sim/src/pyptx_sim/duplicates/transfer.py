@@ -34,6 +34,7 @@ _FIELD: Final[dict[str, Callable[..., Numbers]]] = {
     "rcp": inverse,
     "cvt": lambda a: a,
 }
+_PAIRS: Final = frozenset({"f16x2", "bf16x2"})  # results of `cvt` whose halves are floats
 _DISCRETE: Final = frozenset({"sat", "relu", "satfinite", "rni", "rzi", "rmi", "rpi"})
 _UNIFORM: Final = frozenset({"vote", "redux", "activemask"})
 _LANES: Final = np.arange(32, dtype=np.uint64)[None]
@@ -52,8 +53,11 @@ class Meaning:
     @property
     def exact(self) -> bool:
         """Whether the result is a float with an exact number."""
-        floats = {*self.results, *self.sources} <= FLOATS and _DISCRETE.isdisjoint(self.words)
-        return floats and self.name in _FIELD.keys() | _CONTINUOUS
+        results = FLOATS | _PAIRS if self.name == "cvt" else FLOATS
+        floats = FLOATS.issuperset(self.sources) and results.issuperset(self.results)
+        if not floats or not _DISCRETE.isdisjoint(self.words):
+            return False
+        return self.name in _FIELD.keys() | _CONTINUOUS
 
     @property
     def number(self) -> np.uint64:
@@ -88,7 +92,7 @@ def _exact(meaning: Meaning, given: Sequence[Given]) -> Numbers:
     """Return the exact number of a float computed from floats."""
     residues = [each.residue for each in given]
     field = _FIELD.get(meaning.name)
-    if field is not None:
+    if field is not None and _PAIRS.isdisjoint(meaning.results):
         return field(*residues)
     return reduced(mix(name_number(meaning.name), *_ordered(meaning, residues)))
 

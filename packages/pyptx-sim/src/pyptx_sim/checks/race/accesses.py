@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -298,28 +299,24 @@ class Accesses:
             ordered[~ordered] = self._causality.observed(step, at[~ordered], last[~ordered], shadow.granule)
             ordered[~ordered] = self._repeats(step, at[~ordered], last[~ordered], shadow.granule)
         if not ordered.all():
-            self._tell(step, at[~ordered], earlier, last[~ordered], shadow.granule)
+            self._tell(earlier, self._races(step, at[~ordered], last[~ordered], shadow.granule))
 
-    def _tell(
-        self,
-        step: Step,
-        bad: NDArray[np.int64],
-        earlier: Earlier,
-        last: NDArray[np.int32],
-        granule: int,
-        *,
-        within: bool = False,
-    ) -> None:
-        """Report `bad` entries, of which each races with one of the `last` accesses: of other warps, or other lanes."""
+    def _races(
+        self, step: Step, bad: NDArray[np.int64], last: NDArray[np.int32], granule: int, others: Offsets | None = None
+    ) -> Iterator[Race]:
+        """Yield the races of entries with the `last` accesses, in the step itself entries `others`, rule by rule."""
         for which, rule in rules_of(step, bad, last):
-            self._reports.against(step, bad[which], earlier, last[which], rule, granule, within=within)
+            within = None if others is None else others[which]
+            yield Race(step, bad[which], last[which], rule, granule, self.stores, within)
 
-    def _equal(
-        self, step: Step, some: NDArray[np.int64], last: NDArray[np.int32], granule: int, *, within: bool = False
-    ) -> None:
-        """Record entries that store the same bytes as the `last` accesses of the same instruction in the same CTA."""
-        for which, rule in rules_of(step, some, last):
-            self._reports.record_equal(Race(step, some[which], last[which], rule, granule, within=within, equal=True))
+    def _tell(self, earlier: Earlier, races: Iterator[Race]) -> None:
+        for race in races:
+            self._reports.against(race, earlier)
+
+    def _equal(self, races: Iterator[Race]) -> None:
+        """Record stores of the same bytes as those that they race with, by the same instruction in the same CTA."""
+        for race in races:
+            self._reports.record_equal(replace(race, equal=True))
 
     def _repeats(self, step: Step, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> NDArray[np.bool_]:
         """Return which of the entries `at` store the same bytes as the same instruction of their CTA in `last`.
@@ -331,7 +328,7 @@ class Accesses:
         if self.stores is None or not again.any():
             return np.zeros(len(at), np.bool_)
         again[again] = self.stores.unchanged(at[again] // step.granules)
-        self._equal(step, at[again], last[again], granule)
+        self._equal(self._races(step, at[again], last[again], granule))
         return again
 
     def _in_block(self, warps: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
@@ -370,18 +367,19 @@ class Accesses:
         shadow.more_writes.add(step.at[lost], step.entries[lost])
         if step.kind in _STRONG:
             lost = lost[~self._causality.mutual(step.pc, step.warps[lost], winner[lost])]
-        if self.stores is not None and len(lost):
-            _, which = np.unique(step.at, return_inverse=True)
-            last = np.zeros(len(step.at), np.int64)
-            last[which.reshape(-1)] = np.arange(len(step.at))
-            others = last[which.reshape(-1)[lost]]
-            alike = self.stores.alike(lost // step.granules, others // step.granules)
-            alike &= self._in_block(step.warps[lost], winner[lost, WARP] - step.first_warp)
-            self._equal(step, lost[alike], winner[lost[alike]], shadow.granule, within=True)
-            lost = lost[~alike]
         if not len(lost):
             return
-        self._tell(step, lost, "write", winner[lost], shadow.granule, within=True)
+        _, which = np.unique(step.at, return_inverse=True)
+        others = np.zeros(len(step.at), np.int64)
+        others[which.reshape(-1)] = np.arange(len(step.at))
+        others = others[which.reshape(-1)[lost]]
+        if self.stores is not None:
+            alike = self.stores.alike(lost // step.granules, others // step.granules)
+            alike &= self._in_block(step.warps[lost], winner[lost, WARP] - step.first_warp)
+            self._equal(self._races(step, lost[alike], winner[lost[alike]], shadow.granule, others[alike]))
+            lost, others = lost[~alike], others[~alike]
+        if len(lost):
+            self._tell("write", self._races(step, lost, winner[lost], shadow.granule, others))
 
     def _judge_reads(self, shadow: Shadow, step: Step) -> None:
         """Look for reads that are not ordered before these writes."""
@@ -392,4 +390,4 @@ class Accesses:
             return
         late = shadow.readers.unordered(step.at, step.warps, step.rows, step.entries[:, MASK])
         if late is not None:
-            self._tell(step, late.entries, "read", late.last, shadow.granule)
+            self._tell("read", self._races(step, late.entries, late.last, shadow.granule))

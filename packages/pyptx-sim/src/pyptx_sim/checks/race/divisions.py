@@ -144,6 +144,10 @@ class SomeStores:
         """Return what some writes write, `[writes, bytes]`."""
         return self._stores.bytes_of(self._some[some])
 
+    def addressed_by(self, some: Offsets) -> tuple[Offsets, Offsets]:
+        """Return the warps and the lanes that give the addresses of some writes."""
+        return self._stores.addressed_by(self._some[some])
+
     def single(self, which: Offsets, at: Offsets, width: int) -> Stores:
         """Return writes of `width` bytes: those from byte `at[i]` on of write `which[i]`."""
         return self._stores.single(self._some[which], at, width)

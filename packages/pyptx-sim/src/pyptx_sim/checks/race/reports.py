@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.extension import FindingDetails
-    from pyptx_sim.observer import AccessKind, RunView, Space, Touch
+    from pyptx_sim.observer import AccessKind, RunView, Space, Stores, Touch
 
 Earlier: TypeAlias = Literal["write", "covered", "read", "first", "poll", "first_poll"]
 _DONE = {"write": "wrote", "covered": "wrote", "read": "read", "first": "read", "poll": "read", "first_poll": "read"}
@@ -66,8 +66,9 @@ class Step:
 class Race:
     """A data race: the entries `bad` of a step, and for each the shadow entry in `last` that it races with.
 
-    `within`: the entries in `last` are of the same step. `equal`: all are stores of the same bytes by one instruction
-    in threads of one CTA; the race is benign if they store the same bytes in every run.
+    `stores` are the writes of the step, if their values are known. `within`: the entries in `last` are of the same
+    step, and these are their numbers in it. `equal`: all are stores of the same bytes by one instruction in threads of
+    one CTA; the race is benign if they store the same bytes in every run.
     """
 
     step: Step
@@ -75,7 +76,8 @@ class Race:
     last: NDArray[np.int32]
     rule: str
     granule: int
-    within: bool = False
+    stores: Stores | None = None
+    within: NDArray[np.int64] | None = None
     equal: bool = False
 
 
@@ -111,26 +113,22 @@ class Reports:
         if not self._withheld:
             self._view.report(rule, message, pc, other_pc=other_pc, **details)
 
-    def against(
-        self,
-        step: Step,
-        bad: NDArray[np.int64],
-        earlier: Earlier,
-        last: NDArray[np.int32],
-        rule: str,
-        granule: int,
-        *,
-        within: bool = False,
-    ) -> None:
-        """Report `bad` entries of a step against `last`, the shadow's entries that they race with."""
+    def against(self, race: Race, earlier: Earlier) -> None:
+        """Report a race with earlier accesses of a kind."""
         if self.compare is not None:
-            self.compare(Race(step, bad, last, rule, granule, within=within))
-        first = int(bad[0])
+            self.compare(race)
+        step, last, first = race.step, race.last, int(race.bad[0])
         other = Racer(int(last[0, WARP]) - step.first_warp, int(last[0, MASK]), int(last[0, TIME]), int(last[0, PC]))
         me = Racer(int(step.warps[first]), int(step.entries[first, MASK]), int(step.entries[first, TIME]), step.pc)
-        why = self._why(me, other, int(step.rows[first])) if other.warp >= 0 and rule != "lane-race" else ""
-        hint = _HINTS.get((rule, self._apart(me.warp, other.warp)))
-        self._tell(step, bad, _DONE[earlier], rule, self._entered(step, last), int(last[0, PC]), granule, why, hint)
+        message = (
+            f"{self._name(me.warp, me.mask)} {_DOES[step.kind]} "
+            f"{self._view.describe(step.space, int(step.at[first]) * race.granule)}, "
+            f"which {self._entered(step, last)} {_DONE[earlier]}, and nothing orders the two"
+        )
+        if other.warp >= 0 and race.rule != "lane-race" and (why := self._why(me, other, int(step.rows[first]))):
+            message += f": {why}"
+        hint = _HINTS.get((race.rule, self._apart(me.warp, other.warp)))
+        self.report(race.rule, message, step.pc, other.pc, count=_lanes(step, race.bad), hint=hint)
 
     def record_equal(self, race: Race) -> None:
         """Record a race of stores that are `equal` in this run; it is not reported unless a rerun refutes it."""
@@ -145,8 +143,7 @@ class Reports:
 
     def report_equal(self, key: Key) -> None:
         """Report a recorded race whose stores may differ in another run."""
-        race = self._equal[key]
-        self.against(race.step, race.bad, "write", race.last, race.rule, race.granule, within=race.within)
+        self.against(replace(self._equal[key], equal=False), "write")
 
     def noncoherent(self, step: Step, bad: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Report `bad` entries of a step, reads by `ld.global.nc` or writes of what was read so, against `last`."""
@@ -172,25 +169,6 @@ class Reports:
         """Tell whether two warps are of different blocks; those of an earlier wave are, too."""
         size = self._view.warps_per_cta
         return warp // size != other // size
-
-    def _tell(
-        self,
-        step: Step,
-        bad: NDArray[np.int64],
-        done: str,
-        rule: str,
-        them: str,
-        other_pc: int,
-        granule: int,
-        why: str,
-        hint: str | None,
-    ) -> None:
-        first = int(bad[0])
-        where = self._view.describe(step.space, int(step.at[first]) * granule)
-        me = self._name(int(step.warps[first]), int(step.entries[first, MASK]))
-        message = f"{me} {_DOES[step.kind]} {where}, which {them} {done}, and nothing orders the two"
-        message += f": {why}" if why else ""
-        self.report(rule, message, step.pc, other_pc, count=_lanes(step, bad), hint=hint)
 
     def _entered(self, step: Step, last: NDArray[np.int32]) -> str:
         """Return the lanes of the first of the shadow's entries in words."""

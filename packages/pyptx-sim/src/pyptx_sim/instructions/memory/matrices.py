@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _HALF_ROW = np.dtype(np.uint64)
 
 
-def _move(operands: Operands) -> tuple[MatrixMove, int]:
+def move_and_count(operands: Operands) -> tuple[MatrixMove, int]:
     """Return how a matrix moves, and how many do."""
     types = (word for word in map(operands.word, ("type", "source")) if word)
     try:
@@ -59,7 +59,7 @@ def _naming(move: MatrixMove, count: int) -> Mask | None:
 
 def compile_ldmatrix(operands: Operands) -> Action:
     """Load matrices, each into a register or two."""
-    move, count = _move(operands)
+    move, count = move_and_count(operands)
     writers = [operands.write(element, "b32") for element in operands.elements(operands.named("d"))]
     held = move.fragment.registers
     if len(writers) != count * held:
@@ -124,7 +124,7 @@ def _elements(rows: Array, move: MatrixMove) -> Array:
 
 def compile_stmatrix(operands: Operands) -> Action:
     """Store matrices, each from a register."""
-    move, count = _move(operands)
+    move, count = move_and_count(operands)
     given = operands.unchecked()
     readers = [given.read(element, "b32") for element in operands.elements(operands.named("r"))]
     carried = [operands.carried(element, "b32") for element in operands.elements(operands.named("r"))]

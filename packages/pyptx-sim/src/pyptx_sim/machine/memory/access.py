@@ -166,7 +166,7 @@ class Access:
             kind = "strong-read" if kind == "read" else "atomic"
         if values is not None:
             height = lanes.height if places.positions is None else None
-            machine.observers.storing(Stores(memory.arena, offsets, values, height))
+            machine.observers.storing(Stores(memory.arena, offsets, values, height, warps, columns))
         if self.rows is not None:
             machine.observers.rows(self.rows)
         if self.noncoherent:

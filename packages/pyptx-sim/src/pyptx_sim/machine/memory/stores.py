@@ -21,12 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Writes to `offsets` of an arena, of the elements `values`; of all lanes of `height` rows where that is given."""
+    """Writes to `offsets` of an arena, of the elements `values`; of all lanes of `height` rows where that is given.
+
+    `lanes` of `warps` give the addresses.
+    """
 
     arena: Arena
     offsets: IntArray
     values: Sequence[Array]
     height: int | None
+    warps: IntArray
+    lanes: IntArray
 
     def alike(self, some: IntArray, others: IntArray) -> Mask:
         """Tell which of some writes, by their numbers, write the same bytes as others."""
@@ -49,4 +54,9 @@ class Stores:
     def single(self, which: IntArray, at: IntArray, width: int) -> Stores:
         """Return writes of `width` bytes: those from byte `at[i]` on of write `which[i]`."""
         written = self.bytes_of(which)[np.arange(len(which))[:, None], at[:, None] + np.arange(width)]
-        return Stores(self.arena, self.offsets[which] + at, [written.view(f"u{width}")[:, 0]], None)
+        values, (warps, lanes) = [written.view(f"u{width}")[:, 0]], self.addressed_by(which)
+        return Stores(self.arena, self.offsets[which] + at, values, None, warps, lanes)
+
+    def addressed_by(self, some: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the warps and the lanes that give the addresses of some writes."""
+        return self.warps[some], self.lanes[some]
