@@ -121,10 +121,6 @@ class Order:
 class Stores(Protocol):
     """What an instruction is about to store: its writes, by their numbers."""
 
-    def alike(self, some: Offsets, others: Offsets) -> Masks:
-        """Tell which of some writes write the same bytes as others."""
-        ...
-
     def unchanged(self, some: Offsets) -> Masks:
         """Tell which of some writes write what lies there."""
         ...

@@ -374,7 +374,8 @@ class Accesses:
         others[which.reshape(-1)] = np.arange(len(step.at))
         others = others[which.reshape(-1)[lost]]
         if self.stores is not None:
-            alike = self.stores.alike(lost // step.granules, others // step.granules)
+            own, other = (self.stores.bytes_of(each // step.granules) for each in (lost, others))
+            alike = (own == other).all(axis=1)
             alike &= self._in_block(step.warps[lost], winner[lost, WARP] - step.first_warp)
             self._equal(self._races(step, lost[alike], winner[lost[alike]], shadow.granule, others[alike]))
             lost, others = lost[~alike], others[~alike]

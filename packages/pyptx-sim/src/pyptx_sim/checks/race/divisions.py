@@ -132,10 +132,6 @@ class SomeStores:
         """Keep all, and which of them."""
         self._stores, self._some = stores, some
 
-    def alike(self, some: Offsets, others: Offsets) -> Masks:
-        """Tell which of some writes write the same bytes as others."""
-        return self._stores.alike(self._some[some], self._some[others])
-
     def unchanged(self, some: Offsets) -> Masks:
         """Tell which of some writes write what lies there."""
         return self._stores.unchanged(self._some[some])

@@ -33,11 +33,6 @@ class Stores:
     warps: IntArray
     lanes: IntArray
 
-    def alike(self, some: IntArray, others: IntArray) -> Mask:
-        """Tell which of some writes, by their numbers, write the same bytes as others."""
-        same: Mask = (self.bytes_of(some) == self.bytes_of(others)).all(axis=1)
-        return same
-
     def unchanged(self, some: IntArray) -> Mask:
         """Tell which of some writes write what lies there."""
         wanted = self.bytes_of(some)
