@@ -137,6 +137,21 @@ KNOWN = (
     ),
     known(
         "letter",
+        "mbarrier-phase",
+        "triton-3.4/attention/attention-roles*.sm_100a triton-3.4/flagships/*.sm_100a "
+        "triton-3.4/tensor_cores/halves-of-sums-with-roles.sm_100a",
+        "Triton 3.4 completes the first phase of a buffer's mbarrier by an arrival before its roles begin. The manual "
+        "asks for a wait that returns true in each phase before an arrival in the next; nothing waits for that phase.",
+    ),
+    known(
+        "letter",
+        "shared-race",
+        "triton-3.4/flagships/matmul.sm_100a triton-3.4/tensor_cores/halves-of-sums-with-roles.sm_100a",
+        "Triton 3.4 loads values that a role captures behind the barrier that frees them. Only `tcgen05.commit` leads "
+        "from these loads to the store over them; its arrival follows tensor core work, not earlier loads.",
+    ),
+    known(
+        "letter",
         "tensor-freed unstarted-block",
         "triton-3.[46]/maps/device-maps-of-a-cluster.sm_100a triton-3.[46]/products/dot-half-of-a-cluster.sm_100a",
         "Triton 3.4 and 3.6 allocate tensor memory of a CTA pair without knowing that the peer CTA has started, and "
