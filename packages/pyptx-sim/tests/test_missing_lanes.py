@@ -180,27 +180,31 @@ WHOLE_WARPS = {
     "the first of two mma in a row": f"{PRODUCT.format(3, 4)} {PRODUCT.format(5, 6)}",
     "ldmatrix": "mov.u32 %r4, s; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r4];",
     "movmatrix": "movmatrix.sync.aligned.m8n8.trans.b16 %r3, %r2;",
+    "stmatrix": "and.b32 %r4, %r0, 7; mov.u32 %r5, s; mad.lo.u32 %r4, %r4, 16, %r5; "
+    "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r4], {%r2}; ld.shared.u32 %r3, [%r20];",
+    "wmma.store": "wmma.store.d.sync.aligned.m16n16k16.row.shared.s32 [s], {%r2, %r2, %r2, %r2, %r2, %r2, %r2, %r2}; "
+    "bar.warp.sync -1; ld.shared.u32 %r3, [%r20];",
 }
+each_of_whole_warps = pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[pytest.mark.hopper] if each == "stmatrix" else []) for each in WHOLE_WARPS]
+)
+IN_SHARED_MEMORY = (
+    ".shared .align 32 .b8 s[1024]; mov.u32 %r20, s; mad.lo.u32 %r20, %r0, 4, %r20; st.shared.u32 [%r20], %r0;\n"
+)
 ABSENT = {"exited": ("@%p1 exit;", 32), "never launched": ("", 16), "elsewhere": ("@%p1 bra low;", 32)}
 
 
 @pytest.mark.parametrize("absent", ABSENT)
-@pytest.mark.parametrize("name", WHOLE_WARPS)
+@each_of_whole_warps
 def test_the_result_of_an_aligned_instruction_in_a_partial_warp_is_undefined(name: str, absent: str) -> None:
     first, block = ABSENT[absent]
-    shared = (
-        ".shared .align 16 .b8 s[128]; mov.u32 %r20, s; mad.lo.u32 %r20, %r0, 4, %r20; st.shared.u32 [%r20], %r0;\n"
-    )
-    text = f"{shared} bar.sync 0;\n{PREPARE}{first}\n{WHOLE_WARPS[name]}\nlow: barrier.sync 0, 32;\n{STORE}"
+    text = f"{IN_SHARED_MEMORY} bar.sync 0;\n{PREPARE}{first}\n{WHOLE_WARPS[name]}\nlow: barrier.sync 0, 32;\n{STORE}"
     for result in run(text, block=block):
         assert {each.rule for each in result.findings} == {"warp-divergence"}, result
         assert BODY_LINE + len(text.splitlines()) - 1 in result.findings[0].also
 
 
-def test_whole_warps_are_clean() -> None:
-    shared = (
-        ".shared .align 16 .b8 s[128]; mov.u32 %r20, s; mad.lo.u32 %r20, %r0, 4, %r20; st.shared.u32 [%r20], %r0;\n"
-    )
-    for text in WHOLE_WARPS.values():
-        for result in run(f"{shared} bar.sync 0;\n{PREPARE}\n{text}\n{STORE}"):
-            assert result.findings == ()
+@each_of_whole_warps
+def test_whole_warps_are_clean(name: str) -> None:
+    for result in run(f"{IN_SHARED_MEMORY} bar.sync 0;\n{PREPARE}\n{WHOLE_WARPS[name]}\n{STORE}"):
+        assert result.findings == ()

@@ -60,6 +60,12 @@ class Carried:
         bits: Array = np.where(where, ~np.zeros(1, kind), np.zeros(1, kind))
         wave.undefined.leave(slot, lanes, bits if known is None else bits | known, origin)
 
+    def all_bits(self, where: Mask) -> Array:
+        """Return all bits of the width of the type where a condition holds, and none elsewhere."""
+        kind = shadow_dtype(self._size)
+        bits: Array = np.where(where, ~np.zeros(1, kind), np.zeros(1, kind))
+        return bits
+
     def used(self, wave: Wave, lanes: Lanes) -> None:
         """Report those, since the value matters."""
         low = 8 * self._size if self._size < self.register.width else 0

@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_sim.extension import Step, meaning_of
+from pyptx_sim.instructions.compiling.carrying import undefined_in
 from pyptx_sim.instructions.synchronization.barriers import compile_gate
 from pyptx_sim.machine.undefined import Origin
 from pyptx_sim.numerics.membermasks import LANE_BITS, alike, ballot
 from pyptx_sim.program.flow import is_gate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from pyptx_sim.instructions.compiling.carrying import Carried
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-__all__ = ["collective"]
+__all__ = ["collective", "undefined_fragments"]
 
 _RULE = "warp-divergence"
 
@@ -41,8 +43,7 @@ def collective(operands: Operands, step: Action, *, reports: bool = True) -> Act
         return step
     aligned, results = bool(operands.word("aligned")), operands.results() if _computes(operands) else ()
     find = _partial if aligned else _misnamed(operands)
-    what = f"{'.'.join(operands.opcode)}, which not all lanes that have to execute together"
-    hint = "let all lanes that the mask names execute this instruction together"
+    origin = _origin(operands)
 
     def run(wave: Wave, lanes: Lanes) -> None:
         found = find(wave, lanes)
@@ -54,12 +55,46 @@ def collective(operands: Operands, step: Action, *, reports: bool = True) -> Act
             _report(wave, lanes, at_fault, operands.pc, aligned=aligned)
         step(wave, lanes)
         if undefined.any():
-            warp = int(lanes.row_numbers()[undefined.any(axis=1).argmax()])
-            origin = Origin(_RULE, what, wave.forced.get(warp, operands.pc), hint)
+            cause = origin(wave, lanes, undefined)
             for each in results:
-                each.spoil(wave, lanes, undefined, origin)
+                each.spoil(wave, lanes, undefined, cause)
 
     return run
+
+
+def undefined_fragments(
+    operands: Operands, carried: Sequence[Carried | None]
+) -> Callable[[Wave, Lanes], tuple[list[Array | None], Origin] | None]:
+    """Return what finds the undefined bits of fragments that warps store: those of a warp without some lanes are.
+
+    It returns the bits of each register in `carried` and their origin, or None, as `undefined_in`.
+    """
+    cause = _origin(operands)
+
+    def find(wave: Wave, lanes: Lanes) -> tuple[list[Array | None], Origin] | None:
+        known = undefined_in(wave, lanes, carried) if wave.undefined else None
+        found = _partial(wave, lanes) if wave.machine.checked else None
+        if found is None:
+            return known
+        missing, active = found
+        own, origin = known or ([None] * len(carried), cause(wave, lanes, active))
+        all_bits = (None if each is None else each.all_bits(missing | active) for each in carried)
+        together = zip(all_bits, own, strict=True)
+        return [bits if bits is None or other is None else bits | other for bits, other in together], origin
+
+    return find
+
+
+def _origin(operands: Operands) -> Callable[[Wave, Lanes, Mask], Origin]:
+    """Return what names the origin of undefined bits in lanes, `[rows, 32]`."""
+    what = f"{'.'.join(operands.opcode)}, which not all lanes that have to execute together"
+    hint = "let all lanes that the mask names execute this instruction together"
+
+    def origin(wave: Wave, lanes: Lanes, undefined: Mask) -> Origin:
+        warp = int(lanes.row_numbers()[undefined.any(axis=1).argmax()])
+        return Origin(_RULE, what, wave.forced.get(warp, operands.pc), hint)
+
+    return origin
 
 
 def _computes(operands: Operands) -> bool:

@@ -13,7 +13,7 @@ from pyptx_ir.fragments import move_of
 from pyptx_ir.isa.kinds.fragments import element_of
 from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.instructions.compiling.carrying import undefined_in
+from pyptx_sim.instructions.compiling.collectives import undefined_fragments
 from pyptx_sim.instructions.memory.addresses import shared_target
 from pyptx_sim.instructions.memory.undefined import leave_loaded, loaded
 from pyptx_sim.machine.lanes import WARP
@@ -127,7 +127,7 @@ def compile_stmatrix(operands: Operands) -> Action:
     move, count = move_and_count(operands)
     given = operands.unchecked()
     readers = [given.read(element, "b32") for element in operands.elements(operands.named("r"))]
-    carried = [operands.carried(element, "b32") for element in operands.elements(operands.named("r"))]
+    undefined = undefined_fragments(operands, operands.carried_in("r", "b32"))
     if len(readers) != count * move.fragment.registers:
         operands.fail(f"{len(readers)} registers for {count} matrices")
     find = shared_target(operands, operands.named("a"))
@@ -137,7 +137,7 @@ def compile_stmatrix(operands: Operands) -> Action:
     def step(wave: Wave, lanes: Lanes) -> None:
         shape = (lanes.height, WARP)
         rows = _stored_rows(move, lanes, [read(wave, lanes) for read in readers])
-        unknown = undefined_in(wave, lanes, carried) if wave.undefined else None
+        unknown = undefined(wave, lanes)
         named = lanes if naming is None else lanes.narrowed(naming)
         for memory, part, addresses in find(wave, named) if named else ():
             places = access.places(wave, part, memory, addresses)

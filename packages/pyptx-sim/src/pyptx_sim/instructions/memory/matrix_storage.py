@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.fragments import fragment_of
-from pyptx_sim.instructions.compiling.carrying import undefined_in
+from pyptx_sim.instructions.compiling.collectives import undefined_fragments
 from pyptx_sim.instructions.memory.addresses import target
 from pyptx_sim.instructions.memory.undefined import leave_bits, leave_loaded, loaded
 from pyptx_sim.machine.lanes import WARP
@@ -143,9 +143,9 @@ def compile_store(operands: Operands) -> Action:
     """Store fragments to a matrix."""
     storage = _storage(operands)
     kind = {32: "b32", 64: "b64"}[storage.fragment.width]
-    given, elements = operands.unchecked(), operands.elements(operands.named("r"))
-    readers = [given.read(element, kind) for element in elements]
-    carried = [operands.carried(element, kind) for element in elements]
+    given, carried = operands.unchecked(), operands.carried_in("r", kind)
+    readers = [given.read(element, kind) for element in operands.elements(operands.named("r"))]
+    undefined = undefined_fragments(operands, carried)
     if len(readers) != storage.fragment.registers:
         operands.fail(f"{len(readers)} registers, where {storage.fragment.registers} are due")
     find = target(operands, operands.named("a"), operands.space)
@@ -155,6 +155,7 @@ def compile_store(operands: Operands) -> Action:
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for memory, part, addresses in find(wave, lanes):
+            unknown = undefined(wave, part)
             for number, offset in enumerate(_offsets(storage, strides(wave, part))):
                 places = access.places(wave, part, memory, addresses + offset)
                 if places is None:
@@ -162,9 +163,8 @@ def compile_store(operands: Operands) -> Action:
                 register, piece = divmod(number, count)
                 value = storage.piece(readers[register](wave, part), piece, part.height)
                 _write(access, wave, part, memory, places, value)
-                unknown = undefined_in(wave, part, [carried[register]]) if wave.undefined else None
                 if unknown is not None:
-                    (bits,), origin = unknown
+                    bits, origin = unknown[0][register], unknown[1]
                     left = None if bits is None else storage.piece(bits, piece, part.height)
                     leave_bits(access, wave, part, memory, places, [carried[register]], [left], origin)
 
