@@ -62,6 +62,18 @@ def test_chains_of_every_size_and_stride_are_those_of_fmas_one_by_one(dtype):
                 assert same.all(), (m, n, k, np.argwhere(~same)[:4])
 
 
+@pytest.mark.parametrize("k", [8, 32])
+def test_chains_do_not_depend_on_where_a_row_and_a_column_lie(k):
+    random = np.random.default_rng(5)
+    a, b = (drawn(random, each, k) for each in (7, 5))
+    with np.errstate(all="ignore"):
+        wanted = one_by_one(a, b)
+        for m, n in product(range(8, 265, 8), range(8, 265, 8)):
+            rows, columns = np.arange(m) % len(a), np.arange(n) % len(b)
+            found, known = chained(a[rows], b[columns]), wanted[rows][:, columns]
+            assert ((bits(found) == bits(known)) | (np.isnan(found) & np.isnan(known))).all(), (m, n)
+
+
 def test_fmas_one_by_one_are_those_of_exact_fractions():
     random = np.random.default_rng(2)
     a, b = (drawn(random, each, 16) for each in (6, 5))

@@ -2,9 +2,10 @@
 
 A dot product starts with s = +0 and computes s = fma(a[k], b[k], s) for k = 0, 1, …, rounded to nearest; a zero result
 is +0. The order of BLAS depends on the CPU, the size, and the position in the matrix. The AVX-512 kernels of OpenBLAS
-0.3.31 compute such chains. Its AVX2 kernels split the edges of a float32 matrix into two chains, of even and of odd k;
-zeros at every odd k make one of them zero. Tests at the first MMA of a type choose between these. A BLAS without FMA is
-used if all products are exact. Otherwise NumPy computes one FMA at a time for all dot products.
+0.3.31 compute such chains. Its AVX2 kernels do so inside a float32 matrix, and split its edges into two chains, of even
+and of odd k. Rows and columns of zeros around the matrix make the edges irrelevant; zeros at every odd k make one of
+the two chains zero. Tests at the first MMA of a type choose between these. A BLAS without FMA is used if all products
+are exact. Otherwise NumPy computes one FMA at a time for all dot products.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pyptx_sim.operation import Array
 Chain: TypeAlias = Callable[[Array, Array], Array]
 
 _FMA: Final[dict[str, Callable[[Array, Array, Array], Array]]] = {"float32": fma_f32, "float64": fma_f64}
+_ROWS, _COLUMNS, _EDGE = 12, 16, 8
+"""The rows and columns that an AVX2 kernel of OpenBLAS computes together, and the columns of an edge."""
 _WIDER: Final = {"float32": (np.uint32, np.uint64), "float64": (np.float64, np.complex128)}
 
 
@@ -90,6 +93,25 @@ def multiplied(a: Array, b: Array) -> Array:
     return np.asarray(np.matmul(a, b.swapaxes(-1, -2)))
 
 
+def framed(a: Array, b: Array) -> Array:
+    """Return the dot products computed by BLAS with rows and columns of zeros at the edges."""
+    rows, columns = a.shape[-2], b.shape[-2]
+    first = _EDGE if columns > _EDGE else 0
+    whole = -(-columns // _COLUMNS) * _COLUMNS + 2 * first if first else _EDGE
+    products = multiplied(_placed(a, 0, -(-rows // _ROWS) * _ROWS), _placed(b, first, whole))
+    return products[..., :rows, first : first + columns]
+
+
+def _placed(values: Array, first: int, count: int) -> Array:
+    """Return `count` vectors of zeros, from number `first` on replaced by these."""
+    given = values.shape[-2]
+    if count == given:
+        return values
+    placed = np.zeros((*values.shape[:-2], count, values.shape[-1]), values.dtype)
+    placed[..., first : first + given, :] = values
+    return placed
+
+
 def spread(a: Array, b: Array) -> Array:
     """Return the dot products computed by BLAS with zeros at every odd k."""
     return multiplied(_spread(a), _spread(b))
@@ -105,7 +127,7 @@ def fastest(dtype: str) -> Chain:
     """Return the fastest function with the results of `one_by_one` on this machine."""
     with np.errstate(all="ignore"):
         edges, *others = _known(dtype)
-        for chain in (multiplied, spread):
+        for chain in (multiplied, framed, spread):
             if all(_agrees(chain, *each) for each in others):
                 return chain if _agrees(chain, *edges) else _guarded(chain)
     return one_by_one
