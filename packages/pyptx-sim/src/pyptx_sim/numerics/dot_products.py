@@ -56,7 +56,7 @@ def fast(a: Array, b: Array, c: Array) -> Array:
     For float64, |error| ≤ (k + 1) · 2^-52 · (Σ|a·b| + |c|).
     """
     sums = chained(a, b)
-    return np.add(sums, c, out=sums)
+    return np.add(sums, c, out=sums if sums.flags.c_contiguous else None)
 
 
 def fast_sparse(types: tuple[str, str, str, str], select: Selection) -> SparseSum:
