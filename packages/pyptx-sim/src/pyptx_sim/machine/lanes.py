@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,13 +196,22 @@ def merged(old: Array | None, value: Array, lanes: Lanes, height: int) -> Array:
     if rows is None:
         return value if mask is None else np.where(mask, value, old)
     columns = WARP if mask is not None else max(old.shape[1], value.shape[1])
-    new = old.copy() if old.shape == (height, columns) else np.broadcast_to(old, (height, columns)).copy()
+    if old.shape == (height, columns):
+        new = old.copy()
+    else:
+        new = np.empty((height, columns), dtype)
+        new[:] = old
     if mask is not None:
         value = np.where(mask, value, new.take(rows, axis=0))
-    elif value.shape != (len(rows), columns):
-        value = np.broadcast_to(value, (len(rows), columns))
-    put_rows(new, rows, value)
+    if len(rows) < _MANY or value.shape != (len(rows), columns):
+        new[rows] = value
+    else:
+        put_rows(new, rows, value)
     return new
+
+
+_MANY: Final = 32
+"""Least number of rows that `put_rows` sets faster than an index does."""
 
 
 def put_rows(array: Array, rows: IntArray, values: Array) -> None:
