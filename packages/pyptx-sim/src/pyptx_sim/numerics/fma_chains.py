@@ -94,12 +94,13 @@ def multiplied(a: Array, b: Array) -> Array:
 
 
 def framed(a: Array, b: Array) -> Array:
-    """Return the dot products computed by BLAS with rows and columns of zeros at the edges."""
+    """Return the dot products computed by BLAS with rows and columns of zeros at the edges; of few, as `spread`."""
     rows, columns = a.shape[-2], b.shape[-2]
     first = _EDGE if columns > _EDGE else 0
-    whole = -(-columns // _COLUMNS) * _COLUMNS + 2 * first if first else _EDGE
-    products = multiplied(_placed(a, 0, -(-rows // _ROWS) * _ROWS), _placed(b, first, whole))
-    return products[..., :rows, first : first + columns]
+    height, width = -(-rows // _ROWS) * _ROWS, (-(-columns // _COLUMNS) * _COLUMNS + 2 * first if first else _EDGE)
+    if 2 * height * width > 3 * rows * columns:
+        return spread(a, b)
+    return multiplied(_placed(a, 0, height), _placed(b, first, width))[..., :rows, first : first + columns]
 
 
 def _placed(values: Array, first: int, count: int) -> Array:
