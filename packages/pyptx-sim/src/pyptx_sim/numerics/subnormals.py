@@ -19,13 +19,21 @@ _HALF_EXPONENT = np.uint16(0x7C00)
 
 
 def has_subnormal(values: Array) -> bool:
-    """Tell whether any element of the float32 array is subnormal; zeros wrap round to the top."""
-    return bool(np.minimum.reduce((values.view(np.uint32) << _ONE) - _ONE, axis=None) < _SMALLEST_NORMAL)
+    """Tell whether any element of the float32 array is subnormal."""
+    return bool(_least(values) < _SMALLEST_NORMAL)
 
 
 def reaches_least_normal(values: Array) -> bool:
     """Tell whether any element of the float32 array is subnormal, or the least normal number: a flush has to look."""
-    return bool(np.minimum.reduce((values.view(np.uint32) << _ONE) - _ONE, axis=None) <= _SMALLEST_NORMAL)
+    return bool(_least(values) <= _SMALLEST_NORMAL)
+
+
+def _least(values: Array) -> np.uint32:
+    """Return the least magnitude of the float32 array as bits shifted left by one, less one: zeros are at the top."""
+    bits = values.view(np.uint32) << _ONE
+    bits -= _ONE
+    least: np.uint32 = np.minimum.reduce(bits, axis=None)
+    return least
 
 
 def flushed(values: Array) -> Array:

@@ -47,12 +47,14 @@ def correctly_rounded(
     def compute(a: Array) -> Array:
         wide = np.asarray(function(a.astype(F64)))
         result = wide.astype(F32)
-        tails = wide.view(np.uint64) << np.uint64(_TAIL)
+        tails = wide.view(np.uint64)  # in place: memory for large temporary arrays costs more than the function
+        tails <<= np.uint64(_TAIL)
         tails -= _BELOW
         if np.minimum.reduce(tails, axis=None) > _WIDTH and (
             np.minimum.reduce(a, axis=None) > normal_above or not has_subnormal(result)
         ):
             return result
+        wide = np.asarray(function(a.astype(F64)))
         low, high = ((wide * (1 + error)).astype(F32) for error in (-_RELATIVE, _RELATIVE))
         return patched(result, (low != high) & ~np.isnan(wide), settled, a)
 
