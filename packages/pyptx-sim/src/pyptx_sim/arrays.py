@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.operation import Array
     from pyptx_sim.spans import Span
+    from pyptx_sim.types import DType
 
 
 class Tensor(Protocol):
@@ -87,7 +89,13 @@ def dtype_name(value: object) -> str:
 def type_of(value: object) -> str:
     """Return the name of an array's element type, as NumPy and torch have it."""
     array = _as_array(value)
-    return array.dtype.name if array is not None else str(cast("Tensor", value).dtype).rpartition(".")[2]
+    return _name_of(array.dtype) if array is not None else str(cast("Tensor", value).dtype).rpartition(".")[2]
+
+
+@cache
+def _name_of(dtype: DType) -> str:
+    """Return the name of an element type, which NumPy puts together each time that it is asked."""
+    return dtype.name
 
 
 def _as_array(value: object) -> Array | None:

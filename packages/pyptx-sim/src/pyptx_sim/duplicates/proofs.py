@@ -199,6 +199,8 @@ def settle(launches: Sequence[Watched], rerun: Rerun) -> None:
     `rerun(prepare)` runs all launches again, without an effect on the arguments, and returns whether the run completed.
     It calls `prepare` with the index of each launch, its new machine and its race checker.
     """
+    if not any(each.machine.log.pairs() or each.checker.reports.equal_stores for each in launches):
+        return
     cases = [_Case.of(each) for each in launches]
     if any(case.ends for case in cases):
         _order(cases, rerun)
