@@ -86,6 +86,19 @@ REBINDING = (
 
 SHARED = (
     traced(
+        "a u32 that is asked whether it is not negative",
+        "u = reg.scalar(u32, init=3)\nwith ptx.if_(u >= 0):  # <-\n    ptx.bar.sync(0)",
+        "ConstantConditionWarning",
+        "always true",
+    ),
+    traced(
+        "a u32 that is asked whether it is negative",
+        "u = reg.scalar(u32, init=3)\nwith ptx.if_(u < 0):  # <-\n    ptx.bar.sync(0)",
+        "ConstantConditionWarning",
+        "never true",
+        "s32",
+    ),
+    traced(
         "an element where an address belongs",
         "s, v = smem.alloc(u32, 32), reg.scalar(u32)\nptx.inst.ld.shared.u32(v, ptx.addr(s[3]))  # <-",
         *("OperandError", "element that was read from smem_0", "s.address(i)"),

@@ -7,6 +7,7 @@
         │   ├── ForeignRegisterError a register used outside the trace that made it (also RuntimeError)
         │   ├── HiddenRegisterError a register used where another of its name is meant, or none
         │   ├── TruthValueError     `if reg:` (also TypeError)
+        │   ├── UndefinedNameError  a name of CUDA or Triton that Python does not know (also NameError)
         │   ├── RegisterTypeError   an operator or instruction that this type of register has not (also TypeError)
         │   ├── OperandError        a value that is no operand, or an immediate that does not fit (also TypeError)
         │   ├── CallError           a function of ptx, reg or smem with arguments that it has not (also TypeError)
@@ -41,7 +42,8 @@
         ├── AssemblyFailed          ptxas refused the text; the first line that it names, in Python
         └── BundleError             kernels compiled ahead of time: a bundle that is damaged, or can't be made
 
-Warnings: `EmptyKernelWarning` (a body that emits nothing) and `PtxasAdvisory` (what ptxas has to say about a line).
+Warnings: `EmptyKernelWarning` (a body that emits nothing), `ConstantConditionWarning` (`u32 >= 0`) and `PtxasAdvisory`
+(what ptxas has to say about a line).
 The location is added here and nowhere else: `DslError` looks for the innermost frame outside this project.
 """
 
@@ -104,13 +106,15 @@ class HiddenRegisterError(TraceError):
 class TruthValueError(TraceError, TypeError):
     """A register asked for its truth value while tracing."""
 
-    def __init__(self, register: str) -> None:
+    def __init__(self, register: str, hint: str | None = None, where: str | None = None) -> None:
         """Explain that the value is known on the GPU only."""
         super().__init__(
             f"register {register} has no truth value while tracing: `if`, `and`, `or`, `not`, `while` and chained "
             "comparisons decide in Python, before the kernel runs",
-            hint="branch with `with ptx.if_(condition):`, combine predicates with & | ~, select with ptx.selp",
+            where=where,
+            hint=hint or "branch with `with ptx.if_(condition):`, combine predicates with & | ~, select with ptx.selp",
         )
+        self.register = register
 
 
 class RegisterTypeError(TraceError, TypeError):
@@ -198,7 +202,9 @@ class KeywordError(KernelError, TypeError):
 
 
 class UnboundDimensionsError(KernelError):
-    """Symbolic dimensions without a value."""
+    """Symbolic dimensions without a value; `sizes` are all of the kernel's as keywords, where that is known."""
+
+    sizes: str = ""
 
 
 class RuntimeMissingError(KernelError):
@@ -261,14 +267,15 @@ class PtxasAdvisory(UserWarning):
     """What ptxas advises about one line of a kernel."""
 
 
-def close(name: str, known: Sequence[str]) -> str:
-    """Return a hint with the known names nearest to `name`, or all of them when few."""
+def close(name: str, known: Sequence[str], others: Sequence[str] = ()) -> str:
+    """Return a hint with the names nearest to `name`, known ones and others, or all known ones if none is near."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
+    spelt = {each.lower(): each for each in (*others, *reversed(known))}
+    near = get_close_matches(name.lower(), spelt, n=3, cutoff=0.5)
     if near:
-        return "did you mean " + " or ".join(near) + "?"
-    return "known: " + ", ".join(known)
+        return "did you mean " + " or ".join(spelt[each] for each in near) + "?"
+    return "known: " + ", ".join(known) if known else "it has none at all"
 
 
 class ControlFlowError(TraceError):
@@ -285,6 +292,14 @@ class RawTextError(TraceError):
 
 class MissingNamespaceError(DslError, AttributeError):
     """A namespace that belongs to a package which is not installed."""
+
+
+class UndefinedNameError(TraceError, NameError):
+    """A name of CUDA, Triton or C in the body of a kernel, which Python does not know."""
+
+
+class ConstantConditionWarning(UserWarning):
+    """A comparison of unsigned numbers that is always true, or never."""
 
 
 class UnknownNameError(DslError, AttributeError):

@@ -1,4 +1,4 @@
-"""What Python, NumPy, CUDA and Triton programmers write out of habit, and what to write instead. Tables only."""
+"""What Python, NumPy, CUDA and Triton programmers write out of habit, and what to write instead."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ __all__ = [
     "CALLS",
     "FOREIGN_NAMES",
     "KERNEL_KEYWORDS",
+    "KERNEL_NAMES",
     "OPERATORS",
     "REGISTER_NAMES",
     "RUNS_EARLY",
+    "meaning_of",
 ]
 
 _MATH = "emit it: ptx.{0}(f32, d, x), with d = reg.scalar(f32)"
@@ -39,10 +41,9 @@ CALLS: dict[str, str] = {
     "abs": "write abs(x)",
     "absolute": "write abs(x)",
     "fabs": "write abs(x)",
-    "maximum": "write x.max(y), one instruction",
-    "fmax": "write x.max(y), one instruction",
-    "minimum": "write x.min(y), one instruction",
-    "fmin": "write x.min(y), one instruction",
+    **dict.fromkeys(("max", "fmax", "maximum"), "write x.max(y), one instruction"),
+    **dict.fromkeys(("min", "fmin", "minimum"), "write x.min(y), one instruction"),
+    **dict.fromkeys(("any", "all"), "across a warp, ptx.vote.sync.any(p, q) and ptx.vote.sync.all(p, q)"),
     "where": "write ptx.selp(f32, d, a, b, p)",
     "power": "PTX has no power: multiply, or 2**(y * log2(x)) by ptx.lg2, * and ptx.ex2",
     "floor": "write ptx.cvt(f32, f32, d, x, rounding='rmi')",
@@ -66,6 +67,13 @@ ARGUMENTS: dict[str, str] = {
 }
 """What is wrong about arguments of functions that take none."""
 
+KERNEL_NAMES: dict[str, str] = {
+    **dict.fromkeys(("run", "launch", "call", "forward", "apply"), "call the kernel: k(x)"),
+    **dict.fromkeys(("asm", "source", "text", "code", "compile"), "k.ptx(), k.sass() and k.cubin() return it"),
+    **dict.fromkeys(("grad", "backward"), "give it a gradient: pyptx.differentiable(k, backward)"),
+}
+"""Attributes that are looked for at a kernel."""
+
 BLOCKS: dict[str, str] = {
     "if_": "with ptx.if_(x < 8):",
     "elif_": "with ptx.elif_(x < 8):",
@@ -82,8 +90,6 @@ BLOCKS: dict[str, str] = {
 """How each block is opened."""
 
 REGISTER_NAMES: dict[str, str] = {
-    "to": "convert: ptx.cvt(u32, f32, d, x, rounding='rzi')",
-    "astype": "convert: ptx.cvt(u32, f32, d, x, rounding='rzi')",
     "shape": "a register holds one value of each thread; the sizes of an array are X.shape",
     "sum": "across a warp, ptx.warp.reduce_sum(x)",
     "sqrt": CALLS["sqrt"],
@@ -181,3 +187,12 @@ ARCHES: dict[str, str] = {
 }
 """Targets by the names of products and architectures, in lower case without blanks and vendor. NVIDIA: "CUDA GPU
 Compute Capability"."""
+
+
+def meaning_of(name: str) -> str | None:
+    """Return what to write for a name of another language: `__expf` is `exp`."""
+    bare = name.strip("_")
+    for each in (name, bare, name.removesuffix("f"), bare.removesuffix("f")):
+        if each and (meant := FOREIGN_NAMES.get(each) or CALLS.get(each)):
+            return meant
+    return None

@@ -159,6 +159,11 @@ BY_NAME = {row.name: row for row in TYPES}
 """The types by their names."""
 
 
+def is_type(value: object) -> bool:
+    """Tell whether a value is a type."""
+    return isinstance(value, PtxType)
+
+
 def as_type(value: object) -> PtxType:
     """Return `value` if it is a type; raise UnknownTypeError for anything else, as a string or a NumPy type."""
     if isinstance(value, PtxType):

@@ -29,7 +29,10 @@ def three(what: str, value: object, least: int = 1) -> Dims:
     sizes = [as_count(size) for size in given]
     known = [size for size in sizes if size is not None]
     if not 1 <= len(sizes) <= 3 or len(known) != len(sizes):
-        raise LaunchError(f"{what}={value!r} is no size", hint=f"write one to three integers: {what}=(x, y, z)")
+        hint = f"write one to three integers: {what}=(x, y, z)"
+        if any(isinstance(each, float) for each in (value, *given)):
+            hint = "divide with //; -(-N // 128) rounds up"
+        raise LaunchError(f"{what}={value!r} is no size", hint=hint)
     if min(known) < least:
         allowed = "every dimension is at least 1"
         hint = f"{allowed}: round up, -(-N // 128); only a call with an empty array may have no CTAs"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import MissingNamespaceError, UnknownNameError
 from pyptx_dsl.naming import to_ptx
-from pyptx_dsl.python_habits import FOREIGN_NAMES
+from pyptx_dsl.python_habits import meaning_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ def namespace(name: str, known: Sequence[str]) -> object:
     if found is not None:
         return found
     _refuse_missing(name)
-    raise UnknownNameError(f"ptx has no {name!r}", hint=FOREIGN_NAMES.get(name) or _nearest(name, known))
+    raise UnknownNameError(f"ptx has no {name!r}", hint=meaning_of(name) or _nearest(name, known))
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

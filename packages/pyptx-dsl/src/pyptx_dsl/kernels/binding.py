@@ -70,10 +70,13 @@ def bind(declaration: Declaration, sizes: Mapping[str, int], templates: Mapping[
             bound[name] = size
     missing = [name for name in declaration.dimensions if name not in bound]
     if missing:
-        call = ", ".join(f"{name}={bound.get(name, '…')}" for name in declaration.dimensions)
-        raise UnboundDimensionsError(
-            f"{declaration.name}: no size for {', '.join(missing)}", hint=f"write {declaration.name}.ptx({call})"
+        shown = ", ".join(f"{name}={bound.get(name, '…')}" for name in declaration.dimensions)
+        error = UnboundDimensionsError(
+            f"{declaration.name}: no size for {', '.join(missing)}",
+            hint=f"give the call the sizes that no input has: {shown}",
         )
+        error.sizes = shown
+        raise error
     return bound
 
 

@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Generic, NoReturn, overload
 
 from pyptx_dsl.kernels import runtimes
+from pyptx_dsl.kernels.by_name import by_name
 from pyptx_dsl.kernels.results import OutSpecs_co
 from pyptx_dsl.tracebacks import entry, shorten
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pyptx_ir.toolchain import Assembly, Resources
 
 
+MYPY = False  # a type checker sets it
 _TRACES = 1024  # how many traces a kernel remembers
 
 
@@ -166,6 +168,15 @@ class Kernel(Generic[OutSpecs_co]):
         """Pickle by name, as functions do; what was decorated inside a function cannot be."""
         return self._declaration.function.__qualname__
 
+    if not MYPY:  # type checkers know what a kernel has
+
+        @entry
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise UnknownNameError with what to write instead: an AttributeError."""
+            from pyptx_dsl.mistakes.unknown_attributes import unknown_of_kernel
+
+            raise unknown_of_kernel(self, name)
+
     @entry
     def __getitem__(self, grid: object) -> NoReturn:
         """Raise CallError: a call takes the arrays alone, and the declaration says how many blocks there are."""
@@ -178,7 +189,7 @@ class Kernel(Generic[OutSpecs_co]):
 
     # --- looking at it ------------------------------------------------------------------------------
 
-    @entry
+    @by_name
     def ptx(self, **kwargs: object) -> str:
         """Return the PTX for dimensions (`N=4096`) and template values (`BM=128`) given by name.
 
@@ -187,12 +198,12 @@ class Kernel(Generic[OutSpecs_co]):
         """
         return self._trace(kwargs).text
 
-    @entry
+    @by_name
     def module(self, **kwargs: object) -> Module:
         """Return the syntax tree of the PTX; keywords as for `ptx`."""
         return self._trace(kwargs).module
 
-    @entry
+    @by_name
     def cubin(self, **kwargs: object) -> bytes:
         """Return what ptxas makes of the PTX; cached on disk.
 
@@ -201,14 +212,14 @@ class Kernel(Generic[OutSpecs_co]):
         """
         return self._assembled(kwargs).cubin
 
-    @entry
+    @by_name
     def sass(self, **kwargs: object) -> str:
         """Return the disassembled cubin: what the GPU executes."""
         from pyptx_dsl.inspect import answers as inspection
 
         return inspection.disassembled(self.cubin(**kwargs))
 
-    @entry
+    @by_name
     def resources(self, **kwargs: object) -> Resources:
         """Return registers, spills and stack, as ptxas reports them, and all shared memory, dynamic too."""
         from dataclasses import replace
@@ -216,7 +227,7 @@ class Kernel(Generic[OutSpecs_co]):
         reported = self._assembled(kwargs).resources[self.name]
         return replace(reported, shared=reported.shared + self._trace(kwargs).shared_bytes)
 
-    @entry
+    @by_name
     def explain(self, **kwargs: object) -> str:
         """Return what ptxas made of the kernel and what to do about it, then the PTX with the Python that wrote it.
 

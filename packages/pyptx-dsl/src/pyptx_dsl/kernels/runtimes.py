@@ -195,6 +195,11 @@ def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[s
             f"{kernel}: NumPy arrays have no gradients",
             hint="pass torch tensors or jax arrays",
         )
+    if any(hasattr(array, "tma_desc") for array in arrays):  # a TensorSpec: the body of another kernel is traced
+        return RuntimeMissingError(
+            f"{kernel}: a kernel cannot be called in a kernel",
+            hint="write what both do as a plain Python function that emits it, or launch one after the other",
+        )
     named = [(type(array).__name__, name) for array, name in zip(arrays, names, strict=False)]
     told = [", ".join(name for kind, name in named if kind == each) for each in types]
     shown = ", ".join(f"{each} ({which})" if which else each for each, which in zip(types, told, strict=True))

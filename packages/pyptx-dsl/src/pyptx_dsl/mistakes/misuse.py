@@ -9,26 +9,36 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.errors import CallError, OperandError
+from pyptx_dsl.errors import CallError, OperandError, TruthValueError
+from pyptx_dsl.mistakes.conversions import conversion
 from pyptx_dsl.origin import at_instruction
 from pyptx_dsl.python_habits import BLOCKS, CALLS, OPERATORS, RUNS_EARLY
 from pyptx_dsl.registers.faults import pointer_hint
+from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.operands import TypeOperandError
+from pyptx_dsl.types import PtxType
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.machinery import is_machinery
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
+    from types import TracebackType
 
     from pyptx_dsl.errors import DslError
     from pyptx_dsl.mistakes.source_expressions import Place
 
 __all__ = ["worded"]
 
-_OURS = "SpecialReg|RegArray|NegPred|Reg|TensorSpec|SharedAlloc|SharedSlice|Dimensions|Single|method|function|Inst"
+_MARGIN = 100
+"""Frames below the recursion limit at which a call counts as endless, and least calls of one function in it."""
+_OURS = (
+    "PtxType|SpecialReg|RegArray|NegPred|Reg|TensorSpec|SharedAlloc|SharedSlice|Dimensions|Single|method|function|Inst"
+)
 _OPERATION = re.compile(r"unsupported operand type\(s\) for (.+?): '(\w+)' and '(\w+)'")
 _NAMED = re.compile(
     rf"'({_OURS})' object|must be real number, not ({_OURS})\b|not '?({_OURS})\b'?|type ({_OURS}) does|type '({_OURS})'"
@@ -43,9 +53,11 @@ def worded() -> Generator[None]:
         yield
     except TypeOperandError as error:
         raise _without_type(error).with_traceback(error.__traceback__) from None
+    except TruthValueError as error:
+        raise _of_call(error).with_traceback(error.__traceback__) from None
     except PyptxError:
         raise
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, NameError, RecursionError) as error:
         told = _told(error)
         if told is None:
             raise
@@ -55,31 +67,71 @@ def worded() -> Generator[None]:
 def _without_type(error: TypeOperandError) -> DslError:
     """Return the error of a type among operands, with the call as it is to be written."""
     from pyptx_dsl.mistakes.calling import type_as_operand
+
+    return type_as_operand(error, _users_place(error))
+
+
+def _of_call(error: TruthValueError) -> TruthValueError:
+    """Return the error of a truth value that a function wants, as `max`, with what to write instead."""
+    place = _users_place(error)
+    called = place.node if place is not None else None
+    hint = CALLS.get(ast.unparse(called.func)) if isinstance(called, ast.Call) else None
+    return error if hint is None else TruthValueError(error.register, hint, error.where)
+
+
+def _users_place(error: BaseException) -> Place | None:
+    """Return the user's expression in which an error of ours was raised."""
     from pyptx_dsl.mistakes.source_expressions import place_of
 
-    step, users = error.__traceback__, None
-    while step is not None:
-        users = users if is_machinery(step.tb_frame) else step
-        step = step.tb_next
-    return type_as_operand(error, None if users is None else place_of(users.tb_frame, users.tb_lasti))
+    users = [step for step in _steps(error) if not is_machinery(step.tb_frame)]
+    return place_of(users[-1].tb_frame, users[-1].tb_lasti) if users else None
 
 
-def _told(error: TypeError | AttributeError) -> DslError | None:
-    """Return the error to raise instead, or None for one that is the user's own."""
+def _steps(error: BaseException) -> list[TracebackType]:
+    """Return the traceback of an error that was caught, outermost frame first."""
+    steps: list[TracebackType] = []
     step = error.__traceback__
-    while step is not None and step.tb_next is not None:
+    while step is not None:
+        steps.append(step)
         step = step.tb_next
-    if step is None or is_machinery(step.tb_frame):
+    return steps
+
+
+def _told(error: TypeError | AttributeError | NameError | RecursionError) -> DslError | None:
+    """Return the error to raise instead, or None for one that is the user's own."""
+    steps = _steps(error)
+    step = steps[-1]
+    if isinstance(error, RecursionError) or len(steps) > sys.getrecursionlimit() - _MARGIN:
+        return _endless(steps)
+    if is_machinery(step.tb_frame):
         return None
     from pyptx_dsl.mistakes.source_expressions import place_of
 
     where = at_instruction(step.tb_frame.f_code, step.tb_lineno, step.tb_lasti)
     place = place_of(step.tb_frame, step.tb_lasti)
+    if isinstance(error, NameError):
+        from pyptx_dsl.mistakes.foreign_names import foreign_name
+
+        return foreign_name(error, place, where)
     if isinstance(error, AttributeError):
         from pyptx_dsl.mistakes.unknown_attributes import unknown_attribute
 
         return unknown_attribute(error, place, where)
     return _of_type(str(error), place, where)
+
+
+def _endless(steps: Sequence[TracebackType]) -> DslError | None:
+    """Return the error of a function that calls itself without an end; None if it is not the user's."""
+    users = Counter(step.tb_frame.f_code for step in steps if not is_machinery(step.tb_frame))
+    code, count = next(iter(users.most_common(1)), (None, 0))
+    if code is None or count < _MARGIN:
+        return None
+    inner = next(step for step in reversed(steps) if step.tb_next is not None and step.tb_frame.f_code is code)
+    return CallError(
+        f"{code.co_name} calls itself without an end: a condition on a register decides nothing while tracing",
+        where=at_instruction(code, inner.tb_lineno, inner.tb_lasti),
+        hint="PTX has no recursion here: write a loop, `for i in ptx.range_(n):` or `with ptx.loop():`",
+    )
 
 
 def _of_type(text: str, place: Place | None, where: str | None) -> DslError | None:
@@ -90,6 +142,8 @@ def _of_type(text: str, place: Place | None, where: str | None) -> DslError | No
     if "context manager" in text:
         return _block(place, where)
     if place is not None and isinstance(place.node, ast.Call):
+        if isinstance(dtype := place.value(place.node.func), PtxType):
+            return _called_type(dtype, place.node, place, where)
         from pyptx_dsl.mistakes.calling import mismatched_call
 
         told = mismatched_call(place.node, place, where)
@@ -98,6 +152,15 @@ def _of_type(text: str, place: Place | None, where: str | None) -> DslError | No
     if _NAMED.search(text) is None and _UFUNC not in text:
         return None
     return _wants_number(text, place, where)
+
+
+def _called_type(dtype: PtxType, call: ast.Call, place: Place, where: str | None) -> DslError:
+    """Word the call of a type, as `f32(i)`."""
+    value = place.value(call.args[0]) if call.args else None
+    hint = f"a register with a number is reg.scalar({dtype}, init=…)"
+    if isinstance(value, Handle):
+        hint = conversion(dtype, value.dtype, ast.unparse(call.args[0]))
+    return CallError(f"{dtype} is a type: it is not called", where=where, hint=hint)
 
 
 def _operation(found: re.Match[str], place: Place | None, where: str | None) -> DslError | None:

@@ -7,13 +7,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import close
-from pyptx_dsl.python_habits import REGISTER_NAMES
+from pyptx_dsl.mistakes.conversions import conversion
+from pyptx_dsl.python_habits import KERNEL_NAMES, REGISTER_NAMES, meaning_of
+from pyptx_dsl.types import PtxType, f32, u32
 
 if TYPE_CHECKING:
     from pyptx_dsl.errors import DslError
     from pyptx_dsl.mistakes.source_expressions import Place
+    from pyptx_dsl.registers.handle import Handle
 
-__all__ = ["unknown_attribute"]
+__all__ = ["unknown_attribute", "unknown_of_kernel"]
 
 
 def unknown_attribute(error: AttributeError, place: Place | None, where: str | None) -> DslError | None:
@@ -30,9 +33,10 @@ def unknown_attribute(error: AttributeError, place: Place | None, where: str | N
     known = tuple(each for each in dir(owner) if not each.startswith("_"))
     if isinstance(owner, Reg):
         message = f"{text} is a {owner.dtype} register, which has no {name!r}"
-        return UnknownNameError(
-            message, where=where, hint=REGISTER_NAMES.get(name) or close(name, ("dtype", "max", "min", "name"))
-        )
+        hint = REGISTER_NAMES.get(name) or close(name, ("dtype", "max", "min", "name"))
+        if name in {"to", "astype", "cast"}:
+            hint = _converted(owner, text, place)
+        return UnknownNameError(message, where=where, hint=hint)
     if isinstance(owner, TensorSpec):
         return UnknownNameError(f"{text} has no {name!r}", where=where, hint=close(name, known))
     if callable(owner) and place is not None:
@@ -41,7 +45,26 @@ def unknown_attribute(error: AttributeError, place: Place | None, where: str | N
         told = dotted(owner, place, where)
         if told is not None:
             return told
-    return UnknownNameError(f"{text} has no {name!r}", where=where, hint=close(name, known))
+    meant = meaning_of(name) if text.startswith("ptx") else None
+    return UnknownNameError(f"{text} has no {name!r}", where=where, hint=meant or close(name, known))
+
+
+def unknown_of_kernel(kernel: object, name: str) -> AttributeError:
+    """Return the error for an attribute that a kernel has not."""
+    from pyptx_dsl.errors import UnknownNameError
+
+    if name.startswith("_"):  # asked for by Python and by frameworks
+        return AttributeError(f"{type(kernel).__name__!r} object has no attribute {name!r}", name=name, obj=kernel)
+    known = tuple(each for each in dir(type(kernel)) if not each.startswith("_"))
+    return UnknownNameError(f"a kernel has no {name!r}", hint=KERNEL_NAMES.get(name) or close(name, known))
+
+
+def _converted(register: Handle, text: str, place: Place | None) -> str:
+    """Return how a register is converted, to the type that the user's call names."""
+    call = None if place is None else place.call()
+    given = place.value(call.args[0]) if place is not None and call is not None and call.args else None
+    wanted = given if isinstance(given, PtxType) else u32 if register.dtype.is_float else f32
+    return conversion(wanted, register.dtype, text)
 
 
 def _named(owner: object) -> str:

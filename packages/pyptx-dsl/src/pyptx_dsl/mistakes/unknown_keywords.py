@@ -31,5 +31,5 @@ def unknown_name(kernel: str, name: str, known: Sequence[str]) -> KeywordError:
     """Return the error of a keyword that a kernel's call has not; `known` are those that it has."""
     from pyptx_dsl.python_habits import CALL_KEYWORDS
 
-    hint = CALL_KEYWORDS.get(name) or (close(name, known) if known else "it has none at all")
+    hint = CALL_KEYWORDS.get(name) or close(name, known, ("seed", "checks", "trace", "late", "out"))
     return KeywordError(f"{kernel} has no dimension, template or raw parameter {name!r}", hint=hint)

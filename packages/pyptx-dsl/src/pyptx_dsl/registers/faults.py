@@ -47,6 +47,12 @@ def refusal(operation: str, left: Handle, right: object) -> RegisterTypeError:
             f"{SYMBOLS[operation]} is not defined for {left.dtype} and the array {name}", hint=pointer_hint(name)
         )
     other = f" and {right.dtype}" if isinstance(right, Handle) else "" if right is None else f" and {right!r}"
+    if hasattr(right, "byte_offset"):  # a SharedAddress, whose module is above this one
+        return RegisterTypeError(
+            f"{SYMBOLS[operation]} is not defined for {left.dtype} and an address in shared memory",
+            hint="s[index] is an element; for bytes, move the address to a register: "
+            "a = reg.from_(s.address(0), u32), then ptx.addr(a + offset)",
+        )
     return RegisterTypeError(
         f"{SYMBOLS[operation]} is not defined for {left.dtype}{other}", hint=_advice(operation, left, right)
     )

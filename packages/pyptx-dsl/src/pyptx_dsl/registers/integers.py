@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.errors import OperandError, RegisterTypeError
+from pyptx_dsl.errors import ConstantConditionWarning, OperandError, RegisterTypeError
+from pyptx_dsl.origin import locate
 from pyptx_dsl.registers.faults import SYMBOLS, refusal
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.offsets import Term, extension
 from pyptx_dsl.registers.operands import as_integer, whole_number
 from pyptx_dsl.types import b32, s32, s64, u32, u64
+from pyptx_ir.machinery import is_machinery
 
 if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
@@ -24,6 +28,8 @@ _PRODUCTS = frozenset({"mul", "shl"})
 _SUMS = frozenset({"add", "sub"})
 _NARROW = (16, 32)
 _WIDTHS = (16, 32, 64)
+_OF_ZERO = {"ge": "always", "lt": "never"}
+_REGISTERS = __name__.rpartition(".")[0]
 _WIDE = {("u", 32): u32, ("u", 64): u64, ("s", 32): s32, ("s", 64): s64}
 
 
@@ -71,6 +77,8 @@ def reflected(operation: str, left: object, right: Handle) -> Reg:
 def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
     """Emit one `setp`."""
     opcode = comparison(relation, left, right)
+    if relation in _OF_ZERO and left.dtype.kind == "unsigned" and type(right) is int and right == 0:
+        _warn_constant(relation, left)
     first = left
     if isinstance(right, Handle) and right.dtype.is_integer and right.dtype.bits > left.dtype.bits:
         check_width(relation, right.dtype)
@@ -80,6 +88,20 @@ def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
     operand = _operand(relation, source, right)
     left.trace.emit(opcode, (into, source, operand))
     return into
+
+
+def _warn_constant(relation: str, left: Handle) -> None:
+    """Warn of the user's own comparison of an unsigned register with 0."""
+    frame = sys._getframe(2)  # noqa: SLF001  the documented way to look at the caller's stack
+    while str(frame.f_globals.get("__name__")).startswith(_REGISTERS) and frame.f_back is not None:
+        frame = frame.f_back
+    if is_machinery(frame):
+        return
+    message = (
+        f"a comparison of {left.dtype} with `{SYMBOLS[relation]} 0` is {_OF_ZERO[relation]} true\n{locate(frame)}\n"
+        "hint: declare what may be negative as s32: reg.scalar(s32), or convert by ptx.cvt"
+    )
+    warnings.warn_explicit(message, ConstantConditionWarning, frame.f_code.co_filename, frame.f_lineno)
 
 
 def typed_words(operation: str, left: Handle, right: object) -> tuple[str, ...]:

@@ -245,6 +245,8 @@ def parse_text(text: str) -> Operand:
         return parse_operand(text)
     except PtxSyntaxError as error:
         hint = error.hint or "a text is one operand: a name, a number, an expression"
+        if "Reg(" in text:  # an f-string
+            hint = "a register is an operand itself, without a text: ptx.addr(p + offset), pred=p, pred=~p"
         raise OperandError(f"{text!r} is no operand: {error.message}", hint=hint) from None
 
 

@@ -22,7 +22,7 @@ from pyptx_dsl.contract.specs import Layout, Tile
 from pyptx_dsl.errors import SpecError
 from pyptx_dsl.registers.operands import as_count
 from pyptx_dsl.shared_memory.swizzle import SWIZZLES
-from pyptx_dsl.types import b8
+from pyptx_dsl.types import b8, is_type
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
@@ -80,6 +80,9 @@ class SharedTile(Value):
         stages: int = 1,
     ) -> None:
         """Describe a tile; raise SpecError for one that no matrix descriptor can."""
+        if not is_type(dtype):
+            swapped = f": SharedTile({shape}, {dtype!r})" if is_type(shape) else ""
+            raise SpecError(f"a shared tile has a type first, not {dtype!r}", hint=f"write the type first{swapped}")
         sizes = tuple(number for number in map(as_count, shape) if number is not None and number > 0)
         if len(sizes) != 2 or len(shape) != 2:
             raise SpecError(f"a shared tile has two sizes, not {shape!r}", hint="stages are a keyword: stages=4")

@@ -1,0 +1,50 @@
+"""Methods of a kernel that take sizes by name, and what they say of arrays: `k.ptx(x)`."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from pyptx_dsl.errors import CallError, UnboundDimensionsError
+from pyptx_dsl.tracebacks import entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyptx_dsl.kernels.declaration import Declaration
+
+__all__ = ["by_name"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def by_name(function: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a method of a kernel without positional arguments: raise CallError for arrays, with the call to write."""
+
+    @entry
+    @functools.wraps(function)
+    def wrapper(kernel: Any, *arrays: object, **kwargs: Any) -> R:  # noqa: ANN401 - what the method takes
+        if arrays:
+            raise _positional(kernel.declaration, function.__name__, arrays)
+        try:
+            return cast("Callable[..., R]", function)(kernel, **kwargs)
+        except UnboundDimensionsError as error:
+            if not error.sizes:
+                raise
+            call = f"{kernel.name}.{function.__name__}({error.sizes})"
+            raise UnboundDimensionsError(error.message, hint=f"write {call}") from None
+
+    return cast("Callable[P, R]", wrapper)
+
+
+def _positional(declaration: Declaration, method: str, arrays: Sequence[object]) -> CallError:
+    sizes = dict.fromkeys(declaration.dimensions, "…")
+    for tile, array in zip(declaration.in_specs, arrays, strict=False):
+        shape = cast("Sequence[object]", getattr(array, "shape", ()))
+        sizes |= {str(name): str(size) for name, size in zip(tile.shape, shape, strict=False) if str(name) in sizes}
+    given = ", ".join(f"{name}={size}" for name, size in sizes.items())
+    return CallError(
+        f"{declaration.name}.{method} takes the sizes of dimensions by name, and no arrays",
+        hint=f"write {declaration.name}.{method}({given})",
+    )
