@@ -91,7 +91,7 @@ def numpy_arrays(
     """A NumPy array gives a NumPy array, of any element type and rank: both are the kernel's to choose."""
     assert_type(one(x), NDArray[Any])
     assert_type(one(x, half, index), NDArray[Any])
-    assert_type(one(*arrays), NDArray[Any])
+    assert_type(one(x, *arrays), NDArray[Any])
     assert_type(one(np.zeros((2, 3), np.float32), N=3), NDArray[Any])
     assert_type(two(x, index), tuple[NDArray[Any], ...])
     y, z = two(x)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyptx import reg, smem, specs, types
 from pyptx.kernel import Kernel, TensorSpec, TmaDescriptorHandle, detect_arch, differentiable_kernel, intrinsic, kernel
-from pyptx.specs import Layout, Tile
+from pyptx.specs import Layout, Scalar, Tile
 from pyptx_dsl import ptx
 from pyptx_ir.front_door import late_names
 
@@ -39,6 +39,7 @@ __version__ = "0.2.0"
 __all__ = [
     "Kernel",
     "Layout",
+    "Scalar",
     "TensorSpec",
     "Tile",
     "TmaDescriptorHandle",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from pyptx_dsl.contract.launch import Dims, check_block, check_cluster, check_grid, grid_parameters, three
 from pyptx_dsl.contract.launch_attributes import encode_attributes
 from pyptx_dsl.contract.parameters import RawParameter, parse_raw_parameters
+from pyptx_dsl.contract.scalars import Scalar
 from pyptx_dsl.contract.specs import Tile
 from pyptx_dsl.errors import ArchError, LaunchError, SharedMemoryError, SignatureError, SpecError
 from pyptx_dsl.kernels.arch import detect_arch, product_hint
@@ -59,7 +60,8 @@ class Declaration:
 
     `templates` holds the template parameters' defaults; those in `required` have none. `mutated` are the indices of
     the inputs that the kernel writes to, `attributes` what it asks of the driver, `persistent` how many blocks each
-    multiprocessor has at most; 0 for all of the grid.
+    multiprocessor has at most; 0 for all of the grid. `scalars` are the parameters among `raw` that a call passes by
+    position, and these positions.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Declaration:
     mutated: tuple[int, ...]
     attributes: tuple[tuple[int, bytes], ...]
     persistent: int
+    scalars: tuple[tuple[int, str], ...] = ()
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
@@ -128,15 +131,13 @@ def declaration_of(function: Callable[..., object], signature: Signature, option
     """Check the decorator's arguments against what the kernel takes, as `declare` does."""
     target = _target(options.arch)
     name, tensors = signature.name, signature.tensors
-    in_specs, out_specs = _tiles("in_specs", options.in_specs), _tiles("out_specs", options.out_specs)
-    given = options.in_specs is not None or options.out_specs is not None
-    if given and len(tensors) != len(in_specs) + len(out_specs):
-        raise SignatureError(
-            f"kernel {name!r} has {len(tensors)} positional parameters ({', '.join(tensors) or 'none'}), "
-            f"and {len(in_specs)} in_specs + {len(out_specs)} out_specs",
-            hint="one parameter per array, inputs first; template parameters stand behind a *",
-        )
-    raw = parse_raw_parameters(options.raw_params or ())
+    inputs, out_specs = _inputs(options.in_specs), _tiles("out_specs", options.out_specs)
+    if options.in_specs is not None or options.out_specs is not None:
+        _check_count(signature, len(inputs), len(out_specs))
+    scalars = tuple((place, tensors[place]) for place, each in enumerate(inputs) if isinstance(each, Scalar))
+    in_specs = tuple(each for each in inputs if isinstance(each, Tile))
+    raw = _parameters(inputs, tensors, options)
+    tensors = tuple(each for each in tensors if each not in dict(scalars).values())
     _unique(name, [*tensors, *(parameter.name for parameter in raw)])
     block, cluster, persistent = _block(options), three("cluster", options.cluster), _persistent(options.persistent)
     check_block(block, target)
@@ -164,7 +165,20 @@ def declaration_of(function: Callable[..., object], signature: Signature, option
         mutated=_mutated(name, tensors[: len(tensors) - len(out_specs)], options.mutates, writes=bool(out_specs)),
         attributes=encode_attributes(options.launch, target),
         persistent=persistent,
+        scalars=scalars,
     )
+
+
+def _check_count(signature: Signature, inputs: int, outputs: int) -> None:
+    """Raise SignatureError unless there is a spec for each positional parameter."""
+    names = signature.tensors
+    if len(names) != inputs + outputs:
+        raise SignatureError(
+            f"kernel {signature.name!r} has {len(names)} positional parameters ({', '.join(names) or 'none'}), "
+            f"and {inputs} in_specs + {outputs} out_specs",
+            hint="one parameter per array, inputs first, and Scalar(f32) in in_specs for a number; "
+            "template parameters stand behind a *",
+        )
 
 
 def _mutated(kernel: str, inputs: Sequence[str], mutates: object, *, writes: bool) -> tuple[int, ...]:
@@ -257,6 +271,21 @@ def _tiles(what: str, specs: object) -> tuple[Tile, ...]:
             raise SpecError(f"{what} holds {tile!r}", hint='describe each array by a Tile: Tile("M", "N", f32)')
         tiles.append(tile)
     return tuple(tiles)
+
+
+def _inputs(specs: object) -> tuple[Tile | Scalar, ...]:
+    """Return what the inputs are, arrays and numbers."""
+    listed = [specs] if isinstance(specs, Scalar) else as_items(specs) if not isinstance(specs, Tile) else None
+    if not listed:
+        return _tiles("in_specs", specs)
+    return tuple(each if isinstance(each, Scalar) else _tiles("in_specs", (each,))[0] for each in listed)
+
+
+def _parameters(inputs: Sequence[Tile | Scalar], names: Sequence[str], options: Options) -> tuple[RawParameter, ...]:
+    """Return the parameters that are no arrays: the numbers among the inputs, then raw ones."""
+    pairs = zip(names, inputs, strict=False)
+    numbers = [RawParameter(name, each.dtype) for name, each in pairs if isinstance(each, Scalar)]
+    return (*numbers, *parse_raw_parameters(options.raw_params or ()))
 
 
 def _unique(kernel: str, names: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from pyptx_dsl.tracebacks import entry
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pyptx_dsl.contract.scalars import Scalar
     from pyptx_dsl.contract.specs import Tile
     from pyptx_dsl.kernels.results import Given
 
@@ -30,7 +31,7 @@ def kernel(
     *,
     arch: str = "sm_90a",
     version: tuple[int, int] | None = None,
-    in_specs: Sequence[Tile] | None = None,
+    in_specs: Sequence[Tile | Scalar] | None = None,
     out_specs: Given,
     grid: Callable[..., object] | Sequence[int] | int | None = None,
     block: Sequence[int] | int = (1, 1, 1),
@@ -54,7 +55,7 @@ def kernel(
     *,
     arch: str = "sm_90a",
     version: tuple[int, int] | None = None,
-    in_specs: Sequence[Tile] | None = None,
+    in_specs: Sequence[Tile | Scalar] | None = None,
     grid: Callable[..., object] | Sequence[int] | int | None = None,
     block: Sequence[int] | int = (1, 1, 1),
     cluster: Sequence[int] | int = (1, 1, 1),
@@ -77,7 +78,7 @@ def kernel(
     *,
     arch: str = "sm_90a",
     version: tuple[int, int] | None = None,
-    in_specs: Sequence[Tile] | None = None,
+    in_specs: Sequence[Tile | Scalar] | None = None,
     out_specs: Sequence[Tile] | None = None,
     grid: Callable[..., object] | Sequence[int] | int | None = None,
     block: Sequence[int] | int = (1, 1, 1),
@@ -103,7 +104,7 @@ def kernel(
         fn: the function, when the decorator stands without arguments.
         arch: the target (`"sm_90a"`), or `"auto"` for the machine's first GPU.
         version: the PTX version; by default one that the target needs and ptxas accepts.
-        in_specs: a Tile for each input.
+        in_specs: a Tile for each input, or a Scalar for a number that a call passes.
         out_specs: a Tile for each output; outputs are allocated by the runtime.
         grid: one to three sizes, or a callable that computes them from dimensions and template values by name.
         block: one to three sizes; at most 1024 threads.

@@ -11,6 +11,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Generic, NoReturn, overload
 
+from pyptx_dsl.contract.scalars import apart
 from pyptx_dsl.kernels import runtimes
 from pyptx_dsl.kernels.by_name import by_name
 from pyptx_dsl.kernels.results import OutSpecs_co
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_dsl.contract.launch import Dims
+    from pyptx_dsl.contract.scalars import Scalar
     from pyptx_dsl.contract.specs import Tile
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.kernels.results import Array, Kind, NoOutput, OneOutput, Out, SeveralOutputs
@@ -48,7 +50,7 @@ class Kernel(Generic[OutSpecs_co]):
         fn: Callable[..., object],
         arch: str = "sm_90a",
         version: tuple[int, int] | None = None,
-        in_specs: Sequence[Tile] | None = None,
+        in_specs: Sequence[Tile | Scalar] | None = None,
         out_specs: OutSpecs_co | None = None,
         grid: Callable[..., object] | Sequence[int] | int | None = None,
         block: Sequence[int] | int = (1, 1, 1),
@@ -82,6 +84,7 @@ class Kernel(Generic[OutSpecs_co]):
     def _begin(self, declaration: Declaration) -> None:
         """Start with a declaration and nothing traced."""
         self._declaration = declaration
+        self._scalars = declaration.scalars
         self._traced: dict[object, Traced] = {}
         self._lock = threading.RLock()
         self._is_compiling = runtimes.compiling_check()
@@ -246,22 +249,24 @@ class Kernel(Generic[OutSpecs_co]):
     # --- running it ---------------------------------------------------------------------------------
 
     @overload
-    def __call__(self: Kernel[NoOutput], /, *arrays: Array[object], **kwargs: object) -> None: ...
+    def __call__(self: Kernel[NoOutput], /, *arrays: Array[object] | float, **kwargs: object) -> None: ...
     @overload
-    def __call__(self: Kernel[OneOutput], /, *arrays: Array[object], out: Out, **kwargs: object) -> Out: ...
-    @overload
-    def __call__(self: Kernel[OneOutput], first: Array[Kind], /, *arrays: Array[Kind], **kwargs: object) -> Kind: ...
+    def __call__(self: Kernel[OneOutput], /, *arrays: Array[object] | float, out: Out, **kwargs: object) -> Out: ...
     @overload
     def __call__(
-        self: Kernel[SeveralOutputs], /, *arrays: Array[object], out: Sequence[Out], **kwargs: object
+        self: Kernel[OneOutput], first: Array[Kind], /, *arrays: Array[Kind] | float, **kwargs: object
+    ) -> Kind: ...
+    @overload
+    def __call__(
+        self: Kernel[SeveralOutputs], /, *arrays: Array[object] | float, out: Sequence[Out], **kwargs: object
     ) -> tuple[Out, ...]: ...
     @overload
     def __call__(
-        self: Kernel[SeveralOutputs], first: Array[Kind], /, *arrays: Array[Kind], **kwargs: object
+        self: Kernel[SeveralOutputs], first: Array[Kind], /, *arrays: Array[Kind] | float, **kwargs: object
     ) -> tuple[Kind, ...]: ...
     @overload
     def __call__(
-        self, first: Array[Kind], /, *arrays: Array[Kind], **kwargs: object
+        self, first: Array[Kind], /, *arrays: Array[Kind] | float, **kwargs: object
     ) -> Kind | tuple[Kind, ...] | None: ...
     @overload
     def __call__(self, /, **kwargs: object) -> object: ...
@@ -274,6 +279,8 @@ class Kernel(Generic[OutSpecs_co]):
         arrays and CPU tensors. Raise RuntimeMissingError when none is installed for them, and the ContractError that
         names the argument for arrays that don't fit the Tiles.
         """
+        if self._scalars:
+            arrays, kwargs = apart(self._declaration, arrays, kwargs)
         if self._is_compiling():
             self._ready_to_compile()
             return self._operator(*arrays, **kwargs)
@@ -302,7 +309,7 @@ class Kernel(Generic[OutSpecs_co]):
 
     @overload
     def simulate(
-        self, first: Array[Kind], /, *arrays: Array[Kind], checks: str = "all", seed: int = 0, **kwargs: object
+        self, first: Array[Kind], /, *arrays: Array[Kind] | float, checks: str = "all", seed: int = 0, **kwargs: object
     ) -> Simulation[Kind]: ...
     @overload
     def simulate(self, /, *, checks: str = "all", seed: int = 0, **kwargs: object) -> Simulation: ...
@@ -314,6 +321,8 @@ class Kernel(Generic[OutSpecs_co]):
         `checks` is `"all"` or `"none"`; `seed` chooses the schedule of asynchronous work. `trace="run.json"`, or
         `"run.svg"`, writes a timeline of the run.
         """
+        if self._scalars:
+            arrays, kwargs = apart(self._declaration, arrays, kwargs)
         return runtimes.simulate(self, arrays, {**kwargs, "checks": checks, "seed": seed})
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:

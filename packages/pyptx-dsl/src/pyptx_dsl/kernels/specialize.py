@@ -11,6 +11,7 @@ from pyptx_dsl.contract.arguments import alignment_of, dense_strides
 from pyptx_dsl.contract.parameters import entry_parameters
 from pyptx_dsl.contract.tensors import TensorSpec
 from pyptx_dsl.errors import EmptyKernelWarning, ReturnedValueError, SelfTraceError
+from pyptx_dsl.instructions.parameters import param
 from pyptx_dsl.mistakes.misuse import worded
 from pyptx_dsl.mistakes.returned import last_return
 from pyptx_dsl.tracing.finish import Finished, finish
@@ -71,7 +72,7 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
         trace.claim_symbol(declaration.extern_symbol, "shared")
     with collector_paused(lasting=True):
         with tracing(trace), worded():
-            returned = declaration.function(*_tensors(declaration, env), **templates)
+            returned = declaration.function(*_arguments(declaration, env), **templates)
         if returned is not None:
             raise _returned(declaration, returned)
         traced = _assembled(declaration, trace, env)
@@ -153,6 +154,15 @@ def _tensors(declaration: Declaration, env: Mapping[str, int]) -> list[TensorSpe
         TensorSpec(name, tile.resolve_shape(env), tile.dtype, tile.layout)
         for name, tile in zip(declaration.tensors, declaration.tiles, strict=True)
     ]
+
+
+def _arguments(declaration: Declaration, env: Mapping[str, int]) -> list[object]:
+    """Return what the function takes by position: arrays, and registers with the numbers of the call."""
+    arguments: list[object] = [*_tensors(declaration, env)]
+    types = {parameter.name: parameter.type for parameter in declaration.raw}
+    for place, name in declaration.scalars:
+        arguments.insert(place, param(types[name], name))
+    return arguments
 
 
 def _warn_empty(declaration: Declaration) -> None:

@@ -1,0 +1,67 @@
+"""A number among the arguments of a kernel: `in_specs=(Tile("N", f32), Scalar(f32))`, and `k(x, 2.0)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.errors import ArgumentCountError, SpecError
+from pyptx_dsl.types import is_type
+from pyptx_ir.values import Value, value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyptx_dsl.kernels.declaration import Declaration
+    from pyptx_dsl.types import PtxType
+
+__all__ = ["Scalar", "apart"]
+
+
+@value
+class Scalar(Value):
+    """A number of type `dtype` that a call passes at the place of an input, or by the name of the parameter.
+
+    The body of the kernel gets a register with the number, loaded by `ld.param`. The number is a launch parameter:
+    another one needs no new trace. Manual: "Kernel Function Parameters".
+    """
+
+    dtype: PtxType
+
+    def __init__(self, dtype: PtxType) -> None:
+        """Describe a number; raise SpecError for what is no type of a parameter."""
+        if not is_type(dtype):
+            raise SpecError(f"Scalar({dtype!r}) has no PTX type", hint="write a type of pyptx.types: Scalar(f32)")
+        if dtype.memory != dtype.name:
+            raise SpecError(f"a parameter cannot be .{dtype}", hint=f"write Scalar({dtype.memory or 'u32'})")
+        object.__setattr__(self, "dtype", dtype)
+
+    def __repr__(self) -> str:
+        """Return the call that makes it."""
+        return f"Scalar({self.dtype})"
+
+
+def apart(
+    declaration: Declaration, arguments: tuple[object, ...], keywords: Mapping[str, object]
+) -> tuple[tuple[object, ...], dict[str, object]]:
+    """Return the arrays among the arguments of a call, and its keywords with the numbers among them.
+
+    Raise ArgumentCountError where the call has not as many arguments as the kernel has inputs. torch.compile traces
+    this.
+    """
+    given = [(place, name) for place, name in declaration.scalars if name not in keywords]
+    if len(arguments) != len(declaration.in_specs) + len(given):
+        raise _miscounted(declaration, keywords, len(arguments))
+    by_name = [place for place, name in declaration.scalars if name in keywords]
+    arrays, named = list(arguments), dict(keywords)
+    for place, name in reversed(given):
+        named[name] = arrays.pop(place - len([each for each in by_name if each < place]))
+    return tuple(arrays), named
+
+
+def _miscounted(declaration: Declaration, keywords: Mapping[str, object], count: int) -> ArgumentCountError:
+    types = {parameter.name: parameter.type for parameter in declaration.raw}
+    listed = [f"{name}: {tile!r}" for name, tile in zip(declaration.tensors, declaration.in_specs, strict=False)]
+    for place, name in declaration.scalars:
+        listed.insert(place, f"{name}: Scalar({types[name]})")
+    wanted = [each for each in listed if each.partition(":")[0] not in keywords]
+    return ArgumentCountError(f"{declaration.name} takes {len(wanted)} arguments ({', '.join(wanted)}), not {count}")
