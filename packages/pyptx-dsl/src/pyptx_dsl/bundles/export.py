@@ -16,7 +16,7 @@ from pyptx_dsl.bundles.outline import check_outline, outline_of
 from pyptx_dsl.contract.launch import check_block, check_cluster
 from pyptx_dsl.contract.launch_attributes import check_attributes
 from pyptx_dsl.errors import ArchError, BundleError, UnboundDimensionsError
-from pyptx_dsl.kernels.binding import Keywords, bind, grid_of, scalar_of, sort_keywords
+from pyptx_dsl.kernels.binding import Keywords, bind, block_of, grid_of, scalar_of, sort_keywords
 from pyptx_dsl.kernels.specialize import specialization, trace_kernel
 from pyptx_ir.isa.target_rows import TargetError
 from pyptx_ir.isa.targets import default_version
@@ -101,7 +101,8 @@ def retarget(declaration: Declaration, arch: str) -> Declaration:
         raise ArchError(error.message, hint=error.hint) from None
     if target == declaration.target:
         return declaration
-    check_block(declaration.block, target)
+    if not callable(declaration.block):
+        check_block(declaration.block, target)
     check_cluster(declaration.cluster, target)
     check_attributes(declaration.attributes, target)
     if declaration.shared_bytes > target.shared_optin:
@@ -170,7 +171,8 @@ def specialized(declaration: Declaration, choice: Mapping[str, object]) -> tuple
         for row in declaration.raw
         if _is_given(row.name, given, bound)
     }
-    special = specialization(declaration, traced, grid, {row.name: scalars.get(row.name, 0) for row in declaration.raw})
+    block, numbers = block_of(declaration, bound, given.templates), {row.name: 0 for row in declaration.raw} | scalars
+    special = specialization(declaration, traced, grid, block, numbers)
     parameters = tuple(
         replace(row, value=None) if row.kind == "scalar" and row.name not in scalars else row
         for row in special.parameters

@@ -128,7 +128,7 @@ def check_outline(outline: Outline, entries: Sequence[Entry]) -> None:
 def _shared(special: Specialization) -> tuple[object, ...]:
     """Return what a declaration decides, whatever the sizes."""
     row = special
-    return row.entry, row.target, row.block, row.cluster, row.mutated, row.attributes, _version(row)
+    return row.entry, row.target, row.cluster, row.mutated, row.attributes, _version(row)
 
 
 def _agrees(outline: Outline, special: Specialization, keywords: Mapping[str, Plain]) -> bool:

@@ -89,34 +89,35 @@ def _check_limits(what: str, sizes: Dims, limits: Sequence[int]) -> None:
             raise LaunchError(f"{what}.{axis} is {size}, and may be at most {limit} ({what}={sizes})")
 
 
-def call_grid(
-    grid: Callable[..., object],
+def call_sizes(
+    what: str,
+    function: Callable[..., object],
     parameters: tuple[int, tuple[str, ...]],
     dimensions: Mapping[str, int],
     templates: Mapping[str, object],
     least: int = 1,
 ) -> Dims:
-    """Ask a grid function for a grid, by the dimensions and template values in its `parameters` (`grid_parameters`).
+    """Ask a function for a grid or block, by the dimensions and template values in its `parameters`.
 
-    Every size of the grid must be at least `least`.
+    These are what `size_parameters` returns. Every size must be at least `least`.
     """
     sizes = tuple(dimensions.values())
     positional, keywords = parameters
     known = {**templates, **dimensions}
-    return three("grid", grid(*sizes[:positional], **{name: known[name] for name in keywords}), least)
+    return three(what, function(*sizes[:positional], **{name: known[name] for name in keywords}), least)
 
 
-def grid_parameters(
-    grid: Callable[..., object], dimensions: Sequence[str], templates: Sequence[str]
+def size_parameters(
+    what: str, function: Callable[..., object], dimensions: Sequence[str], templates: Sequence[str]
 ) -> tuple[int, tuple[str, ...]]:
-    """Return how many dimensions a grid function takes by position, and the names that it takes by keyword.
+    """Return how many dimensions the function of a grid or block takes by position, and the names that it takes.
 
     By position go dimensions to positional-only parameters and to `*sizes`, and the only dimension of a kernel to a
     function of one parameter, whatever its name. Raise SignatureError for any other name that the kernel has not.
     """
     from inspect import Parameter, signature
 
-    parameters = tuple(signature(grid).parameters.values())
+    parameters = tuple(signature(function).parameters.values())
     names = dict.fromkeys((*dimensions, *templates))
     kinds = [parameter.kind for parameter in parameters]
     named = [each for each in parameters if each.kind not in {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}]
@@ -130,9 +131,9 @@ def grid_parameters(
     elif not unknown and Parameter.POSITIONAL_ONLY not in kinds:
         every = Parameter.VAR_KEYWORD in kinds
         return 0, tuple(names) if every else tuple(each.name for each in named if each.name in names)
-    shown = str(signature(grid))[1:-1]
+    shown = str(signature(function))[1:-1]
     raise SignatureError(
-        f"the grid asks for {', '.join(unknown) or shown}, and this kernel has {', '.join(names) or 'no dimensions'}",
-        hint="a grid function takes dimensions and template parameters by their names: "
+        f"the {what} asks for {', '.join(unknown) or shown}, and this kernel has {', '.join(names) or 'no dimensions'}",
+        hint=f"a {what} function takes dimensions and template parameters by their names: "
         f"lambda {', '.join(dimensions)}: …",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.contract.launch import call_grid, check_grid
+from pyptx_dsl.contract.launch import call_sizes, check_block, check_grid
 from pyptx_dsl.errors import KeywordError, ShapeError, UnboundDimensionsError
 from pyptx_dsl.mistakes.unknown_keywords import unknown_name
 from pyptx_dsl.registers.operands import as_count
@@ -89,8 +89,22 @@ def grid_of(
     """
     grid = declaration.grid
     env = {name: bound[name] for name in declaration.dimensions}
-    sizes = call_grid(grid, declaration.grid_arguments, env, templates, int(not empty)) if callable(grid) else grid
+    if callable(grid):
+        sizes = call_sizes("grid", grid, declaration.grid_arguments, env, templates, int(not empty))
+    else:
+        sizes = grid
     check_grid(sizes, declaration.cluster, declaration.persistent)
+    return sizes
+
+
+def block_of(declaration: Declaration, bound: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
+    """Return the threads of a block for these sizes and template values, checked against the target."""
+    block = declaration.block
+    if not callable(block):
+        return block
+    env = {name: bound[name] for name in declaration.dimensions}
+    sizes = call_sizes("block", block, declaration.block_arguments, env, templates)
+    check_block(sizes, declaration.target)
     return sizes
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from pyptx_dsl.contract.launch import Dims, check_block, check_cluster, check_grid, grid_parameters, three
+from pyptx_dsl.contract.launch import Dims, check_block, check_cluster, check_grid, size_parameters, three
 from pyptx_dsl.contract.launch_attributes import encode_attributes
 from pyptx_dsl.contract.parameters import RawParameter, parse_raw_parameters
 from pyptx_dsl.contract.scalars import Scalar
@@ -75,7 +75,7 @@ class Declaration:
     required: tuple[str, ...]
     raw: tuple[RawParameter, ...]
     grid: Dims | Callable[..., object]
-    block: Dims
+    block: Dims | Callable[..., object]
     cluster: Dims
     shared_bytes: int
     extern_symbol: str | None
@@ -100,7 +100,15 @@ class Declaration:
     @cached_property
     def grid_arguments(self) -> tuple[int, tuple[str, ...]]:
         """How many dimensions the grid function takes by position, and what it takes by keyword; of numbers, none."""
-        return grid_parameters(self.grid, self.dimensions, tuple(self.templates)) if callable(self.grid) else (0, ())
+        return self._arguments_of("grid", self.grid)
+
+    @cached_property
+    def block_arguments(self) -> tuple[int, tuple[str, ...]]:
+        """What the block function takes, as `grid_arguments`."""
+        return self._arguments_of("block", self.block)
+
+    def _arguments_of(self, what: str, sizes: Dims | Callable[..., object]) -> tuple[int, tuple[str, ...]]:
+        return size_parameters(what, sizes, self.dimensions, tuple(self.templates)) if callable(sizes) else (0, ())
 
     @cached_property
     def keywords(self) -> frozenset[str]:
@@ -139,8 +147,9 @@ def declaration_of(function: Callable[..., object], signature: Signature, option
     raw = _parameters(inputs, tensors, options)
     tensors = tuple(each for each in tensors if each not in dict(scalars).values())
     _unique(name, [*tensors, *(parameter.name for parameter in raw)])
-    block, cluster, persistent = _block(options), three("cluster", options.cluster), _persistent(options.persistent)
-    check_block(block, target)
+    dimensions, templates = _dimensions((*in_specs, *out_specs)), tuple(signature.templates)
+    block = _block(options, dimensions, templates, target)
+    cluster, persistent = three("cluster", options.cluster), _persistent(options.persistent)
     check_cluster(cluster, target)
     _check_switches(options)
     return Declaration(
@@ -154,7 +163,7 @@ def declaration_of(function: Callable[..., object], signature: Signature, option
         templates=signature.templates,
         required=signature.required,
         raw=raw,
-        grid=_grid(options.grid, cluster, _dimensions((*in_specs, *out_specs)), tuple(signature.templates), persistent),
+        grid=_grid(options.grid, cluster, dimensions, templates, persistent),
         block=block,
         cluster=cluster,
         shared_bytes=_shared_bytes(options.smem, target),
@@ -300,7 +309,7 @@ def _grid(
     grid: object, cluster: Dims, dimensions: Sequence[str], templates: Sequence[str], persistent: int
 ) -> Dims | Callable[..., object]:
     if callable(grid):
-        grid_parameters(grid, dimensions, templates)
+        size_parameters("grid", grid, dimensions, templates)
         return grid
     sizes = cluster if grid is None else three("grid", grid)
     check_grid(sizes, cluster, persistent)
@@ -317,14 +326,22 @@ def _persistent(persistent: object) -> int:
     return count
 
 
-def _block(options: Options) -> Dims:
+def _block(
+    options: Options, dimensions: Sequence[str], templates: Sequence[str], target: TargetRow
+) -> Dims | Callable[..., object]:
+    if callable(options.block):
+        if options.reqntid is not None:
+            raise LaunchError("block is a function, and reqntid says how many threads it has", hint="leave one out")
+        size_parameters("block", options.block, dimensions, templates)
+        return options.block
     block = three("block", options.block)
-    if options.reqntid is None:
-        return block
-    required = three("reqntid", options.reqntid)
-    if block not in {_UNSET_BLOCK, required}:
-        raise LaunchError(f"block={block} and reqntid={required} disagree", hint="leave block out")
-    return required
+    if options.reqntid is not None:
+        required = three("reqntid", options.reqntid)
+        if block not in {_UNSET_BLOCK, required}:
+            raise LaunchError(f"block={block} and reqntid={required} disagree", hint="leave block out")
+        block = required
+    check_block(block, target)
+    return block
 
 
 def _shared_bytes(smem: object, target: TargetRow) -> int:

@@ -34,7 +34,7 @@ def kernel(
     in_specs: Sequence[Tile | Scalar] | None = None,
     out_specs: Given,
     grid: Callable[..., object] | Sequence[int] | int | None = None,
-    block: Sequence[int] | int = (1, 1, 1),
+    block: Callable[..., object] | Sequence[int] | int = (1, 1, 1),
     cluster: Sequence[int] | int = (1, 1, 1),
     smem: int = 0,
     raw_params: Sequence[tuple[str, str]] | None = None,
@@ -57,7 +57,7 @@ def kernel(
     version: tuple[int, int] | None = None,
     in_specs: Sequence[Tile | Scalar] | None = None,
     grid: Callable[..., object] | Sequence[int] | int | None = None,
-    block: Sequence[int] | int = (1, 1, 1),
+    block: Callable[..., object] | Sequence[int] | int = (1, 1, 1),
     cluster: Sequence[int] | int = (1, 1, 1),
     smem: int = 0,
     raw_params: Sequence[tuple[str, str]] | None = None,
@@ -81,7 +81,7 @@ def kernel(
     in_specs: Sequence[Tile | Scalar] | None = None,
     out_specs: Sequence[Tile] | None = None,
     grid: Callable[..., object] | Sequence[int] | int | None = None,
-    block: Sequence[int] | int = (1, 1, 1),
+    block: Callable[..., object] | Sequence[int] | int = (1, 1, 1),
     cluster: Sequence[int] | int = (1, 1, 1),
     smem: int = 0,
     raw_params: Sequence[tuple[str, str]] | None = None,
@@ -107,7 +107,7 @@ def kernel(
         in_specs: a Tile for each input, or a Scalar for a number that a call passes.
         out_specs: a Tile for each output; outputs are allocated by the runtime.
         grid: one to three sizes, or a callable that computes them from dimensions and template values by name.
-        block: one to three sizes; at most 1024 threads.
+        block: one to three sizes, at most 1024 threads, or a callable as for the grid.
         cluster: one to three sizes; blocks of a cluster.
         smem: bytes of dynamic shared memory to ask for.
         raw_params: further entry parameters, as `("u32", "n")` or `("u64.ptr.global.palign16", "p")`; a call passes

@@ -53,7 +53,7 @@ class Kernel(Generic[OutSpecs_co]):
         in_specs: Sequence[Tile | Scalar] | None = None,
         out_specs: OutSpecs_co | None = None,
         grid: Callable[..., object] | Sequence[int] | int | None = None,
-        block: Sequence[int] | int = (1, 1, 1),
+        block: Callable[..., object] | Sequence[int] | int = (1, 1, 1),
         cluster: Sequence[int] | int = (1, 1, 1),
         smem: int = 0,
         raw_params: Sequence[tuple[str, str]] | None = None,
@@ -126,8 +126,8 @@ class Kernel(Generic[OutSpecs_co]):
         return self._declaration.grid
 
     @property
-    def block(self) -> Dims:
-        """The threads of a block, in x, y and z."""
+    def block(self) -> Dims | Callable[..., object]:
+        """The threads of a block, in x, y and z, or what computes them."""
         return self._declaration.block
 
     @property
@@ -328,7 +328,7 @@ class Kernel(Generic[OutSpecs_co]):
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
         """Check the inputs against the kernel's contract and return all that a runtime needs to launch it."""
         from pyptx_dsl.contract.arguments import check_arguments
-        from pyptx_dsl.kernels.binding import bind, grid_of, merge_sizes, scalar_of, sort_keywords
+        from pyptx_dsl.kernels.binding import bind, block_of, grid_of, merge_sizes, scalar_of, sort_keywords
         from pyptx_dsl.kernels.specialize import specialization, without_blocks
 
         declaration = self._declaration
@@ -342,9 +342,9 @@ class Kernel(Generic[OutSpecs_co]):
         if empty and 0 in grid_of(declaration, bound, given.templates, empty=True):
             return without_blocks(declaration, bound)
         traced = self._traced_for(bound, given.templates)
-        grid = grid_of(declaration, bound, given.templates)
+        grid, block = (sizes(declaration, bound, given.templates) for sizes in (grid_of, block_of))
         scalars = {row.name: scalar_of(self.name, row, given, bound) for row in declaration.raw}
-        return specialization(declaration, traced, grid, scalars)
+        return specialization(declaration, traced, grid, block, scalars)
 
     # --- tracing ------------------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ from pyptx_ir.syntax import emit, nodes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pyptx_dsl.contract.launch import Dims
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.origin import Site
     from pyptx_ir.plugins.descriptor_rows import DescriptorKind
@@ -104,16 +105,16 @@ def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
 
 
 def specialization(
-    declaration: Declaration, traced: Traced, grid: tuple[int, int, int], scalars: Mapping[str, int | float]
+    declaration: Declaration, traced: Traced, grid: Dims, block: Dims, scalars: Mapping[str, int | float]
 ) -> Specialization:
-    """Join a trace with what one call adds to it: the grid, and the values of raw parameters."""
+    """Join a trace with what one call adds to it: the grid, the block, and the values of raw parameters."""
     return Specialization(
         entry=declaration.name,
         text=traced.text,
         module=traced.module,
         target=declaration.target.name,
         grid=grid,
-        block=declaration.block,
+        block=block,
         cluster=declaration.cluster,
         shared_bytes=traced.shared_bytes,
         parameters=tuple(
@@ -137,7 +138,7 @@ def without_blocks(declaration: Declaration, env: Mapping[str, int]) -> Speciali
         module=nodes.Module(body=()),
         target=declaration.target.name,
         grid=(0, 1, 1),
-        block=declaration.block,
+        block=(1, 1, 1) if callable(declaration.block) else declaration.block,
         cluster=declaration.cluster,
         shared_bytes=0,
         parameters=(),
