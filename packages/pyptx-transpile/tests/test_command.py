@@ -38,6 +38,28 @@ def test_several_files_go_into_a_folder(tmp_path: Path, jobs: str) -> None:
     assert len({path.read_text() for path in folder.iterdir()}) == 1
 
 
+def test_an_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, link = tmp_path / "k.py", tmp_path / "link.py"
+    source.write_text(SOURCE)
+    link.symlink_to(source)
+    for output in (source, link, tmp_path):  # into its own folder, under its own name
+        assert run([str(source), "-o", str(output)]) == 2
+        assert "is an input: it is not overwritten" in capsys.readouterr().err
+    assert source.read_text() == SOURCE
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_two_outputs_of_one_name_are_refused(tmp_path: Path, jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [tmp_path / folder / "k.ptx" for folder in ("a", "b")]
+    for path in (*names, tmp_path / "out" / "other"):
+        path.parent.mkdir()
+        path.write_text(SOURCE)
+    assert run([*map(str, names), "-o", str(tmp_path / "out"), "-j", jobs]) == 2
+    told = capsys.readouterr().err
+    assert f"{names[0]} and {names[1]} both become {tmp_path / 'out' / 'k.py'}" in told
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["other"]
+
+
 @pytest.mark.parametrize("kind", BROKEN)
 def test_what_is_no_ptx_is_one_error_and_no_file(tmp_path: Path, kind: str, capfd: pytest.CaptureFixture[str]) -> None:
     source, output = tmp_path / "broken.ptx", tmp_path / "broken.py"

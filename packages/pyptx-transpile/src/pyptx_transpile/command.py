@@ -54,6 +54,9 @@ def run(argv: Sequence[str]) -> int:
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     if len(options.files) > 1 and (options.output is None or not Path(options.output).is_dir()):
         return _refused("several files go into a folder that there is: -o DIR")
+    lost = _lost(options.files, [_output(options.output, name) for name in options.files])
+    if lost is not None:
+        return _refused(lost)
     reports = _all(options)
     if options.report == "json":
         told = [asdict(report) for report in reports if report is not None]
@@ -124,6 +127,22 @@ def _output(output: str | None, name: str) -> Path | None:
         return None
     path = Path(output)
     return path / f"{Path(name).stem}.py" if path.is_dir() else path
+
+
+def _lost(names: Sequence[str], outputs: Sequence[Path | None]) -> str | None:
+    """Return what is wrong where a file would be lost: an input overwritten, or two outputs of one name."""
+    inputs = {Path(name).resolve(): name for name in names if name != "-"}
+    made: dict[Path, str] = {}
+    for name, output in zip(names, outputs, strict=True):
+        if output is None:
+            continue
+        path = output.resolve()
+        if path in inputs:
+            return f"{output} is an input: it is not overwritten"
+        if path in made:
+            return f"{made[path]} and {name} both become {output}: print one of them to another folder"
+        made[path] = name
+    return None
 
 
 def _parser() -> argparse.ArgumentParser:
