@@ -234,3 +234,27 @@ def test_a_wrong_accumulator_is_withdrawn_and_nothing_else() -> None:
     assert [one.rule for one in done.withdrawn] == ["accumulator"]
     assert "f[0:4]" in done.text
     assert "acc" not in done.text
+
+
+OPERATIONS = ["add.s32", "xor.b32", "and.b32", "or.b32", "sub.s32", "mul.lo.s32", "min.s32", "max.s32", "shl.b32"]
+WAIT_OF_CUDA = (  # inline assembly of a function of C++
+    "{{\n.reg .pred P1;\nLAB_WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 P1, [%w{}], %r{};\n"
+    "@P1 bra.uni DONE;\nbra.uni LAB_WAIT;\nDONE:\n}}\n"
+)
+
+
+def test_a_ring_comes_before_a_function_that_says_no_less() -> None:
+    """Waits at the barriers of two rings in turn, each with an instruction of its own behind it."""
+    waits = "\n\t".join(
+        f"shl.b32 %w{at}, %r1, 3;\n\tadd.s32 %w{at + 1}, %r2, %w{at};\n\t"
+        f"add.s32 %w{at + 2}, %w{at + 1}, {1024 + 64 * (number % 2)};\n\t"
+        f"{WAIT_OF_CUDA.format(at + 2, 3 + number % 3)}\n\t{operation} %w{at + 3}, %w{at + 4}, {number};"
+        for number, operation in enumerate(OPERATIONS)
+        for at in (10 * number,)
+    )
+    text = module(f".reg .b32 %w<100>;\n\t{waits}")
+    with_functions, without = (
+        transpile(text, tuple(rule for rule in ALL if rule.name != left_out)).text for left_out in ("", "function")
+    )
+    assert with_functions.count(".at(") == with_functions.count(".wait(") == len(OPERATIONS)
+    assert len(with_functions.splitlines()) <= len(without.splitlines())

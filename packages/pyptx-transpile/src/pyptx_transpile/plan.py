@@ -49,6 +49,8 @@ class Claim:
 
     `labels` are those that it defines, and `jumps` the branches that it says, without a name if the label needs none.
     Such a label may have a variable, much as `binds` says, for the claims that it is what they `leave`.
+
+    `lines` are those that it writes, by estimate, if it has no inner slices.
     """
 
     rule: str
@@ -69,6 +71,7 @@ class Claim:
     jumps: tuple[int, ...] = ()
     binds: str = ""
     leave: Claim | None = None
+    lines: int = 3
 
     @property
     def key(self) -> Key:

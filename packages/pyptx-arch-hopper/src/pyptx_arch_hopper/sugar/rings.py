@@ -74,7 +74,7 @@ def _wait(ring: RingWait, constant: Constant) -> Claim:
         printer.page.say(call(f"{_barrier(printer, ring.place, constant)}.wait", how))
 
     loops = "again:" in FORMS[found.form].steps
-    return Claim("ring", ring.place.start, found.end, write, opens=0, shared=(constant,), loops=loops)
+    return Claim("ring", ring.place.start, found.end, write, opens=0, shared=(constant,), loops=loops, lines=1)
 
 
 def _arrive(arrival: Arrival, constant: Constant) -> Claim:
@@ -88,7 +88,7 @@ def _arrive(arrival: Arrival, constant: Constant) -> Claim:
         printer.page.say(call(f"{_barrier(printer, place, constant)}.{arrival.method}", how))
 
     like = constant.name, arrival.method, arrival.count is None, place.stage is None
-    return Claim("arrival", place.start, arrival.at + 1, write, opens=0, shared=(constant,), like=like)
+    return Claim("arrival", place.start, arrival.at + 1, write, opens=0, shared=(constant,), like=like, lines=1)
 
 
 def _barrier(printer: BodyPrinter, place: Place, constant: Constant) -> str:

@@ -42,7 +42,6 @@ _LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # lines
 _AROUND = 2  # lines of a function around its body: its name and its docstring
 _LEAST_OF_SCOPE = 2  # instructions
 _ANY = 1 << 30  # arguments, of what one asm statement leaves
-_LINES_OF_CLAIM = 3  # by estimate: of what another rule says
 _FEW = 4  # sites that are looked at first
 _WIDTH = 100  # columns of a call that takes one line
 
@@ -52,15 +51,15 @@ def find(_body: Body, plan: Plan) -> Iterator[Claim]:
     yield from plan.calls
 
 
-def _least(helper: Helper, calls: Sequence[int], fewer: int) -> int | None:
+def _least(helper: Helper, calls: Sequence[int], fewer: int, most: float) -> int | None:
     """Return how many calls make a function worth its lines, if calls take so many as these; None if none do.
 
-    In its place stand so many `fewer` lines than in its body.
+    In its place stand so many `fewer` lines than in its body, and about `most` at most, by what other rules say there.
     """
     page = Page()
     helper.write(page, Naming())
     lines = len(page.lines)
-    gained = (lines - _AROUND - fewer) * len(calls) - sum(calls)
+    gained = int(min(lines - _AROUND - fewer, most) * len(calls)) - sum(calls)
     if gained <= 0:
         return None
     wanted = lines + _least_saved(is_scope=_is_scope(helper.body))
@@ -113,7 +112,8 @@ class Survey:
         """The calls by the starts of bodies."""
         if plans:
             size = len(next(iter(plans.values())).body.items)
-            repeated(plans, self._names, size, _Estimate(plans, size).saved, self._take)
+            self._estimate = _Estimate(plans, size)
+            repeated(plans, self._names, size, self._estimate.saved, self._take)
 
     def _take(self, found: Repeated) -> bool:
         """Make a function of a sequence; tell whether that saves enough, and reads well."""
@@ -137,7 +137,8 @@ class Survey:
             return False
         body = _template(names[0], found, self._sites(bodies[:1], found)[0], given)
         helper = Helper(name, given.parameters, docstring(instructions), body, planned(body, self._rules))
-        least = _least(helper, calls, loops - _saved_by_loops(helper.plan.claims()))
+        fewer = loops - _saved_by_loops(helper.plan.claims())
+        least = _least(helper, calls, fewer, self._estimate.lines(found.sites[0], found.length))
         if least is None or len(found.printed) < least:
             return False
         helper = replace(helper, least=least)
@@ -192,17 +193,20 @@ class _Estimate:
                 counts[at + 1] = plan.body.instruction(at) is not None
             for claim in plan.claims():
                 if not claim.inner and claim.end > claim.start + 1:
-                    share = _LINES_OF_CLAIM / (claim.end - claim.start)
+                    share = claim.lines / (claim.end - claim.start)
                     lines[claim.start + 1 : claim.end + 1] = [share] * (claim.end - claim.start)
         self._lines, self._counts = list(accumulate(lines)), list(accumulate(counts))
+
+    def lines(self, start: int, length: int) -> float:
+        """Return the lines of a sequence."""
+        return self._lines[start + length] - self._lines[start]
 
     def saved(self, start: int, length: int, count: int) -> float:
         """Return the lines that are saved where a sequence has so many sites; 0 for one that is no function."""
         end = start + length
         if count < 2 or self._counts[end] - self._counts[start] < _LEAST_OF_SCOPE:
             return 0
-        lines = self._lines[end] - self._lines[start]
-        saved = (count - 1) * lines - count - _AROUND
+        saved = (count - 1) * self.lines(start, length) - count - _AROUND
         return saved if saved >= _least_saved(is_scope=self._ends.get(start) == end - 1) else 0
 
 

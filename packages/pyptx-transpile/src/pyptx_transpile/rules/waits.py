@@ -64,7 +64,7 @@ def _claim(found: Found, constant: Constant | None) -> Claim:
 
     loops = "again:" in FORMS[found.form].steps
     shared = () if constant is None else (constant,)
-    return Claim("wait", found.start, found.end, write, opens=0, shared=shared, loops=loops)
+    return Claim("wait", found.start, found.end, write, opens=0, shared=shared, loops=loops, lines=1)
 
 
 def keywords(printer: BodyPrinter, found: Found, said: Options) -> list[str]:
