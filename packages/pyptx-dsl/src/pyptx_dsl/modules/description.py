@@ -50,7 +50,7 @@ def _lines(module: nodes.Module, entries: Mapping[str, Entry]) -> Iterator[str]:
     if first.name in entries:
         yield ""
         function = entries[first.name].function
-        yield from launch_lines(first, pointed, function.__name__, _file(function), dynamic=bool(dynamic))
+        yield from launch_lines(first, pointed, function.__name__, _file(function), dynamic=dynamic)
     yield ""
     yield "With numbers and addresses for arguments, the simulator runs any kernel of it:"
     yield f"    pyptx_sim.run(module.module(), entry={first.name!r}, grid=…, block=…, args=[…])"

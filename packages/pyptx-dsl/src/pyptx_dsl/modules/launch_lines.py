@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.contract.descriptors import kind_of_size
+from pyptx_dsl.modules.dynamic_memory import bytes_reached
 from pyptx_dsl.modules.entry_kernels import directive_sizes, parameter_names
 from pyptx_dsl.modules.statements import parameter_types
 from pyptx_dsl.types import BY_NAME
@@ -23,14 +24,15 @@ _ELEMENTS = 1 << 22  # of each array
 _NUMBER = 16  # for each integer: a size that is no edge for most kernels
 _THREADS = 128  # of a block, where the header says nothing
 _SHARED = 49152  # bytes, which every GPU has
+_KIB = 1024
 _WIDTH = 100  # columns
 _WIDE = 64  # bits, of which jax makes arrays only when it is asked to
 
 
 def launch_lines(
-    kernel: nodes.Function, pointers: Mapping[str, Pointer], name: str, file: str, *, dynamic: bool
+    kernel: nodes.Function, pointers: Mapping[str, Pointer], name: str, file: str, *, dynamic: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the lines for a kernel that a file has under a name; `dynamic` tells of dynamic shared memory."""
+    """Yield the lines for a kernel that a file has under a name; `dynamic` are variables in dynamic shared memory."""
     types = parameter_types(kernel.parameters or ())
     short = dict(zip((each.name for each in kernel.parameters or ()), parameter_names(kernel), strict=True))
     kinds = {short[each.name]: kind_of_size(each) for each in kernel.parameters or ()}
@@ -46,7 +48,10 @@ def launch_lines(
         why = f"{structures[0]} is a structure" if structures else "it takes no arrays"
         yield f"{name} is launched by the driver, out of module.cubin(): {why}."
         return
-    scalars = [f"{short[each]}={_one(dtype)}" for each, dtype in types.items() if each not in pointers]
+    unused = {each.name for each in kernel.parameters or () if each.pointer is not None} - set(pointers)
+    scalars = [
+        f"{short[each]}={0 if each in unused else _one(dtype)}" for each, dtype in types.items() if each not in pointers
+    ]
     yield f"To launch {name} on arrays, say what they are; those of torch and jax run on their GPU or the simulator:"
     yield "    from pyptx import Tile"
     yield f"    from pyptx.types import {', '.join(sorted({each.element for each in arrays.values()}))}"
@@ -68,7 +73,7 @@ def _call(opening: str, arguments: list[str]) -> Iterator[str]:
     yield "    )"
 
 
-def _keywords(kernel: nodes.Function, arrays: Mapping[str, Pointer], *, dynamic: bool) -> Iterator[str]:
+def _keywords(kernel: nodes.Function, arrays: Mapping[str, Pointer], *, dynamic: Sequence[str]) -> Iterator[str]:
     sizes = ["N"] if len(arrays) == 1 else [f"N{number}" for number in range(len(arrays))]
     tiles = [f'"{each}": Tile("{size}", {arrays[each].element})' for each, size in zip(arrays, sizes, strict=True)]
     yield f"in_specs={{{', '.join(tiles)}}}"
@@ -80,7 +85,7 @@ def _keywords(kernel: nodes.Function, arrays: Mapping[str, Pointer], *, dynamic:
         most = directive_sizes(kernel, "maxntid")
         yield f"block={_THREADS if most is None else most[0] if len(most) == 1 or set(most[1:]) == {1} else most}"
     if dynamic:
-        yield f"smem={_SHARED}"
+        yield f"smem={max(_SHARED, -(-bytes_reached(kernel, dynamic) // _KIB) * _KIB)}"
 
 
 def _torch(arrays: Mapping[str, Pointer], values: Sequence[str]) -> Iterator[str]:

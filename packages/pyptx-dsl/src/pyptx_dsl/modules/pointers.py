@@ -13,7 +13,7 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Pointer", "pointers"]
+__all__ = ["Pointer", "instructions", "pointers"]
 
 _CARRY = frozenset({"mov", "cvta", "add", "sub", "mad", "selp"})  # whose result points where an operand does
 _ELSEWHERE = frozenset({"param", "shared", "local", "const"})
@@ -70,17 +70,18 @@ def pointers(kernel: nodes.Function) -> dict[str, Pointer]:
     found = _Accesses(kernel)
     for _ in range(_ROUNDS):
         found.types.clear()
-        for node in _instructions(kernel.body):
+        for node in instructions(kernel.body):
             found.take(node)
     return {name: Pointer(name, _element(types), name in found.written) for name, types in found.types.items()}
 
 
-def _instructions(block: nodes.Block | None) -> Iterator[nodes.Instruction]:
+def instructions(block: nodes.Block | None) -> Iterator[nodes.Instruction]:
+    """Yield the instructions of a body, those of inner blocks too."""
     for node in () if block is None else block.body:
         if isinstance(node, nodes.Instruction):
             yield node
         elif isinstance(node, nodes.Block):
-            yield from _instructions(node)
+            yield from instructions(node)
 
 
 def _element(types: Counter[str]) -> str:
