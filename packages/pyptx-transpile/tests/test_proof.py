@@ -177,6 +177,8 @@ def test_what_the_table_refuses_is_written_unchecked() -> None:
     source = SOURCE.replace("sm_90", "sm_20").replace("add.s32 %r4", "add.s31 %r4")
     done = transpile(source, RULES)
     assert "unchecked=True" in done.text
+    assert done.refused
+    assert f"# Nothing is held against the instruction table, which refuses this: {done.refused}\n" in done.text
     assert rebuilt(done.text) == source
     assert "unchecked" not in transpile(SOURCE, RULES).text
 

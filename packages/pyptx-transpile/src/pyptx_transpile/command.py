@@ -96,6 +96,8 @@ def _one(options: argparse.Namespace, name: str) -> Report | None:
     except (OSError, PyptxError) as error:
         _refused(error)
         return None
+    if done.refused:
+        sys.stderr.write(f"pyptx transpile: {name} is written with unchecked=True: {done.refused}\n")
     if options.report == "text":
         sys.stderr.write(_table(done))
     return Report(name, dict(done.met), dict(done.applied), done.withdrawn, done.dropped)

@@ -110,7 +110,7 @@ class ModulePrinter:
         tail: str | None,
         *,
         kernel_name: str | None = None,
-        unchecked: bool = False,
+        unchecked: bool | str = False,
         naming: Naming,
         forms: bool = False,
     ) -> None:
@@ -290,6 +290,8 @@ class ModulePrinter:
     def _opening(self, *, numbered: bool) -> str:
         page = Page()
         page.say(_style(self._style), before="STYLE = ")
+        if isinstance(self._unchecked, str):
+            page.line(f"# Nothing is held against the instruction table, which refuses this: {self._unchecked}")
         page.say(self._module(numbered=numbered), before="module = ")
         return page.text()
 

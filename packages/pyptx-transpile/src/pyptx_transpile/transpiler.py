@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyptx_ir.collector import collector_paused
@@ -53,7 +53,8 @@ class Transpiled:
     """Python for a module, and what its rules did.
 
     `met` counts the sites that a rule found, `applied` those that the text has; `withdrawn` are those that were wrong,
-    `dropped` those whose function has too few calls left without them.
+    `dropped` those whose function has too few calls left without them. `refused` is what the instruction table says of
+    a module that is written unchecked for this.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Transpiled:
     applied: Counter[str]
     withdrawn: tuple[Withdrawn, ...]
     dropped: tuple[Withdrawn, ...] = ()
+    refused: str = ""
 
 
 class Transpiler:
@@ -72,10 +74,10 @@ class Transpiler:
         rules: Iterable[SugarRule],
         *,
         kernel_name: str | None = None,
-        unchecked: bool = False,
+        unchecked: bool | str = False,
         told: Told | None = None,
     ) -> None:
-        """Prepare to print a module that was parsed, by some rules."""
+        """Prepare to print a module that was parsed, by some rules; `unchecked` may be the reason why it is that."""
         self._progress = Progress(told)
         self._style, row = learnt(module)
         self._row = Row(module, row)
@@ -173,9 +175,12 @@ def transpile(
         try:
             return Transpiler(module, rules, kernel_name=kernel_name, unchecked=unchecked, told=told).run(verify=verify)
         except ProofError as error:
-            if unchecked or not isinstance(error.__cause__, PyptxError):
+            refusal = error.__cause__
+            if unchecked or not isinstance(refusal, PyptxError):
                 raise
-            return Transpiler(module, rules, kernel_name=kernel_name, unchecked=True, told=told).run(verify=verify)
+            said = " ".join(refusal.message.split())
+            again = Transpiler(module, rules, kernel_name=kernel_name, unchecked=said, told=told)
+            return replace(again.run(verify=verify), refused=said)
 
 
 def ptx_to_python(
