@@ -202,6 +202,15 @@ INSTRUCTIONS = (
         "did you mean fma?",
     ),
     program(
+        "a vector that an old target and version lack",
+        '@kernel(arch="sm_80")\ndef k():\n    r, a = reg.array(b32, 8), reg.scalar(u64)\n'
+        "    ptx.inst.ld.global_.v8.b32([*r], ptx.addr(a))  # <-\nk.ptx()",
+        "InstructionUseError",
+        "needs sm_100 or later",
+        "needs PTX 8.8, too",
+        "choose arch='sm_100', and version=(8, 8) or later",
+    ),
+    program(
         "a register of ptx.raw that is nowhere",
         PLAIN.replace("    ptx.ret()", "    ptx.raw('add.f32 %q1, %q2, %q3;')  # <-") + "k(np.ones(128, np.float32))",
         "ProgramError",

@@ -97,14 +97,9 @@ def unavailable(
     row: InstructionRow, opcode: tuple[str, ...], target: str, version: tuple[int, int]
 ) -> FormDiagnostic | None:
     """Return why a row's forms are not for this target or version, or None."""
-    name = ".".join(opcode)
-    if version < row.since:
-        return _needs_version(name, row.since, version)
-    if row.before and version >= row.before[1] and includes(target, row.before[0]):
+    if row.before and version >= max(row.since, row.before[1]) and includes(target, row.before[0]):
         return _removed(row, opcode, row.before, target)
-    if row.targets and not any(includes(target, need) for need in row.targets):
-        return _needs_target(name, row.targets, target)
-    return None
+    return _unready(".".join(opcode), row.since, row.targets, target, version)
 
 
 def _removed(
@@ -126,39 +121,47 @@ def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int])
     """Return why a word that makes demands whatever the instruction can't be used yet, or None."""
     for word in opcode[1:]:
         since, need = WORDS.get(word, ((1, 0), ""))
-        if version < since:
-            return _needs_version(f".{word} of {'.'.join(opcode)}", since, version)
-        if need and not any(includes(target, each) for each in need.split()):
-            return _needs_target(f".{word} of {'.'.join(opcode)}", tuple(need.split()), target)
+        found = _unready(f".{word} of {'.'.join(opcode)}", since, tuple(need.split()), target, version)
+        if found is not None:
+            return found
     return None
 
 
 def unready_unified(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> FormDiagnostic | None:
     """Return why `[a].unified` can't be written yet, or None. Manual: the notes at the end of ld."""
-    name = f".unified of {'.'.join(opcode)}"
-    if version < (8, 0):
-        return _needs_version(name, (8, 0), version)
-    return None if includes(target, "sm_90") else _needs_target(name, ("sm_90",), target)
+    return _unready(f".unified of {'.'.join(opcode)}", (8, 0), ("sm_90",), target, version)
 
 
 def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> FormDiagnostic | None:
     """Return why a special register, which stands as operand number `operand`, can't be read yet, or None."""
     rows = special_register_rows()
     row = rows.get(name) or rows[f"{name}.x"]  # of the dimensions as a whole, each component has a row
-    diagnostic = None
-    if version < row.since:
-        diagnostic = _needs_version(name, row.since, version)
-    elif row.target and not includes(target, row.target):
-        diagnostic = _needs_target(name, (row.target,), target)
+    diagnostic = _unready(name, row.since, (row.target,) if row.target else (), target, version)
     return diagnostic and replace(diagnostic, operand=operand)
 
 
-def _needs_version(name: str, since: tuple[int, int], version: tuple[int, int]) -> FormDiagnostic:
-    return FormDiagnostic(
-        VERSION,
-        f"{name} needs PTX {since[0]}.{since[1]}; this module is version {version[0]}.{version[1]}",
-        f"ask for version=({since[0]}, {since[1]}) or later",
-        in_file=f"write .version {since[0]}.{since[1]} or later",
+def _unready(
+    name: str, since: tuple[int, int], targets: tuple[str, ...], target: str, version: tuple[int, int]
+) -> FormDiagnostic | None:
+    """Return why a name can't be used yet, or None; what lacks both the version and the target is told of both."""
+    lacks_target = bool(targets) and not any(includes(target, need) for need in targets)
+    wanted = _needs_target(name, targets, target) if lacks_target else None
+    if version >= since:
+        return wanted
+    least, have = (f"{each[0]}.{each[1]}" for each in (since, version))
+    if wanted is None:
+        return FormDiagnostic(
+            VERSION,
+            f"{name} needs PTX {least}; this module is version {have}",
+            f"ask for version=({since[0]}, {since[1]}) or later",
+            in_file=f"write .version {least} or later",
+        )
+    return replace(
+        wanted,
+        code=VERSION,
+        message=f"{wanted.message}. It needs PTX {least}, too; this module is version {have}",
+        hint=f"{wanted.hint}, and version=({since[0]}, {since[1]}) or later",
+        in_file=f"{wanted.in_file}, and .version {least} or later",
     )
 
 
