@@ -39,7 +39,7 @@ def test_a_block_has_as_many_threads_as_its_function_says(block: Any) -> None:
 
 
 def test_what_a_function_returns_is_checked_in_the_call() -> None:
-    with pytest.raises(LaunchError, match="block.x is 2048"):
+    with pytest.raises(LaunchError, match=r"block\.x is 2048"):
         threads(lambda N: N).simulate(N=2048)
     with pytest.raises(LaunchError, match=r"block=16\.0 is no size"):
         threads(lambda N: N / 2).simulate(N=32)
