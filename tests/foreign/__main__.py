@@ -6,7 +6,7 @@
     … --only attention --only sort             of these, kernels whose name holds one of the words
     … --jobs 1                                 so many processes that run kernels (default: 2)
     … --environments FOLDER                    where compilers are, or are put (default: .nox/corpus-environments)
-    … --cache FOLDER                           where PTX and outcomes are kept (default: .cache/foreign)
+    … --cache FOLDER                           where PTX and outcomes are kept (default: .nox/foreign)
 
 Compilers are installed on the first run: 9 GB, which the corpus shares. An interrupted run continues: outcomes of
 kernels are reused until the simulator changes. Exits with 1 if a compiler cannot be installed, if a kernel is wrong,
@@ -64,7 +64,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", action="append", default=[], metavar="WORD")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--environments", type=Path, default=ROOT / ".nox" / "corpus-environments", metavar="FOLDER")
-    parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "foreign", metavar="FOLDER")
+    parser.add_argument("--cache", type=Path, default=ROOT / ".nox" / "foreign", metavar="FOLDER")
     return parser.parse_args(argv)
 
 

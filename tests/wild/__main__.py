@@ -9,7 +9,7 @@ dozen of each wheel are rebuilt from Python that calls public names alone (`rebu
     python -m tests.wild xgboost==3.2.0 …      these wheels
     … --only laws --only checks                these parts, of laws, checks, rebuilding and transpiling
     … --jobs 1                                 so many processes that rebuild and transpile (default: 2)
-    … --cache FOLDER                           where wheels are kept (default: .cache/wild)
+    … --cache FOLDER                           where wheels are kept (default: .nox/wild)
     … --keep FOLDER                            write every module that breaks a law, or has an error, there
 
 Needs pip, ptxas, the packages lz4 and zstandard, and a network for what isn't cached: the wheels are 2 GB. To transpile
@@ -186,7 +186,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", action="append", choices=PARTS, metavar="PART")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=int, default=LIMIT)
-    parser.add_argument("--cache", type=Path, default=ROOT / ".cache" / "wild")
+    parser.add_argument("--cache", type=Path, default=ROOT / ".nox" / "wild")
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args(argv)
     return 1 if sum([examine(requirement, options) for requirement in options.wheels]) else 0
