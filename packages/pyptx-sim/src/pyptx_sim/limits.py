@@ -59,7 +59,8 @@ def _block(program: Program, launch: Launch) -> Count:
     block = program.required_block if launch.block is None else launch.block
     if block is None:
         raise LaunchError(
-            f"{program.entry.name} does not say how many threads its blocks have", hint="launch it with block=…"
+            f"{program.entry.name} does not say how many threads its blocks have",
+            hint="launch it with block=… (--block)",
         )
     return block
 

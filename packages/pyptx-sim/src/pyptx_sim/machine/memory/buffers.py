@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.operation import Mask
+
+
+_SIZES: Final = (1, 2, 4, 8, 16)  # bytes of an element
+_NEAR: Final = 64  # elements in front of an array
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +100,23 @@ class Buffers:
         following = next((buffer for buffer in self._buffers if buffer.start > offset), None)
         past = offset - found.end if found is not None else None
         before = following.start - offset if following is not None else None
+        wrapped = self._wrapped(offset)
+        if wrapped is not None:
+            return wrapped
         if found is not None and past is not None and (before is None or past <= before):
             return f"{past} bytes past the end of {found.whole()}"
         if following is not None and before is not None:
             first = min(following.parts, key=lambda part: part.start, default=following)
             return f"{before} bytes before {first.name}"
         return "nothing is allocated"
+
+    def _wrapped(self, offset: int) -> str | None:
+        """Return which element in front of an array an index below 0 names, if it was extended as u32; else None."""
+        for size in _SIZES:
+            low = offset - (size << 32)
+            buffer = next((each for each in self._buffers if 0 < each.start - low <= _NEAR * size), None)
+            if buffer is not None:
+                first = min(buffer.parts, key=lambda part: part.start, default=buffer)
+                index = -(-(first.start - low) // size)
+                return f"element -{index} of {first.name}, as if the index -{index} was extended as u32"
+        return None
