@@ -97,7 +97,7 @@ def test_a_graph_keeps_its_kernels():
 
 
 def test_a_registered_kernel_stays():
-    name = operators.register(kernel := build_double(32))
+    name = operators.register(kernel := build_double(32), name="double_that_stays")
     del kernel
     gc.collect()
     namespace, _, operator = name.partition("::")

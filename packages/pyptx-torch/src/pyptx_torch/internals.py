@@ -13,6 +13,7 @@ from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace
 from torch.autograd import forward_ad
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, guard_scalar
 
 if TYPE_CHECKING:
@@ -110,6 +111,11 @@ VARIABLES: Final = ((vars(forward_ad), "_current_level"),)
 
 TENSOR_GUARDS: Final[tuple[Callable[[torch.Tensor], object], ...]] = (torch.Tensor.is_neg,)
 """What must answer false for every tensor of such a call: that its negation is pending, a bit that DLPack lacks."""
+
+
+def is_recording() -> bool:
+    """Tell whether calls are recorded in a program that may be saved: torch.export, make_fx, torch.jit.trace."""
+    return torch.compiler.is_exporting() or torch._C._is_tracing() or get_proxy_mode() is not None
 
 
 def count_versions(tensors: Sequence[torch.Tensor]) -> None:

@@ -1,67 +1,118 @@
 """A call's fixed keywords as the text that an operator carries in a graph: `BM=128, dtype=f16`.
 
 Template values become Python literals, so that a graph can be read, compared, and saved. PTX types are spelt by their
-names, `inf` and `nan` too. What has no literal (a function, an array) stands as `kept(3)`: a number in the table of
-the kernel's operator, which lives as long as that, and in this process only.
+names, `inf` and `nan` too. A value without a literal (a function, an array) stands as `kept('5d0c…')`: a random key
+of the table of the kernel's operator, which lives as long as that, and in this process only.
+
+In a program that may be saved, the text begins with the kernel's fingerprint: `'3.11 9f86…', BM=128`. It is compared
+when the program runs.
 """
 
 from __future__ import annotations
 
 import ast
 import math
+import secrets
+import sys
 import threading
 from typing import TYPE_CHECKING, TypeGuard
 
 from pyptx_dsl.errors import KeywordError
 from pyptx_dsl.types import TYPES, PtxType
+from pyptx_torch.errors import KernelMismatchError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _TYPES = {dtype.name: dtype for dtype in TYPES}
 _NUMBERS = {"inf": math.inf, "nan": math.nan}
+_LITERALS = frozenset({bool, int, float, str, bytes, type(None)})
 _KEPT = "kept"
 
 
 class Literals:
     """Spells the fixed keywords of one kernel's calls, and reads them again."""
 
-    def __init__(self, kernel: str) -> None:
-        """Start with an empty table; `kernel` is named in errors."""
+    def __init__(self, kernel: str, digest: str = "", *, whole: bool = True) -> None:
+        """Start with an empty table; `kernel` is named in errors, `digest` is that of its fingerprint.
+
+        A digest that does not cover the `whole` kernel tells it from others in this process only.
+        """
         self._kernel = kernel
-        self._kept: list[object] = []
+        self._python = "{}.{}".format(*sys.version_info)
+        self._digest = digest
+        self._fingerprint = repr(f"{self._python} {digest}{'' if whole else f' {secrets.token_hex(8)}'}")
+        self._own = {self._fingerprint}
+        self._vouched = False
+        self._kept: dict[str, object] = {}
         self._lock = threading.Lock()
 
-    def spell(self, keywords: Mapping[str, object]) -> str:
-        """Return the text of keywords, in their order."""
-        return ", ".join(f"{name}={self._value(value)}" for name, value in keywords.items())
+    def vouch(self) -> None:
+        """Leave to the user, who chose the kernel's name, what the digest cannot compare.
+
+        That is a value without a digest, and the bytecode of another minor version of Python.
+        """
+        self._vouched = True
+        self._fingerprint = repr(f"{self._python} {self._digest}")
+        self._own.add(self._fingerprint)
+
+    def spell(self, keywords: Mapping[str, object], *, signed: bool = False) -> str:
+        """Return the text of keywords, in their order; a signed text begins with the kernel's fingerprint."""
+        texts = [f"{name}={self._value(value)}" for name, value in keywords.items()]
+        return ", ".join([self._fingerprint, *texts] if signed else texts)
+
+    def check(self, keywords: Mapping[str, object]) -> None:
+        """Raise KeywordError for a value that no other process can read."""
+        for name, value in keywords.items():
+            if not _is_literal(value):
+                raise KeywordError(
+                    f"{self._kernel}: {name} of an exported program must be a literal, got {type(value).__name__}",
+                    hint="pass numbers, strings, types, and tuples of them; or make a kernel that closes over the value",
+                )
 
     def read(self, text: str) -> dict[str, object]:
-        """Return the keywords of a text; raise KeywordError for a value that another process kept."""
-        if not text:
+        """Return the keywords of a text.
+
+        Raise KeywordError for a value that another process kept, KernelMismatchError for another fingerprint.
+        """
+        if not text or text == self._fingerprint:
             return {}
         call = ast.parse(f"keywords({text})", mode="eval").body
         assert isinstance(call, ast.Call)  # noqa: S101  what was parsed is spelt as one
+        for signature in call.args:
+            self._compare(ast.unparse(signature))
         return {keyword.arg: self._read(keyword.value) for keyword in call.keywords if keyword.arg is not None}
+
+    def _compare(self, signature: str) -> None:
+        """Raise KernelMismatchError for the fingerprint of another kernel."""
+        python = signature[1:-1].partition(" ")[0]
+        if signature in self._own or (self._vouched and python != self._python):
+            return
+        raise KernelMismatchError(
+            f"{self._kernel}: this program was saved with another kernel of this name, or another version of it",
+            hint="export it again; or give each kernel a name, pyptx_torch.register(kernel, name=…), where it is saved "
+            "and where it is loaded",
+        )
 
     def _value(self, value: object) -> str:
         if isinstance(value, PtxType):
             return value.name
-        if type(value) in {bool, int, float, str, bytes, type(None)}:
+        if type(value) in _LITERALS:
             return repr(value)
         if _is_plain(value, list):
             return f"[{', '.join(map(self._value, value))}]"
         if _is_plain(value, tuple):
             return f"({''.join(f'{self._value(item)}, ' for item in value)})"
-        return f"{_KEPT}({self._keep(value)})"
+        return f"{_KEPT}({self._keep(value)!r})"
 
-    def _keep(self, value: object) -> int:
+    def _keep(self, value: object) -> str:
         with self._lock:
-            for number, known in enumerate(self._kept):
+            for key, known in self._kept.items():
                 if known is value:
-                    return number
-            self._kept.append(value)
-            return len(self._kept) - 1
+                    return key
+            key = secrets.token_hex(8)  # of no other process: a forked one goes on with the keys of its parent
+            self._kept[key] = value
+            return key
 
     def _read(self, node: ast.expr) -> object:
         match node:
@@ -73,18 +124,25 @@ class Literals:
                 return [self._read(item) for item in items]
             case ast.Tuple(elts=items):
                 return tuple(self._read(item) for item in items)
-            case ast.Call(args=[ast.Constant(value=int(number))]):
-                return self._recall(number)
+            case ast.Call(args=[ast.Constant(value=key)]):
+                return self._recall(key)
             case _:
                 return ast.literal_eval(node)
 
-    def _recall(self, number: int) -> object:
-        if number < len(self._kept):
-            return self._kept[number]
+    def _recall(self, key: object) -> object:
+        if isinstance(key, str) and key in self._kept:
+            return self._kept[key]
         raise KeywordError(
             f"{self._kernel}: this graph was made with a template value that another process kept",
             hint="pass numbers, strings, types, and tuples of them to what is saved",
         )
+
+
+def _is_literal(value: object) -> bool:
+    """Return whether a value is spelled as a literal, with all that it holds."""
+    if isinstance(value, PtxType) or type(value) in _LITERALS:
+        return True
+    return (_is_plain(value, list) or _is_plain(value, tuple)) and all(map(_is_literal, value))
 
 
 def _is_plain(value: object, kind: type[list[object] | tuple[object, ...]]) -> TypeGuard[Sequence[object]]:

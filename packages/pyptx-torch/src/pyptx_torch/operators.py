@@ -7,10 +7,10 @@ graphs included; `torch.ops.pyptx` only remembers (see `namespace`).
 
 from __future__ import annotations
 
-import hashlib
+import gc
+import re
 import threading
 import weakref
-from types import CellType
 from typing import TYPE_CHECKING, Final, cast
 
 import torch
@@ -19,17 +19,19 @@ from pyptx_dsl.errors import DeviceError, KeywordError
 from pyptx_dsl.kernels.runtimes import called_while_compiling
 from pyptx_torch.devices import check_device, check_storage
 from pyptx_torch.dispatch import define
-from pyptx_torch.internals import as_constant, destroy
+from pyptx_torch.errors import OperatorNameError
+from pyptx_torch.fingerprints import fingerprint_of
+from pyptx_torch.internals import as_constant, destroy, is_recording
 from pyptx_torch.literals import Literals
 from pyptx_torch.namespace import NAME, NAMESPACE
 from pyptx_torch.signature import signature_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_ir.plugins.rows import Launchable
-    from pyptx_torch.internals import Library
+    from pyptx_torch.internals import Library, Packet
     from pyptx_torch.places import Place
     from pyptx_torch.plans import Plans
     from pyptx_torch.signature import Number
@@ -53,13 +55,23 @@ def operator_of(kernel: Launchable[Declaration]) -> Operator:
         return known
 
 
-def register(kernel: Launchable[Declaration]) -> str:
-    """Define a kernel's operator for as long as the process runs, and return its name.
+def register(kernel: Launchable[Declaration], *, name: str | None = None) -> str:
+    """Define a kernel's operator for as long as the process runs, and return its name, `pyptx::…`.
 
-    For programs that name it instead of calling the kernel: what `torch.export.load` reads, or C++. The name is the
-    same in every process in which the same function was decorated in the same order among its like.
+    For programs that name it instead of calling the kernel: what `torch.export.load` reads, or C++. Call it in the
+    process that saves a program and in the process that loads it.
+
+    `name` is an identifier that no other kernel has. Without it, the name is the kernel's and a digest of its code and
+    of the values that it closes over; it is the same in every process of one minor version of Python. Raise
+    OperatorNameError for a name that is invalid or taken, and, without `name`, for a kernel whose digest may be another
+    kernel's too: a second living kernel of the same code and values, or one that closes over an object that has no
+    value (an array, an instance of a class of its own).
     """
     operator = operator_of(kernel)
+    if name is None:
+        operator.check_name()
+    else:
+        operator.rename(name)
     _KEPT.add(operator)
     return f"{NAME}::{operator.name}"
 
@@ -71,19 +83,18 @@ class Operator:
         """Define the operator and all that torch's dispatcher needs of it."""
         self.kernel = kernel
         self.signature = signature_of(kernel.declaration)
-        self.literals = Literals(kernel.name)
-        self.name = _claim(kernel)
+        fingerprint = fingerprint_of(kernel)
+        self._base, self._unknown = f"{kernel.name}_{fingerprint.digest[:8]}", fingerprint.unknown
+        self._chosen = False  # by `register`
+        self.name = _claim(self._base)
+        self.literals = Literals(kernel.name, fingerprint.digest, whole=not fingerprint.unknown)
         self._fixed = {*kernel.declaration.templates, *kernel.declaration.dimensions}
         self._numbers = {number.name: number for number in self.signature.numbers}
         # What a launch passes by value, and no text depends on.
         self.scalars = tuple(number.name for number in self.signature.numbers if number.raw is not None)
         self._plans: dict[str, Plans] = {}
-        library = define(self)
-        weakref.finalize(self, _forget, library, self.name).atexit = False
-        self._packet = getattr(NAMESPACE, self.name)
-        self.default = self._packet.default
-        self.into = self._packet.out if self.signature.outputs else self.default  # what `out=` calls
-        self.default.pyptx_operator = self.into.pyptx_operator = self
+        self._packets: list[Packet] = []  # those of earlier names too: graphs may call them
+        self._define()
 
     def __call__(self, /, *tensors: torch.Tensor, **keywords: object) -> object:
         """Run the kernel through torch's dispatcher; what can be said of the arguments at once is said here."""
@@ -95,7 +106,60 @@ class Operator:
         if not tensors and out is None:
             numbers[self.signature.device] = self._device(own)
         fixed = {name: as_constant(value) for name, value in own.items()}
-        return self._dispatch(tensors, out, {**numbers, self.signature.keywords: self.literals.spell(fixed)})
+        return self._dispatch(tensors, out, {**numbers, self.signature.keywords: self._spelt(fixed)})
+
+    def _define(self) -> None:
+        """Define the operator under its name; calls go to it from now on."""
+        library = define(self)
+        weakref.finalize(self, _forget, library, self.name).atexit = False
+        packet = getattr(NAMESPACE, self.name)
+        self._packets.append(packet)
+        self.default = packet.default
+        self.into = packet.out if self.signature.outputs else self.default  # what `out=` calls
+        self.default.pyptx_operator = self.into.pyptx_operator = self
+
+    def rename(self, name: str) -> None:
+        """Define the operator under a name that the user chooses, too; raise OperatorNameError if that cannot be."""
+        with _LOCK:
+            if self._chosen and self.name != name:
+                raise OperatorNameError(
+                    f"{self.kernel.name} is already registered as {NAME}::{self.name}, got name={name!r}",
+                    hint="register a kernel under one name only",
+                )
+            if self.name != name:
+                _check_name(self.kernel.name, name)
+                self.name = name
+                _NAMES.add(name)
+                self._define()
+            self._chosen = True
+            self.literals.vouch()
+
+    def check_name(self) -> None:
+        """Raise OperatorNameError unless the operator's name means this kernel in every process."""
+        if self._chosen:
+            return
+        hint = (
+            f'choose a name: pyptx_torch.register({self.kernel.name}, name="…"), here and where the program is loaded'
+        )
+        if self._unknown:
+            raise OperatorNameError(
+                f"the operator of {self.kernel.name} needs a name: the kernel uses {self._unknown[0]}, "
+                "which another process cannot compare",
+                hint=hint,
+            )
+        if self.name == self._base:
+            return
+        gc.collect()  # a kernel and its operator refer to each other
+        with _LOCK:
+            if self._base not in _NAMES:
+                self.name = self._base
+                _NAMES.add(self._base)
+                self._define()
+                return
+        raise OperatorNameError(
+            f"the operator of {self.kernel.name} needs a name: another living kernel has the same code and values",
+            hint=hint,
+        )
 
     def plans(self, place: Place) -> Plans:
         """Return the kernel's plans for a type of device, made when a call first needs them."""
@@ -121,7 +185,7 @@ class Operator:
                 arguments[name] = own.pop(name)
         if not tensors and out is None and "device" not in self._fixed:
             arguments[self.signature.device] = own.pop("device", None)
-        if own:
+        if own or self._is_recording():
             fixed = [as_constant(value) for value in own.values()]
             arguments[self.signature.keywords] = self._spell(tuple(own), *fixed)
         return self._dispatch(tensors, out, arguments)
@@ -154,7 +218,19 @@ class Operator:
     @called_while_compiling
     def _spell(self, names: Sequence[str], *values: object) -> str:
         """Spell constants of a graph; torch.compile calls this while it traces."""
-        return self.literals.spell(dict(zip(names, values, strict=True)))
+        return self._spelt(dict(zip(names, values, strict=True)))
+
+    @called_while_compiling
+    def _is_recording(self) -> bool:
+        """Return whether a program is recorded that may be saved; torch.compile calls this while it traces."""
+        return is_recording()
+
+    def _spelt(self, fixed: Mapping[str, object]) -> str:
+        """Return the text of fixed keywords; raise an error for a call in an export that no other process can make."""
+        if torch.compiler.is_exporting():
+            self.check_name()
+            self.literals.check(fixed)
+        return self.literals.spell(fixed, signed=is_recording())
 
     def _encode(self, number: Number, value: object) -> object:
         """Return a number as the operator takes it; raise KeywordError for anything else."""
@@ -168,7 +244,10 @@ class Operator:
         return number.encode(self.kernel.name, value)
 
     def read(self, arguments: Mapping[str, object]) -> dict[str, object]:
-        """Return the fixed keywords among the arguments of the operator."""
+        """Return the fixed keywords among the arguments of the operator.
+
+        Raise KernelMismatchError if a program that was saved with another kernel calls this one.
+        """
         return self.literals.read(cast("str", arguments.get(self.signature.keywords, "")))
 
     def numbers(self, arguments: Mapping[str, object]) -> dict[str, object]:
@@ -192,12 +271,8 @@ class Operator:
         return device
 
 
-def _claim(kernel: Launchable[Declaration]) -> str:
-    """Return a name that no living operator has: the kernel's, and a digest of what tells it from others of that name.
-
-    A process that decorates the same functions in the same order gives them the same names.
-    """
-    base = f"{kernel.name}_{_digest(kernel)}"
+def _claim(base: str) -> str:
+    """Return a name that no living operator has: `base`, or that and a number."""
     with _LOCK:
         name, number = base, 1
         while name in _NAMES:
@@ -207,22 +282,18 @@ def _claim(kernel: Launchable[Declaration]) -> str:
     return name
 
 
-def _digest(kernel: Launchable[Declaration]) -> str:
-    """Return eight characters that tell where a kernel is written, what it declares, and the constants around it."""
-    declaration = kernel.declaration
-    function = declaration.function
-    told = (
-        *(function.__module__, function.__qualname__, declaration.target.name, declaration.tiles, declaration.raw),
-        *(declaration.templates.keys(), declaration.mutated, declaration.block, declaration.cluster),
-        *(value for value in _enclosed(function) if isinstance(value, bool | int | float | str)),
-    )
-    return hashlib.blake2b(repr(told).encode(), digest_size=4).hexdigest()
-
-
-def _enclosed(function: Callable[..., object]) -> Sequence[object]:
-    """Return what a function uses of the one around it, but for what that has not assigned yet."""
-    cells = cast("Sequence[CellType]", getattr(function, "__closure__", None) or ())
-    return [cell.cell_contents for cell in cells if cell != CellType()]
+def _check_name(kernel: str, name: str) -> None:
+    """Raise OperatorNameError for a name that torch cannot give an operator, or that is taken."""
+    if not isinstance(name, str) or re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) is None:
+        raise OperatorNameError(
+            f"invalid name for the operator of {kernel}: expected an identifier of ASCII letters, got {name!r}",
+            hint='name="my_kernel" defines pyptx::my_kernel',
+        )
+    if name in _NAMES or hasattr(NAMESPACE, name):
+        raise OperatorNameError(
+            f"the operator name {NAME}::{name} is taken, got it for {kernel} too",
+            hint="choose another name, and use it where programs are saved and where they are loaded",
+        )
 
 
 def _forget(library: Library, name: str) -> None:

@@ -39,6 +39,11 @@ class LoadedKernel(Kernel):
         self._entries = tuple(entries)
 
     @property
+    def source_text(self) -> str:
+        """The PTX of all specialisations, each with the keywords that it was compiled for."""
+        return "\n".join(f"{dict(entry.keywords)}\n{entry.special.text}" for entry in self._entries)
+
+    @property
     def specializations(self) -> tuple[Specialization, ...]:
         """What was compiled; each brings its machine code along."""
         return tuple(entry.special for entry in self._entries)

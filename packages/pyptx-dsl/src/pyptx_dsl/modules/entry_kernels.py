@@ -88,6 +88,11 @@ class EntryKernel(Kernel):
         """Return the name and the target."""
         return f"EntryKernel({self.name}, arch={self.arch!r})"
 
+    @property
+    def source_text(self) -> str:
+        """The PTX of the module, which does not depend on a call."""
+        return emit(self._module())
+
     def _traced_anew(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:  # noqa: ARG002  it has none
         module = self._module()
         return Traced(
