@@ -200,6 +200,36 @@ def test_what_does_not_look_the_same_goes_the_long_way_and_is_checked_there(null
     assert len(null.launches()) == 1
 
 
+def freed(offset=0):
+    tensor = torch.ones(32 + offset)[offset:]
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize(
+    "without",
+    [
+        lambda call, x: call(freed()),
+        lambda call, x: call(freed(32)),
+        lambda call, x: call(torch._efficientzerotensor((32,))),
+        lambda call, x: call(x, out=freed()),
+    ],
+    ids=["freed", "view of freed", "zero tensor", "out"],
+)
+def test_a_tensor_without_memory_is_an_error_and_nothing_is_launched(null, warm, without):
+    call, _ = caller(kernels.build_double())
+    x = torch.ones(32)
+    if warm:
+        call(x)
+        null.take()
+    with pytest.raises(LayoutError, match="has no memory"):
+        without(call, x)
+    assert not null.launches()
+    call(x)
+    assert len(null.launches()) == 1
+
+
 @pytest.fixture
 def searches(monkeypatch):
     """Calls of torch's dispatcher launch on the null driver; the list of the searches for their plans."""

@@ -124,6 +124,12 @@ def test_gradients_of_any_layout_are_made_dense():
     assert torch.equal(x.grad, first)
 
 
+def test_a_gradient_whose_negation_is_pending_counts_with_its_sign():
+    x, w = (torch.linspace(1, 2, 64, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    product(x, w).backward(torch._neg_view(torch.full((64,), 3.0, dtype=torch.float64)))
+    assert torch.equal(x.grad, -3 * w)
+
+
 def test_several_outputs_and_outputs_that_nothing_uses():
     # The gradients of (a + b, a - b) are (c + d, c - d) of theirs: the same kernel again.
     both = differentiable_kernel(sum_and_difference, sum_and_difference, save_for_backward=[])

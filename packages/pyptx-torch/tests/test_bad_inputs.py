@@ -51,6 +51,13 @@ def quantized():
     return torch.quantize_per_tensor(X, 0.1, 0, torch.quint8)
 
 
+def freed(offset=0):
+    """A tensor, or a view at an offset, whose storage is freed, as FSDP frees parameters."""
+    tensor = torch.ones(32 + offset)[offset:]
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
 CASES = [
     ("rank", lambda: double(PLANE), RankError, "X has 2 dimensions"),
     ("no dimension", lambda: double(torch.tensor(1.0)), RankError, "X has 0 dimensions"),
@@ -66,6 +73,12 @@ CASES = [
     ("sparse", lambda: double(X.to_sparse()), LayoutError, "to_dense"),
     ("quantized", lambda: double(quantized()), LayoutError, "quantized"),
     ("negation", lambda: double(torch._neg_view(X)), LayoutError, "resolve_neg"),
+    ("negation of what is written", lambda: scale_(torch._neg_view(X), alpha=1.0), LayoutError, "copy_ that"),
+    ("out negation", lambda: double(X, out=torch._neg_view(X)), LayoutError, "out= for Y is pending"),
+    ("freed", lambda: double(freed()), LayoutError, "X has no memory"),
+    ("freed view", lambda: double(freed(32)), LayoutError, "X has no memory"),
+    ("freed and written", lambda: scale_(freed(), alpha=1.0), LayoutError, "X has no memory"),
+    ("out freed", lambda: double(X, out=freed()), LayoutError, "out= for Y has no memory"),
     ("number for a tensor", lambda: sum_and_difference(X, 1.0), ForeignArrayError, "is of type float"),
     ("tensor for a number", lambda: power(PLANE, alpha=torch.ones(3)), KeywordError, "alpha is a number"),
     ("word for a number", lambda: power(PLANE, alpha="two"), KeywordError, "alpha='two'"),

@@ -62,7 +62,7 @@ def test_torchs_own_functions_answer_as_the_guards_in_python_do():
     assert [row[0][number] for number, row in enumerate(seen)] == [True] * 5
 
 
-@pytest.mark.parametrize("missing", ["_IS_INCLUDED", "_BUMP_VERSION", "_IS_NEG", "_GRAD_MODE"])
+@pytest.mark.parametrize("missing", ["_IS_INCLUDED", "_BUMP_VERSION", "_IS_NEG", "_GRAD_MODE", "_STORAGE_SIZE"])
 def test_where_torch_lacks_one_of_its_functions_python_is_asked(monkeypatch, missing):
     monkeypatch.setattr(native, missing, "no_such_function")
     assert native.native.__wrapped__() is None

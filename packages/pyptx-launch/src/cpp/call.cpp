@@ -109,6 +109,7 @@ class Call {
       const void* const* handle = native_->handle(tensor);
       for (Native::OfHandle guard : native_->tensor_guards) need(!guard(handle));
       need(!(gradients_ && native_->requires_grad(*handle)));
+      need(!native_->freed(handle));
       return;
     }
     for (PyObject* guard : state_.tensor_guards) need(!truth(called(guard, tensor)));
@@ -168,7 +169,7 @@ class Call {
     std::size_t used = read(object, count_ + i, words.data(), kMaxWords);
     const std::vector<std::int64_t>& wanted = entry_->outputs[i];
     need(wanted.size() == used && std::memcmp(wanted.data(), words.data(), used * sizeof words[0]) == 0);
-    need(entry_->aligned(addresses_.data(), count_ + i, count_ + i + 1));
+    need(entry_->usable(addresses_.data(), count_ + i, count_ + i + 1));
   }
 
   void read_out() {

@@ -52,7 +52,7 @@ const dl::ExchangeApi* api_of(nb::handle type) {
 
 using GuardRow = std::pair<std::uintptr_t, std::uint16_t>;
 using NativeRow = std::tuple<std::size_t, std::vector<GuardRow>, std::vector<std::uintptr_t>,
-                             std::array<std::uintptr_t, 4>>;  // Native of launchers.py
+                             std::array<std::uintptr_t, 5>>;  // Native of launchers.py
 
 std::unique_ptr<const Native> native_of(const NativeRow& row) {
   const auto& [offset, guards, tensor_guards, others] = row;
@@ -64,6 +64,7 @@ std::unique_ptr<const Native> native_of(const NativeRow& row) {
   native->requires_grad = reinterpret_cast<Native::OfTensor>(others[1]);
   native->is_inference = reinterpret_cast<Native::OfHandle>(others[2]);
   native->bump_version = reinterpret_cast<void (*)(const void* const*)>(others[3]);
+  native->storage_size = reinterpret_cast<Native::SizeOf>(others[4]);
   return native;
 }
 
@@ -148,7 +149,7 @@ void bind_launcher(nb::module_& shim) {
   shim.attr("MAX_TENSORS") = kMaxTensors;
   shim.def("make_launcher", &make, "cls"_a, "references"_a, "native"_a.none(),
            nb::sig("def make_launcher(cls: type, references: tuple[object, ...], native: tuple[int, "
-                   "collections.abc.Sequence[tuple[int, int]], collections.abc.Sequence[int], tuple[int, int, int, int]] "
+                   "collections.abc.Sequence[tuple[int, int]], collections.abc.Sequence[int], tuple[int, int, int, int, int]] "
                    "| None) -> object"));
   shim.def("symbol_address", &symbol_address, "library"_a, "name"_a,
            "Return the address of a symbol in a library that is loaded, 0 if there is none.");

@@ -55,8 +55,10 @@ struct Entry {
   bool same(const std::int64_t* others, std::size_t count) const {
     return words.size() == count && std::memcmp(words.data(), others, count * sizeof *others) == 0;
   }
-  bool aligned(const cu::Address* addresses, std::size_t from, std::size_t to) const {
-    while (from < to && addresses[from] % alignments[from] == 0) ++from;
+  // Address 0 is a tensor without memory: its storage is freed, or it was never there.
+  bool usable(const cu::Address* addresses, std::size_t from, std::size_t to) const {
+    auto fits = [&](std::size_t i) { return (addresses[i] != 0 || sizes[i] == 0) && addresses[i] % alignments[i] == 0; };
+    while (from < to && fits(from)) ++from;
     return from == to;
   }
 };
@@ -68,7 +70,7 @@ class Entries {
 
   Shared find(const std::int64_t* words, std::size_t count, const cu::Address* addresses, std::size_t inputs) {
     std::lock_guard lock(mutex_);
-    auto fits = [&](const Shared& entry) { return entry->same(words, count) && entry->aligned(addresses, 0, inputs); };
+    auto fits = [&](const Shared& entry) { return entry->same(words, count) && entry->usable(addresses, 0, inputs); };
     if (last_ != nullptr && fits(last_)) return last_;
     auto [from, to] = by_hash_.equal_range(hash_of(words, count));
     for (; from != to; ++from)
@@ -105,6 +107,7 @@ struct Native {
   using Asked = bool (*)(std::uint16_t);
   using OfHandle = bool (*)(const void* const*);
   using OfTensor = bool (*)(const void*);
+  using SizeOf = int (*)(const void* const*, std::int64_t*);
 
   std::size_t offset = 0;
   std::vector<std::pair<Asked, std::uint16_t>> guards;
@@ -113,9 +116,14 @@ struct Native {
   OfTensor requires_grad = nullptr;
   OfHandle is_inference = nullptr;
   void (*bump_version)(const void* const*) = nullptr;
+  SizeOf storage_size = nullptr;  // in bytes; answers 0 unless it fails; may be null
 
   const void* const* handle(PyObject* tensor) const {
     return reinterpret_cast<const void* const*>(reinterpret_cast<const char*>(tensor) + offset);
+  }
+  bool freed(const void* const* handle) const {
+    std::int64_t bytes = 1;
+    return storage_size != nullptr && (storage_size(handle, &bytes) != 0 || bytes == 0);
   }
 };
 

@@ -90,7 +90,9 @@ class Native:
     A Python object of a tensor holds a pointer to its implementation, `offset` bytes from its beginning. Functions of a
     tensor take the address of that pointer, as C++ passes a handle by reference; but `requires_grad` takes the pointer,
     as a method does. `guards` are functions `bool(uint16)`, each with its argument; `grad_mode` is one without.
-    `bump_version` is called for what is written to, unless `is_inference` answers true for it.
+    `bump_version` is called for what is written to, unless `is_inference` answers true for it. `storage_size` is
+    `int(handle, int64_t* bytes)`, 0 if there is none: a tensor whose storage has no bytes is a miss, because a view of
+    freed storage is at the address of its offset.
 
     Nothing can check these: a wrong number is a crash. `symbol_address` finds functions by their names.
     """
@@ -102,6 +104,7 @@ class Native:
     requires_grad: int
     is_inference: int
     bump_version: int
+    storage_size: int = 0
 
 
 def symbol_address(library: str, name: str) -> int:
@@ -129,7 +132,7 @@ def _new(
     groups = (tuple(types), tuple(guards), tuple(tensor_guards), usual, names)
     row = None
     if native is not None:
-        others = (native.grad_mode, native.requires_grad, native.is_inference, native.bump_version)
+        others = (native.grad_mode, native.requires_grad, native.is_inference, native.bump_version, native.storage_size)
         row = (native.offset, native.guards, native.tensor_guards, others)
     return _shim.make_launcher(cls, (miss, grad_mode, *attributes, empty_like, count_writes, *groups), row)
 
@@ -192,11 +195,12 @@ if TYPE_CHECKING:
 
         A call takes tensors, `out=` and the keywords in `scalars`. It is a hit if every tensor's type is one of `types`
         (itself, no subclass), every guard answers false, each of `tensor_guards` answers false for every tensor, no
-        tensor requires a gradient while `grad_mode()` is true, the tensors of `out` share no memory, and dtype, shape,
-        strides, device and alignment are those of a plan. Then `count_writes` is called with the tensors of `out` and
-        those that the kernel mutates, if there are any, the kernel is launched on the framework's current stream, and
-        the output is returned: a tuple of several, None for none. Without `out`, outputs are made by
-        `empty_like(prototype)`. In any other case the whole call is `miss(*tensors, **keywords)`.
+        tensor requires a gradient while `grad_mode()` is true, the tensors of `out` share no memory, no tensor with
+        elements is at address 0, and dtype, shape, strides, device and alignment are those of a plan. Then
+        `count_writes` is called with the tensors of `out` and those that the kernel mutates, if there are any, the
+        kernel is launched on the framework's current stream, and the output is returned: a tuple of several, None for
+        none. Without `out`, outputs are made by `empty_like(prototype)`. In any other case the whole call is
+        `miss(*tensors, **keywords)`.
 
         `variables` are names in modules' dictionaries; a call is a miss while one is not the object that it is now.
         `native` answers in place of `grad_mode`, `tensor_guards` and `count_writes`, and its guards are asked beside

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.kernels import runtimes
 from pyptx_ir.plugins.rows import ALLOCATED
 from pyptx_torch import outputs
-from pyptx_torch.devices import argument_of
+from pyptx_torch.devices import argument_of, check_memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ def run(
     kernel = operator.kernel
     simulator = runtimes.simulator(kernel.name)
     names = kernel.declaration.tensors
+    check_memory(kernel.name, names, inputs)
     arguments = [argument_of(kernel.name, name, tensor) for name, tensor in zip(names, inputs, strict=False)]
     special = kernel.specialize(arguments, keywords)
     allocated = given is None
@@ -39,6 +40,7 @@ def run(
         given = tuple(tensor.zero_() for tensor in outputs.allocate(kernel.name, special.outputs, device))
     else:
         outputs.check(kernel.name, special.outputs, given, device)
+        check_memory(kernel.name, [f"out= for {name}" for name in names[len(inputs) :]], given)
     out = {"out": tuple(given), **({ALLOCATED: True} if allocated else {})}
     simulator.call(runtimes.Specialized(special), inputs, out)
     return tuple(given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_torch import outputs
+from pyptx_torch.devices import check_memory
 from pyptx_torch.places import CUDA
 from pyptx_torch.plans import NOT_MET, check_driver
 
@@ -36,12 +37,14 @@ def run(
             return outputs.as_tuple(made)
     if str(device) == place.type:  # without an ordinal: torch will ask which one is current
         check_driver(operator.kernel.name, place)
+    check_memory(operator.kernel.name, operator.signature.inputs, inputs)
     where = place.device(device)
     ready = plans.find(inputs, keywords, where)
     if given is None:
         given = outputs.allocate(operator.kernel.name, ready.outputs, where)
     else:
         outputs.check(operator.kernel.name, ready.outputs, given, device)
+        check_memory(operator.kernel.name, [f"out= for {output.name}" for output in ready.outputs], given)
     if ready.plan is None:
         return tuple(given)
     pointers = [tensor.data_ptr() for tensor in (*inputs, *given)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 
@@ -10,6 +10,10 @@ from pyptx_dsl.contract.arrays import unknown_elements
 from pyptx_dsl.errors import DeviceError, DtypeError, LayoutError
 from pyptx_ir.element_types import ELEMENT_TYPES, UNTYPED
 from pyptx_ir.plugins.rows import Argument
+from pyptx_torch.internals import lacks_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Older releases of torch lack types that later ones have.
 _ROWS: Final = tuple((row, getattr(torch, row.array)) for row in ELEMENT_TYPES if hasattr(torch, row.array))
@@ -44,6 +48,16 @@ def address_of(tensor: torch.Tensor) -> int:
     return tensor.data_ptr() if type(tensor) in {torch.Tensor, torch.nn.Parameter} and not tensor.is_meta else 0
 
 
+def check_memory(kernel: str, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> None:
+    """Raise LayoutError for a tensor that has no memory for its elements; call it just before a launch."""
+    for name, tensor in zip(names, tensors, strict=False):
+        if not tensor.is_meta and lacks_memory(tensor):
+            raise LayoutError(
+                f"{kernel}: {name} has no memory: its storage is freed, or it is a zero tensor of autograd",
+                hint=f"allocate its storage before the call, as FSDP does in unshard(); or pass {name}.clone()",
+            )
+
+
 def dtype_of(kernel: str, name: str, ptx: str) -> torch.dtype:
     """Return torch's element type of a PTX name; raise DtypeError where it has none."""
     known = DTYPES.get(ptx)
@@ -54,16 +68,20 @@ def dtype_of(kernel: str, name: str, ptx: str) -> torch.dtype:
     return known
 
 
-def check_storage(kernel: str, name: str, tensor: torch.Tensor) -> None:
-    """Raise LayoutError for a tensor whose memory is not its elements one by one, DeviceError for other devices."""
+def check_storage(kernel: str, name: str, tensor: torch.Tensor, *, written: bool = False) -> None:
+    """Raise LayoutError for a tensor whose memory is not its elements one by one, DeviceError for other devices.
+
+    A tensor that is `written` cannot be replaced by a copy, as the hint for others says.
+    """
     if tensor.layout is not torch.strided:
         raise LayoutError(f"{kernel}: {name} is a {tensor.layout} tensor", hint=f"pass {name}.to_dense()")
     if tensor.is_quantized:
         raise LayoutError(f"{kernel}: {name} is quantized", hint=f"pass {name}.int_repr(), or {name}.dequantize()")
-    if tensor.is_neg():
-        raise LayoutError(f"{kernel}: the negation of {name} is pending", hint=f"pass {name}.resolve_neg()")
-    if tensor.is_conj():
-        raise LayoutError(f"{kernel}: the conjugation of {name} is pending", hint=f"pass {name}.resolve_conj()")
+    pending = "neg" if tensor.is_neg() else "conj" if tensor.is_conj() else ""
+    if pending:
+        what = "negation" if pending == "neg" else "conjugation"
+        copy = "let the kernel write to a tensor of its own, and copy_ that" if written else ""
+        raise LayoutError(f"{kernel}: the {what} of {name} is pending", hint=copy or f"pass {name}.resolve_{pending}()")
     check_device(kernel, f"{name} is on", tensor.device)
 
 

@@ -109,8 +109,26 @@ GUARDS: Final[tuple[Callable[[], object], ...]] = (
 VARIABLES: Final = ((vars(forward_ad), "_current_level"),)
 """What `forward_mode` looks at, which a launcher can do by itself."""
 
-TENSOR_GUARDS: Final[tuple[Callable[[torch.Tensor], object], ...]] = (torch.Tensor.is_neg,)
-"""What must answer false for every tensor of such a call: that its negation is pending, a bit that DLPack lacks."""
+
+def is_freed(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor's storage is freed; the address of a view of it is the view's offset."""
+    return not tensor.untyped_storage().nbytes()
+
+
+def lacks_memory(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor has elements and no memory for them."""
+    return bool(tensor.numel()) and (is_freed(tensor) or tensor._is_zerotensor() or not tensor.data_ptr())
+
+
+TENSOR_GUARDS: Final[tuple[Callable[[torch.Tensor], object], ...]] = (
+    torch.Tensor.is_neg,
+    torch.Tensor._is_zerotensor,
+    is_freed,
+)
+"""What must answer false for every tensor of such a call: what DLPack does not tell.
+
+Its negation is pending, it is a zero of autograd without memory, or its storage is freed.
+"""
 
 
 def is_recording() -> bool:

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 
 def dense(tensor: torch.Tensor, tile: Tile | None) -> torch.Tensor:
-    """Return the tensor itself if it is dense as `tile` says (by rows, without one), else a copy that is."""
+    """Return the tensor itself if it is dense as `tile` says (by rows, without one), else a copy that is.
+
+    A tensor whose negation or conjugation is pending is copied too: autograd makes such gradients.
+    """
+    tensor = tensor.resolve_neg().resolve_conj()
     if tile is None or tile.layout is not Layout.COL:
         return tensor.contiguous()
     backwards = tuple(range(tile.rank - 1, -1, -1))

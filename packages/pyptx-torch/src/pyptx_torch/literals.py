@@ -67,7 +67,7 @@ class Literals:
             if not _is_literal(value):
                 raise KeywordError(
                     f"{self._kernel}: {name} of an exported program must be a literal, got {type(value).__name__}",
-                    hint="pass numbers, strings, types, and tuples of them; or make a kernel that closes over the value",
+                    hint="pass numbers, strings, types, and tuples of them; or close over the value in a kernel for it",
                 )
 
     def read(self, text: str) -> dict[str, object]:

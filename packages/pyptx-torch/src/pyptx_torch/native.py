@@ -31,8 +31,10 @@ _PROFILER: Final = "_ZN5torch8profiler4impl15profilerEnabledEv"
 _GRAD_MODE: Final = "aoti_torch_grad_mode_is_enabled"
 _REQUIRES_GRAD: Final = "_ZNK3c1010TensorImpl13requires_gradEv"
 _IS_NEG: Final = "_ZN2at6native6is_negERKNS_6TensorE"
+_IS_ZERO: Final = "_ZN2at6native14_is_zerotensorERKNS_6TensorE"
 _IS_INFERENCE: Final = "_ZN2at6native12is_inferenceERKNS_6TensorE"
 _BUMP_VERSION: Final = "_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE"
+_STORAGE_SIZE: Final = "aoti_torch_get_storage_size"
 
 
 @functools.cache
@@ -49,12 +51,12 @@ def native() -> Native | None:
         *((address(_IS_INCLUDED), _key(name)) for name in _KEYS),
         *((address(name), 0) for name in (_FUNCTION_MODE, _PROFILER)),
     )
-    rest = [address(name) for name in (_GRAD_MODE, _REQUIRES_GRAD, _IS_INFERENCE, _BUMP_VERSION)]
-    is_neg = address(_IS_NEG)
-    known = all(function and key >= 0 for function, key in guards) and all((is_neg, *rest))
+    rest = [address(name) for name in (_GRAD_MODE, _REQUIRES_GRAD, _IS_INFERENCE, _BUMP_VERSION, _STORAGE_SIZE)]
+    of_tensor = (address(_IS_NEG), address(_IS_ZERO))
+    known = all(function and key >= 0 for function, key in guards) and all((*of_tensor, *rest))
     if offset is None or not known:
         return None
-    found = Native(offset, guards, (is_neg,), *rest)
+    found = Native(offset, guards, of_tensor, *rest)
     return found if _answers_right(found) else None
 
 
@@ -80,18 +82,23 @@ def _answers_right(found: Native) -> bool:
     """Tell whether every function answers what Python does, once with yes and once with no."""
     of_thread = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint16)
     of_tensor = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
-    is_neg, is_inference = (of_tensor(each) for each in (found.tensor_guards[0], found.is_inference))
+    is_neg, is_zero, is_inference = (of_tensor(each) for each in (*found.tensor_guards, found.is_inference))
+    size_of = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))(found.storage_size)
     requires_grad, bump = of_tensor(found.requires_grad), ctypes.CFUNCTYPE(None, ctypes.c_void_p)(found.bump_version)
     with torch.inference_mode():
         inferred = torch.ones(2)
     with torch.inference_mode(mode=False):
         complex_ones = torch.ones(2, dtype=torch.complex64)
         plain, wanting, negated = torch.ones(2), torch.ones(2, requires_grad=True), complex_ones.conj().imag
-    for tensor in (plain, wanting, negated, inferred):
-        handle = id(tensor) + found.offset
+        zero, freed = torch._efficientzerotensor((2,)), torch.ones(2)
+        freed.untyped_storage().resize_(0)
+    for tensor in (plain, wanting, negated, zero, freed, inferred):
+        handle, size = id(tensor) + found.offset, ctypes.c_int64(-1)
         implementation = ctypes.c_size_t.from_address(handle).value
-        told = is_neg(handle), is_inference(handle), requires_grad(implementation)
-        if told != (tensor.is_neg(), tensor.is_inference(), tensor.requires_grad):
+        told = is_neg(handle), is_zero(handle), is_inference(handle), requires_grad(implementation)
+        if told != (tensor.is_neg(), tensor._is_zerotensor(), tensor.is_inference(), tensor.requires_grad):
+            return False
+        if size_of(handle, ctypes.byref(size)) != 0 or size.value != tensor.untyped_storage().nbytes():
             return False
     before = plain._version
     bump(id(plain) + found.offset)

@@ -99,14 +99,21 @@ class Operator:
     def __call__(self, /, *tensors: torch.Tensor, **keywords: object) -> object:
         """Run the kernel through torch's dispatcher; what can be said of the arguments at once is said here."""
         self.signature.check_count(len(tensors))
-        for name, tensor in zip(self.signature.inputs, tensors, strict=True):
-            check_storage(self.kernel.name, name, tensor)
         own, out = self._sorted(keywords)
+        self._check_storage(tensors, out)
         numbers = {name: self._encode(self._numbers[name], own.pop(name)) for name in self._numbers if name in own}
         if not tensors and out is None:
             numbers[self.signature.device] = self._device(own)
         fixed = {name: as_constant(value) for name, value in own.items()}
         return self._dispatch(tensors, out, {**numbers, self.signature.keywords: self._spelt(fixed)})
+
+    def _check_storage(self, tensors: Sequence[torch.Tensor], out: object) -> None:
+        """Raise the LayoutError of a tensor whose memory is not its elements one by one."""
+        for at, (name, tensor) in enumerate(zip(self.signature.inputs, tensors, strict=True)):
+            check_storage(self.kernel.name, name, tensor, written=at in self.signature.mutated)
+        for name, tensor in zip(self.signature.outputs, _given(out), strict=False):
+            if isinstance(tensor, torch.Tensor):
+                check_storage(self.kernel.name, f"out= for {name}", tensor, written=True)
 
     def _define(self) -> None:
         """Define the operator under its name; calls go to it from now on."""
@@ -198,7 +205,7 @@ class Operator:
     def _dispatch(self, tensors: Sequence[torch.Tensor], out: object, arguments: Mapping[str, object]) -> object:
         if out is None:
             return self.default(*tensors, **arguments)
-        given = tuple(cast("Sequence[object]", out)) if isinstance(out, tuple | list) else (out,)
+        given = _given(out)
         tensors_too = tuple(isinstance(tensor, torch.Tensor) for tensor in given)
         if len(given) != len(self.signature.outputs) or not all(tensors_too):
             self._refuse_outputs(tensors_too)
@@ -269,6 +276,13 @@ class Operator:
             raise DeviceError(f"{self.kernel.name}: device={given!r} is no device of torch: {error}") from None
         check_device(self.kernel.name, "device= is", device)
         return device
+
+
+def _given(out: object) -> tuple[object, ...]:
+    """Return the items of `out=`."""
+    if isinstance(out, tuple | list):
+        return tuple(cast("Sequence[object]", out))
+    return () if out is None else (out,)
 
 
 def _claim(base: str) -> str:
