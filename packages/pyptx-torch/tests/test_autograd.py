@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
@@ -12,7 +14,7 @@ from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.kernels.differentiable import differentiable_kernel
 from pyptx_dsl.types import f32, s32
-from pyptx_torch import errors
+from pyptx_torch import differentiable, errors, gradients, internals
 
 from .kernels import LANES, build_product, double, index, load, parameter, scale_, store, sum_and_difference
 
@@ -50,6 +52,29 @@ def test_derivatives_of_a_plain_kernel_through_torch_func_are_errors_too():
         torch.func.jvp(double, (x,), (x,))
     with torch.autograd.forward_ad.dual_level(), pytest.raises(errors.GradientError, match="forward-mode"):
         double(torch.autograd.forward_ad.make_dual(x, x))
+
+
+@pytest.mark.parametrize("function", [gradients.NoGradient, differentiable.Differentiable])
+def test_autograd_functions_have_the_context_that_torch_func_asks_for(function):
+    """Releases of torch from 2.14 on refuse any other function under torch.func, at its own level too."""
+    assert function.setup_context is not torch.autograd.Function.setup_context
+    assert "ctx" not in inspect.signature(function.forward).parameters
+
+
+def test_torchs_own_apply_takes_the_function_of_a_missing_gradient_under_torch_func():
+    class Call:
+        kernel = "double"
+
+        def below(self, arguments):
+            return 2 * arguments[0]
+
+    def doubled(x):
+        return internals.apply(gradients.NoGradient, Call(), x)
+
+    x, w = torch.linspace(1, 2, 32), torch.linspace(2, 3, 32)
+    assert torch.equal(torch.func.grad(lambda x: (x * doubled(w)).sum())(x), 2 * w)
+    with pytest.raises(errors.GradientError, match="without a gradient"):
+        torch.func.grad(lambda x: doubled(x).sum())(x)
 
 
 def test_the_backward_kernel_computes_the_gradients():

@@ -39,6 +39,7 @@
         │   ├── LayoutError         strides other than the layout says (also ValueError)
         │   ├── AlignmentError      (also ValueError)
         │   └── DeviceError         arrays on several devices (also ValueError)
+        ├── GradientError           a gradient that nothing computes, or that would be lost (also RuntimeError)
         ├── AssemblyFailed          ptxas refused the text; the first line that it names, in Python
         └── BundleError             kernels compiled ahead of time: a bundle that is damaged, or can't be made
 
@@ -245,6 +246,10 @@ class AlignmentError(ContractError, ValueError):
 
 class DeviceError(ContractError, ValueError):
     """Arrays of one call on different devices."""
+
+
+class GradientError(DslError, RuntimeError):
+    """A gradient was asked of a kernel that has none, or would be lost."""
 
 
 class AssemblyFailed(DslError):  # noqa: N818  named like ptxas's own word for it

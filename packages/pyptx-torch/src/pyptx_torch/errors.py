@@ -1,18 +1,16 @@
 """The errors of pyptx-torch, beside those of pyptx-dsl.
 
 DslError                 (pyptx_dsl.errors)
-├── GradientError        a gradient that no kernel computes (also RuntimeError, as torch's own)
+├── GradientError        of pyptx-dsl too: a gradient that no kernel computes (also RuntimeError, as torch's own)
 ├── OperatorNameError    an operator's name that is invalid, taken or ambiguous (also ValueError)
 └── KernelMismatchError  a saved program that calls another kernel than it was saved with (also RuntimeError)
 """
 
 from __future__ import annotations
 
-from pyptx_dsl.errors import DslError
+from pyptx_dsl.errors import DslError, GradientError
 
-
-class GradientError(DslError, RuntimeError):
-    """A gradient was asked of a kernel that has none, or would be lost."""
+__all__ = ["GradientError", "KernelMismatchError", "OperatorNameError"]
 
 
 class OperatorNameError(DslError, ValueError):

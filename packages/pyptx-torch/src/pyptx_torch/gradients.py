@@ -89,13 +89,17 @@ class NoGradient(torch.autograd.Function):
     """The node of a call whose backward cannot be."""
 
     @staticmethod
-    def forward(ctx: Any, call: Call, *arguments: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it
-        """Run the kernel, and keep what a gradient would look like, but no tensor."""
-        output = call.below(arguments)
+    def forward(call: Call, *arguments: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it
+        """Run the kernel."""
+        return call.below(arguments)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ANN401  as torch has it
+        """Keep what a gradient would look like, but no tensor; torch.func asks for this method from 2.14 on."""
+        call, *arguments = inputs
         ctx.kernel = call.kernel
         ctx.like = [(tuple(tensor.shape), tensor.dtype) for tensor in arguments]
         ctx.mark_non_differentiable(*(one for one in as_tuple(output) if not one.dtype.is_floating_point))
-        return output
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401  as torch has it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from pyptx_dsl.contract.arrays import check_arrays, named_arguments
 from pyptx_dsl.errors import RuntimeMissingError, point_at_call
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Argument, Launchable, Runtime, Simulation, Specialization
 
 Method = TypeVar("Method", bound=Callable[..., object])
+ResultT = TypeVar("ResultT")
 Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], "Simulation"]
+
+
+SIMULATOR: Final = "sim"
+"""The name of the simulator's runtime."""
 
 
 class Specialized:
@@ -49,6 +54,8 @@ def call(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object
     """
     try:
         runtime = _runtime_of(kernel, arrays, keywords)
+        if runtime.name == SIMULATOR:
+            return runtime, _simulated(runtime.call, kernel, arrays, keywords)
         return runtime, runtime.call(kernel, arrays, keywords)
     except PyptxError as error:
         point_at_call(error)
@@ -58,10 +65,28 @@ def call(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object
 def simulate(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Simulation:
     """Run a kernel on the simulator; what that complains about is shown at the user's call."""
     try:
-        return simulator_for(kernel, arrays, keywords.get("out"))(kernel, arrays, keywords)
+        return _simulated(simulator_for(kernel, arrays, keywords.get("out")), kernel, arrays, keywords)
     except PyptxError as error:
         point_at_call(error)
         raise
+
+
+def _simulated(
+    function: Callable[[Launchable, Sequence[object], Mapping[str, object]], ResultT],
+    kernel: Kernel,
+    arrays: Sequence[object],
+    keywords: Mapping[str, object],
+) -> ResultT:
+    """Run a kernel by a function of the simulator, which knows nothing of torch's autograd."""
+    if "torch" not in sys.modules:
+        return function(kernel, arrays, keywords)
+    from pyptx_dsl.contract.gradients import check_tensors, count_versions
+
+    declaration, given = kernel.declaration, _given(keywords.get("out"))
+    check_tensors(kernel.name, named_arguments(declaration.tensors, arrays, given))
+    result = function(kernel, arrays, keywords)
+    count_versions([*(arrays[at] for at in declaration.mutated), *given])
+    return result
 
 
 def witnesses(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Sequence[object]:
@@ -110,7 +135,7 @@ def operator(kernel: Kernel) -> Callable[..., object] | None:
 def simulator(kernel: str) -> Runtime:
     """Return the simulator's runtime; raise RuntimeMissingError, which names its package."""
     for runtime in _runtimes():
-        if runtime.name == "sim":
+        if runtime.name == SIMULATOR:
             return runtime
     raise RuntimeMissingError(
         f"{kernel}: arrays on the CPU run on the simulator, which is not installed",
