@@ -131,6 +131,16 @@ def test_every_package_is_complete(package: Path) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=NAMES)
+def test_a_package_that_launches_names_the_systems_of_the_launcher(package: Path) -> None:
+    systems = {
+        name: [row for row in project(ROOT / "packages" / name)["classifiers"] if "Operating System" in row]
+        for name in (package.name, "pyptx-launch")
+    }
+    if any(row.startswith("pyptx-launch") for row in project(package).get("dependencies", ())):
+        assert systems[package.name] == systems["pyptx-launch"]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=NAMES)
 def test_every_package_marks_its_frames_as_machinery(package: Path) -> None:
     door = package / "src" / package.name.replace("-", "_") / "__init__.py"
     assert "\n__tracebackhide__ = True\n" in door.read_text(encoding="utf-8")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyptx_dsl import reg
+from pyptx_dsl import ptx, reg
 from pyptx_dsl.contract.specs import Layout, Tile
 from pyptx_dsl.contract.tensors import TensorSpec, TmaDescriptorHandle
 from pyptx_dsl.errors import (
@@ -107,6 +110,68 @@ def test_equal_values_of_different_types_are_different_templates() -> None:
     assert freeze([1, 2]) != freeze((1, 2))
     assert freeze({"a": [1]}) == freeze({"a": [1]})
     assert freeze([{1}]) is None
+
+
+class Mutable:
+    """A configuration that says nothing of equality."""
+
+    def __init__(self, number: float) -> None:
+        self.number = number
+
+    def scaled(self) -> float:
+        return self.number
+
+
+@dataclass(frozen=True)
+class Fixed:
+    number: float
+
+
+@dataclass(frozen=True, eq=False)
+class FixedAlone:
+    number: float
+
+
+@kernel
+def configured(*, value: object) -> None:
+    """Start a register with a number, or with one that a function or an object has."""
+    found = value() if callable(value) else getattr(value, "number", 0.0)
+    reg.scalar(f32, init=found)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Mutable(1.0),
+        (1, [Mutable(1.0)]),
+        {"a": Mutable(1.0)},
+        Mutable(1.0).scaled,
+        partial(Mutable.scaled, Mutable(1.0)),
+        iter([1]),
+    ],
+    ids=["object", "in a list", "in a dictionary", "method", "partial", "iterator"],
+)
+def test_an_object_that_may_change_behind_its_key_is_no_template_value(value: object) -> None:
+    with pytest.raises(KeywordError, match=r"^value\S* must have a value to compare, got an instance of") as raised:
+        configured.ptx(value=value)
+    assert "frozen dataclass" in str(raised.value)
+    assert "test_kernel.py" in raised.value.where
+
+
+def test_objects_that_cannot_change_or_say_when_they_are_equal_are_template_values() -> None:
+    def one() -> float:
+        return 1.0
+
+    first = configured.ptx(value=Fixed(1.0))
+    for value in (FixedAlone(1.0), one, partial(one), lambda: 1.0):
+        assert configured.ptx(value=value) == first
+    assert configured.ptx(value=Fixed(2.0)) != first
+    changing = SimpleNamespace(number=1.0)  # has no hash: traced anew each time
+    assert configured.ptx(value=changing) == first
+    changing.number = 2.0
+    assert configured.ptx(value=changing) != first
+    for value in (Layout.COL, f32, len, int, object(), ptx.inst.max.f32, configured):
+        assert freeze(value) is not None
 
 
 def test_a_template_without_default_is_asked_for() -> None:

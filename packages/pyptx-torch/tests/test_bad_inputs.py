@@ -16,6 +16,7 @@ from pyptx_dsl.errors import (
     KeywordError,
     LayoutError,
     RankError,
+    RuntimeMissingError,
     ShapeError,
     UnboundDimensionsError,
 )
@@ -127,6 +128,20 @@ def test_a_wrong_call_is_an_error_at_its_line_and_the_next_good_one_works(call, 
     assert "test_bad_inputs.py:" in raised.value.where
     assert str(raised.value).count("\nhint:") <= 1
     assert torch.equal(double(X), 2 * X)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: torch.fx.symbolic_trace(lambda x: double(x)), r"hint: torch\.fx\.symbolic_trace passes no tensors"),  # noqa: PLW0108 - it wants a name
+        (lambda: double(torch.nn.Linear(1, 1)), "hint: pass NumPy arrays, torch tensors or jax arrays"),
+    ],
+    ids=["symbolic_trace", "module"],
+)
+def test_what_is_no_tensor_is_not_taken_for_a_missing_package(call, words):
+    with pytest.raises(RuntimeMissingError, match=words) as raised:
+        call()
+    assert "pip install" not in str(raised.value)
 
 
 def test_there_are_more_than_twenty_kinds_of_wrong_calls():

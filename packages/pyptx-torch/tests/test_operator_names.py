@@ -332,4 +332,4 @@ def test_closed_over_values_are_told_apart_by_what_they_hold(monkeypatch, values
 )
 def test_what_has_no_value_is_named(monkeypatch, value, told):
     digest(monkeypatch)
-    assert fingerprint_of(eval(f"make({value})", vars(sys.modules["factory"]))).unknown == (told,)  # noqa: S307
+    assert fingerprint_of(eval(f"make({value})", vars(sys.modules["factory"]))).unknown == (told,)  # noqa: S307 - our own text

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Mapping
+from dataclasses import is_dataclass
+from functools import partial
+from types import MethodType
 from typing import cast
 
+from pyptx_dsl.errors import KeywordError
 from pyptx_dsl.registers.operands import as_items
 
 _SCALARS = (bool, int, str, bytes, type(None))
+_LIBRARIES = frozenset({*sys.stdlib_module_names, "pyptx", "jaxlib"})  # objects that are compared by identity: fixed
 
 
-def freeze(value: object) -> Hashable | None:
+def freeze(value: object, name: str = "") -> Hashable | None:
     """Return a hashable stand-in for a value, or None when there is no safe one.
 
     Types take part, because `1`, `1.0` and `True` are equal in Python and different in PTX; floats by their repr,
-    because `-0.0 == 0.0` and NaN differs from itself.
+    because `-0.0 == 0.0` and NaN differs from itself. Raise KeywordError for an object that is compared by identity and
+    may change: its trace would be found again after the change. `name` is what a message calls the value, by default
+    the keys of a mapping.
     """
     if isinstance(value, _SCALARS):
         return (type(value), value)
@@ -22,14 +30,45 @@ def freeze(value: object) -> Hashable | None:
         return (float, repr(value))
     items = as_items(value)
     if items is not None:
-        parts = [freeze(item) for item in items]
+        parts = [freeze(item, f"{name}[{at}]") for at, item in enumerate(items)]
         return None if None in parts else (type(value).__name__, *parts)
     if isinstance(value, Mapping):
-        rows = [(freeze(key), freeze(item)) for key, item in cast("Mapping[object, object]", value).items()]
+        named = cast("Mapping[object, object]", value).items()
+        rows = [(freeze(key), freeze(item, f"{name}[{key!r}]" if name else str(key))) for key, item in named]
         return None if any(None in row for row in rows) else (dict, *rows)
-    if type(value).__hash__ is None or type(value).__module__.partition(".")[0] in {"numpy", "torch", "jax"}:
+    if isinstance(value, partial | MethodType):
+        return _freeze_bound(value, name)
+    if type(value).__hash__ is None or _root(value) in {"numpy", "torch", "jax"}:
         return _freeze_number(value)
+    _refuse_identity(value, name)
     return (type(value), value)
+
+
+def _freeze_bound(value: partial[object] | MethodType, name: str) -> Hashable | None:
+    """Freeze a function and the arguments that are bound to it."""
+    if isinstance(value, MethodType):
+        parts = [freeze(value.__func__, name), freeze(value.__self__, f"{name}.__self__")]
+    else:
+        parts = [freeze(part, name) for part in (value.func, value.args, value.keywords)]
+    return None if None in parts else (type(value).__name__, *parts)
+
+
+def _refuse_identity(value: object, name: str) -> None:
+    """Raise KeywordError for an iterator, and for an instance of a user's class that says nothing of equality."""
+    kind = type(value)
+    by_identity = kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
+    library = _root(value) in _LIBRARIES or _root(value).startswith("pyptx_")
+    frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined] # dataclass's own
+    if by_identity and not frozen and (not library or hasattr(kind, "__next__")):
+        told = kind.__qualname__
+        raise KeywordError(
+            f"{name or 'a template value'} must have a value to compare, got an instance of {told}, which may change",
+            hint=f"make {told} a frozen dataclass, or pass numbers, strings, types, functions and tuples",
+        )
+
+
+def _root(value: object) -> str:
+    return type(value).__module__.partition(".")[0]
 
 
 def _freeze_number(value: object) -> Hashable | None:

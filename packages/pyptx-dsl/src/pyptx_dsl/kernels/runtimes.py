@@ -237,14 +237,27 @@ def _remedy(arrays: Sequence[object]) -> str:
     """Return what to install, where that helps, or what to pass instead."""
     from pyptx_ir.plugins.homes import remedy
 
+    if any(type(array).__module__ == "torch.fx.proxy" for array in arrays):
+        return (
+            "torch.fx.symbolic_trace passes no tensors: trace with torch.export or make_fx, or call the kernel in a "
+            "function that torch.fx.wrap names"
+        )
     roots = ["" if _is_scalar(array) else type(array).__module__.partition(".")[0] for array in arrays]
-    remedies = list(dict.fromkeys(map(remedy, roots)))
+    remedies = list(dict.fromkeys(None if _has_runtime(root) else remedy(root) for root in roots))
     if arrays and None not in remedies:
         return "; ".join(filter(None, remedies))
     usual = "pass NumPy arrays, torch tensors or jax arrays, one for each input"
     if any(hasattr(array, mark) for array in arrays for mark in ("__dlpack__", "__cuda_array_interface__")):
         return f"{usual}: torch.from_dlpack and jax.numpy.from_dlpack make them of other libraries' arrays"
     return usual
+
+
+def _has_runtime(framework: str) -> bool:
+    """Return whether the runtime of a framework's arrays is installed, so that installing it is no remedy."""
+    from pyptx_ir.plugins.homes import HOMES
+
+    installed = {row.name for row in _runtimes()}
+    return any(framework in home.frameworks and home.runtime in installed for home in HOMES)
 
 
 def _is_scalar(value: object) -> bool:
