@@ -10,6 +10,11 @@ import torch
 
 import pyptx
 from pyptx.bundles import export
+from pyptx_dsl import ptx
+from pyptx_dsl.contract.specs import Tile
+from pyptx_dsl.modules.beginning import module
+from pyptx_dsl.types import f32, u64
+from pyptx_torch.fingerprints import fingerprint_of
 
 from . import bundle_kernels
 from .test_torch_launches import caller, null  # noqa: F401  the fixture is asked for by its name
@@ -17,6 +22,8 @@ from .test_torch_launches import caller, null  # noqa: F401  the fixture is aske
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from pyptx_torch.fingerprints import Fingerprint
 
 pytestmark = [pytest.mark.torch, pytest.mark.ptxas]
 
@@ -46,3 +53,28 @@ def test_warm_calls_pass_the_bytes_of_the_cold_one(
     wanted += [struct.pack("<" + LETTERS[number % 4], value_of(number)) for number in range(COUNT)]
     assert [launch["parameters"] for launch in launches] == [wanted] * 4
     assert len(long) <= 2  # the rest is warm
+
+
+def test_kernels_of_bundles_have_the_fingerprint_of_what_was_compiled(tmp_path: Path) -> None:
+    def loaded(name: str, value: float) -> Fingerprint:
+        fixed = {f"p{number}": value for number in range(COUNT) if LETTERS[number % 4] == "f"}
+        folder = export(bundle_kernels.many, [{"N": SIZE, **fixed}], tmp_path / name)
+        return fingerprint_of(pyptx.load(folder)["many"])
+
+    assert loaded("one", 1.0) == loaded("same", 1.0) != loaded("other", 2.0)
+
+
+def test_kernels_of_modules_have_the_fingerprint_of_their_text() -> None:
+    def written(factor: float) -> Fingerprint:
+        m = module(version=(8, 0), target="sm_90a")
+
+        @m.entry("fill", [u64])
+        def fill(*names: str) -> None:
+            (pointer,) = ptx.global_ptrs(*names)
+            ptx.inst.st.global_.f32(ptx.addr(pointer), factor)
+            ptx.ret()
+
+        return fingerprint_of(fill.kernel(out_specs={"param_0": Tile(1, f32)}, grid=1, block=1))
+
+    assert written(1.0) == written(1.0) != written(2.0)
+    assert not written(1.0).unknown

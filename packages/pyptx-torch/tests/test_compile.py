@@ -43,10 +43,10 @@ def numbers(*shape):
 
 def in_a_fresh_process(source, **environment):
     """Run a program that can import this folder's `kernels`; return what it prints."""
-    folder = Path(__file__).parent
+    path = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", textwrap.dedent(source)],
-        env={**os.environ, "PYTHONPATH": str(folder), "PYPTX_CPU": "quiet", **environment},
+        env={**os.environ, "PYTHONPATH": path, "PYPTX_CPU": "quiet", **environment},
         capture_output=True,
         text=True,
         check=False,

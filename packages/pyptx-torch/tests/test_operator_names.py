@@ -29,7 +29,7 @@ import helpers
 
 SCALE = 1.0
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Config:
     times: int
 

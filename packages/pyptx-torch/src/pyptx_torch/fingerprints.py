@@ -249,11 +249,11 @@ def _of_library(module: str | None) -> bool:
 
 
 def _imported(kind: type) -> bool:
-    """Return whether a class is found by its name in its module."""
+    """Return whether a module has a class of this name; `dataclass(slots=True)` puts another one in its place."""
     found: object = sys.modules.get(kind.__module__)
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)
-    return found is kind
+    return isinstance(found, type) and (found.__module__, found.__qualname__) == (kind.__module__, kind.__qualname__)
 
 
 def _is_array(value: object) -> bool:

@@ -111,9 +111,9 @@ class Operator:
         """Raise the LayoutError of a tensor whose memory is not its elements one by one."""
         for at, (name, tensor) in enumerate(zip(self.signature.inputs, tensors, strict=True)):
             check_storage(self.kernel.name, name, tensor, written=at in self.signature.mutated)
-        for name, tensor in zip(self.signature.outputs, _given(out), strict=False):
-            if isinstance(tensor, torch.Tensor):
-                check_storage(self.kernel.name, f"out= for {name}", tensor, written=True)
+        for name, output in zip(self.signature.outputs, _given(out), strict=False):
+            if isinstance(output, torch.Tensor):
+                check_storage(self.kernel.name, f"out= for {name}", output, written=True)
 
     def _define(self) -> None:
         """Define the operator under its name; calls go to it from now on."""
@@ -298,7 +298,7 @@ def _claim(base: str) -> str:
 
 def _check_name(kernel: str, name: str) -> None:
     """Raise OperatorNameError for a name that torch cannot give an operator, or that is taken."""
-    if not isinstance(name, str) or re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) is None:
+    if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", str(name)) is None:
         raise OperatorNameError(
             f"invalid name for the operator of {kernel}: expected an identifier of ASCII letters, got {name!r}",
             hint='name="my_kernel" defines pyptx::my_kernel',
