@@ -74,7 +74,7 @@ CASES = [
     ("sparse", lambda: double(X.to_sparse()), LayoutError, "to_dense"),
     ("quantized", lambda: double(quantized()), LayoutError, "quantized"),
     ("negation", lambda: double(torch._neg_view(X)), LayoutError, "resolve_neg"),
-    ("negation of what is written", lambda: scale_(torch._neg_view(X), alpha=1.0), LayoutError, "copy_ that"),
+    ("negation of a written tensor", lambda: scale_(torch._neg_view(X), alpha=1.0), LayoutError, "then copy_ it"),
     ("out negation", lambda: double(X, out=torch._neg_view(X)), LayoutError, "out= for Y is pending"),
     ("freed", lambda: double(freed()), LayoutError, "X has no memory"),
     ("freed view", lambda: double(freed(32)), LayoutError, "X has no memory"),

@@ -68,7 +68,7 @@ HELPERS = "def times(value, factor):\n    return value * factor\n"
 
 
 def run(folder, source):
-    """Run a program beside the module `factory`; return what it prints."""
+    """Run a program in the folder of the module `factory`; return its output."""
     (folder / "factory.py").write_text(FACTORY, encoding="ascii")
     (folder / "helpers.py").write_text(HELPERS, encoding="ascii")
     head = """
@@ -229,13 +229,20 @@ def kernel():
     return build_double(160)
 
 
+def graph_of(kernel, x):
+    def function(x):
+        return kernel(x)
+
+    return make_fx(function)(x)
+
+
 def test_a_kernel_is_renamed_after_calls_and_graphs_of_its_old_name_go_on(kernel):
     x = torch.ones(160)
-    traced = make_fx(kernel)(x)
+    traced = graph_of(kernel, x)
     before = operators.operator_of(kernel).name
     assert operators.register(kernel, name="renamed_double") == "pyptx::renamed_double"
     assert operators.register(kernel, name="renamed_double") == operators.register(kernel)
-    again = make_fx(kernel)(x)
+    again = graph_of(kernel, x)
     assert before in str(traced.graph)
     assert "pyptx.renamed_double" in str(again.graph)
     for function in (traced, again, kernel, torch.compile(kernel, backend="eager")):
@@ -265,7 +272,7 @@ def test_a_name_of_another_kernel_is_an_error(kernel):
 
 def test_what_is_recorded_carries_the_fingerprint_and_a_call_does_not(kernel):
     x, literals = torch.ones(160), operators.operator_of(kernel).literals
-    (node,) = (node for node in make_fx(kernel)(x).graph.nodes if "pyptx" in str(node.target))
+    (node,) = (node for node in graph_of(kernel, x).graph.nodes if "pyptx" in str(node.target))
     assert node.kwargs["keywords"] == literals.spell({}, signed=True)
     assert literals.read(literals.spell({"BM": 1}, signed=True)) == {"BM": 1}
     assert literals.spell({}) == ""
@@ -277,7 +284,7 @@ def test_a_chosen_name_stands_for_the_kernel_in_other_versions_of_python():
     here, there = Literals("kernel", "digest"), "'3.9 of other bytecode', BM=1"
     with pytest.raises(KernelMismatchError):
         here.read(there)
-    here.vouch()
+    here.name_is_chosen()
     assert here.read(there) == {"BM": 1}
 
 

@@ -55,7 +55,7 @@ struct Entry {
   bool same(const std::int64_t* others, std::size_t count) const {
     return words.size() == count && std::memcmp(words.data(), others, count * sizeof *others) == 0;
   }
-  // Address 0 is a tensor without memory: its storage is freed, or it was never there.
+  // Address 0 is a tensor without memory: its storage is freed, or was never allocated.
   bool usable(const cu::Address* addresses, std::size_t from, std::size_t to) const {
     auto fits = [&](std::size_t i) { return (addresses[i] != 0 || sizes[i] == 0) && addresses[i] % alignments[i] == 0; };
     while (from < to && fits(from)) ++from;

@@ -90,7 +90,7 @@ class Native:
     A Python object of a tensor holds a pointer to its implementation, `offset` bytes from its beginning. Functions of a
     tensor take the address of that pointer, as C++ passes a handle by reference; but `requires_grad` takes the pointer,
     as a method does. `guards` are functions `bool(uint16)`, each with its argument; `grad_mode` is one without.
-    `bump_version` is called for what is written to, unless `is_inference` answers true for it. `storage_size` is
+    `bump_version` is called for written tensors, unless `is_inference` answers true for them. `storage_size` is
     `int(handle, int64_t* bytes)`, 0 if there is none: a tensor whose storage has no bytes is a miss, because a view of
     freed storage is at the address of its offset.
 

@@ -71,7 +71,7 @@ def dtype_of(kernel: str, name: str, ptx: str) -> torch.dtype:
 def check_storage(kernel: str, name: str, tensor: torch.Tensor, *, written: bool = False) -> None:
     """Raise LayoutError for a tensor whose memory is not its elements one by one, DeviceError for other devices.
 
-    A tensor that is `written` cannot be replaced by a copy, as the hint for others says.
+    The hint differs for a tensor that is `written`: the kernel would write to the copy.
     """
     if tensor.layout is not torch.strided:
         raise LayoutError(f"{kernel}: {name} is a {tensor.layout} tensor", hint=f"pass {name}.to_dense()")
@@ -80,7 +80,7 @@ def check_storage(kernel: str, name: str, tensor: torch.Tensor, *, written: bool
     pending = "neg" if tensor.is_neg() else "conj" if tensor.is_conj() else ""
     if pending:
         what = "negation" if pending == "neg" else "conjugation"
-        copy = "let the kernel write to a tensor of its own, and copy_ that" if written else ""
+        copy = "pass another tensor to write to, then copy_ it" if written else ""
         raise LayoutError(f"{kernel}: the {what} of {name} is pending", hint=copy or f"pass {name}.resolve_{pending}()")
     check_device(kernel, f"{name} is on", tensor.device)
 

@@ -3,7 +3,7 @@
 DslError                 (pyptx_dsl.errors)
 ├── GradientError        of pyptx-dsl too: a gradient that no kernel computes (also RuntimeError, as torch's own)
 ├── OperatorNameError    an operator's name that is invalid, taken or ambiguous (also ValueError)
-└── KernelMismatchError  a saved program that calls another kernel than it was saved with (also RuntimeError)
+└── KernelMismatchError  a saved program calls another kernel than the one that it was saved with (also RuntimeError)
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ __all__ = ["GradientError", "KernelMismatchError", "OperatorNameError"]
 
 
 class OperatorNameError(DslError, ValueError):
-    """A name for a kernel's operator that torch cannot take, that is taken, or that may mean another kernel."""
+    """The name of a kernel's operator is invalid, taken, or ambiguous in another process."""
 
 
 class KernelMismatchError(DslError, RuntimeError):
-    """A saved program names an operator that belongs to another kernel than the one that it was saved with."""
+    """A saved program calls an operator of another kernel than the one that it was saved with."""

@@ -125,14 +125,14 @@ TENSOR_GUARDS: Final[tuple[Callable[[torch.Tensor], object], ...]] = (
     torch.Tensor._is_zerotensor,
     is_freed,
 )
-"""What must answer false for every tensor of such a call: what DLPack does not tell.
+"""Properties that DLPack lacks, and that exclude a tensor from such a call.
 
-Its negation is pending, it is a zero of autograd without memory, or its storage is freed.
+A pending negation, a zero tensor of autograd (it has no memory), freed storage.
 """
 
 
 def is_recording() -> bool:
-    """Tell whether calls are recorded in a program that may be saved: torch.export, make_fx, torch.jit.trace."""
+    """Return whether torch.export, make_fx or torch.jit.trace records calls in a program that may be saved."""
     return torch.compiler.is_exporting() or torch._C._is_tracing() or get_proxy_mode() is not None
 
 

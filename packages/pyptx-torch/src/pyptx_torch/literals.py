@@ -36,23 +36,23 @@ class Literals:
     def __init__(self, kernel: str, digest: str = "", *, whole: bool = True) -> None:
         """Start with an empty table; `kernel` is named in errors, `digest` is that of its fingerprint.
 
-        A digest that does not cover the `whole` kernel tells it from others in this process only.
+        A digest that does not cover the `whole` kernel is valid in this process only.
         """
         self._kernel = kernel
         self._python = "{}.{}".format(*sys.version_info)
         self._digest = digest
         self._fingerprint = repr(f"{self._python} {digest}{'' if whole else f' {secrets.token_hex(8)}'}")
         self._own = {self._fingerprint}
-        self._vouched = False
+        self._chosen = False
         self._kept: dict[str, object] = {}
         self._lock = threading.Lock()
 
-    def vouch(self) -> None:
-        """Leave to the user, who chose the kernel's name, what the digest cannot compare.
+    def name_is_chosen(self) -> None:
+        """Accept programs that differ only in parts that the digest cannot compare: the user chose the kernel's name.
 
-        That is a value without a digest, and the bytecode of another minor version of Python.
+        These are values without a digest, and the bytecode of another minor version of Python.
         """
-        self._vouched = True
+        self._chosen = True
         self._fingerprint = repr(f"{self._python} {self._digest}")
         self._own.add(self._fingerprint)
 
@@ -86,7 +86,7 @@ class Literals:
     def _compare(self, signature: str) -> None:
         """Raise KernelMismatchError for the fingerprint of another kernel."""
         python = signature[1:-1].partition(" ")[0]
-        if signature in self._own or (self._vouched and python != self._python):
+        if signature in self._own or (self._chosen and python != self._python):
             return
         raise KernelMismatchError(
             f"{self._kernel}: this program was saved with another kernel of this name, or another version of it",
@@ -110,7 +110,7 @@ class Literals:
             for key, known in self._kept.items():
                 if known is value:
                     return key
-            key = secrets.token_hex(8)  # of no other process: a forked one goes on with the keys of its parent
+            key = secrets.token_hex(8)  # unique to this process; a forked process keeps the keys of its parent
             self._kept[key] = value
             return key
 

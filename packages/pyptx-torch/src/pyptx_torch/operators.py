@@ -63,9 +63,9 @@ def register(kernel: Launchable[Declaration], *, name: str | None = None) -> str
 
     `name` is an identifier that no other kernel has. Without it, the name is the kernel's and a digest of its code and
     of the values that it closes over; it is the same in every process of one minor version of Python. Raise
-    OperatorNameError for a name that is invalid or taken, and, without `name`, for a kernel whose digest may be another
-    kernel's too: a second living kernel of the same code and values, or one that closes over an object that has no
-    value (an array, an instance of a class of its own).
+    OperatorNameError for a name that is invalid or taken. Without `name`, raise it for an ambiguous digest: another
+    living kernel has the same code and values, or the kernel closes over an object that cannot be compared (an array,
+    an instance of a class that is not a dataclass).
     """
     operator = operator_of(kernel)
     if name is None:
@@ -139,10 +139,10 @@ class Operator:
                 _NAMES.add(name)
                 self._define()
             self._chosen = True
-            self.literals.vouch()
+            self.literals.name_is_chosen()
 
     def check_name(self) -> None:
-        """Raise OperatorNameError unless the operator's name means this kernel in every process."""
+        """Raise OperatorNameError unless the operator's name identifies this kernel in every process."""
         if self._chosen:
             return
         hint = (

@@ -40,7 +40,7 @@ class LoadedKernel(Kernel):
 
     @property
     def source_text(self) -> str:
-        """The PTX of all specialisations, each with the keywords that it was compiled for."""
+        """The PTX of all specializations, each with the keywords that it was compiled for."""
         return "\n".join(f"{dict(entry.keywords)}\n{entry.special.text}" for entry in self._entries)
 
     @property

@@ -1,6 +1,6 @@
-"""Torch tensors on a runtime that knows nothing of autograd: no gradient may vanish, no write may go unnoticed.
+"""Torch tensors on the simulator, which does not support autograd: lost gradients are errors, writes are counted.
 
-No framework is imported: whoever has a tensor has imported torch.
+No framework is imported: a program that has a tensor has imported torch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def check_tensors(kernel: str, named: Iterable[tuple[str, object]]) -> None:
 
 
 def count_versions(written: Iterable[object]) -> None:
-    """Count a new version of tensors, by which autograd notices that what it saved has been written to since."""
+    """Count a new version of written tensors, so that autograd detects writes to tensors that it saved."""
     for value in written:
         tensor: Any = value
         if kind_of(value) is TORCH and not tensor.is_inference():

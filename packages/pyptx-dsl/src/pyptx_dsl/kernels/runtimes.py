@@ -77,7 +77,7 @@ def _simulated(
     arrays: Sequence[object],
     keywords: Mapping[str, object],
 ) -> ResultT:
-    """Run a kernel by a function of the simulator, which knows nothing of torch's autograd."""
+    """Run a kernel by a function of the simulator; check tensors, and count versions of written tensors."""
     if "torch" not in sys.modules:
         return function(kernel, arrays, keywords)
     from pyptx_dsl.contract.gradients import check_tensors, count_versions
@@ -253,7 +253,7 @@ def _remedy(arrays: Sequence[object]) -> str:
 
 
 def _has_runtime(framework: str) -> bool:
-    """Return whether the runtime of a framework's arrays is installed, so that installing it is no remedy."""
+    """Return whether the runtime of a framework's arrays is installed."""
     from pyptx_ir.plugins.homes import HOMES
 
     installed = {row.name for row in _runtimes()}
