@@ -145,3 +145,17 @@ def test_tensors_of_torch_are_arrays_too() -> None:
     assert tensor.tolist() == [8 * number for number in range(32)]
     halves = torch.ones(32, dtype=torch.bfloat16)
     assert execute(DOUBLE.replace("u32", "u16").replace("%r1", "%h1"), halves, block=16).clean
+
+
+@pytest.mark.torch
+def test_a_tensor_without_memory_is_refused() -> None:
+    """Its storage is freed, as FSDP frees it; a view of it is at the address of its offset."""
+    import torch
+
+    tensor = torch.ones(64, dtype=torch.int32)
+    view = tensor[8:]
+    tensor.untyped_storage().resize_(0)
+    for freed in (tensor, view):
+        with pytest.raises(LaunchError, match="a tensor without memory"):
+            execute("ld.global.u32 %r1, [%rd0];", freed)
+    execute("mov.u32 %r1, 0;", torch.ones(0, dtype=torch.int32))

@@ -145,6 +145,8 @@ def _check_storage(value: object) -> None:
         )
     if tensor.is_quantized:
         raise LaunchError("a quantized tensor cannot be passed to a kernel", hint="pass tensor.int_repr()")
+    if tensor.numel() and not (tensor.untyped_storage().nbytes() and tensor.data_ptr()):
+        raise LaunchError("a tensor without memory cannot be passed to a kernel", hint="allocate its storage first")
 
 
 def span_of(value: object) -> Span:
