@@ -610,4 +610,33 @@ BROKEN: tuple[Broken, ...] = (
         entry("«frobnicate.b32» %r1;"),
         "ptxas refuses it; for one that is newer than the table it would not",
     ),
+    # Arguments that are of another kind than the parameter
+    *(
+        Broken(f"{what} for {parameter}", "call-argument", entry(call, above=f".func f({parameter} a) {{ ret; }}\n"))
+        for what, parameter, call in (
+            ("a predicate", ".param .b32", "call f, («%p1»);"),
+            ("a predicate", ".reg .b16", "call f, («%p1»);"),
+            ("a predicate", ".param .align 4 .b8", ".reg .pred p; call f, («p»);"),
+            ("a floating-point constant", ".param .u32", "call f, «(1.0)»;"),
+            ("a floating-point expression", ".reg .s64", "call f, «(1.0+1.0)»;"),
+            ("an integer constant", ".reg .f32", "call f, «(1)»;"),
+            ("the warp size", ".param .f64", "call f, «(WARP_SZ)»;"),
+            ("the sink", ".param .b32", "call f, «(_)»;"),
+            ("a sum", ".param .b32", "call f, «(%r1+1)»;"),
+            ("a negated register", ".param .b32", "call f, «(-%r1)»;"),
+            ("a negated predicate", ".param .b32", "call f, «(!%p1)»;"),
+            ("an address", ".param .b32", "call f, «([%rd1])»;"),
+            ("two registers", ".param .b32", "call f, «(%r1|%r2)»;"),
+            ("a vector in braces", ".reg .v2 .b32", "call f, «({%r1, %r2})»;"),
+            ("a component", ".param .b32", ".reg .v2 .b32 v; call f, («v.x»);"),
+            ("a part of a register", ".param .b32", "call f, («%r1.b0»);"),
+            ("a special register", ".param .b32", "call f, («%laneid»);"),
+            ("a component of a special register", ".param .b32", "call f, («%tid.x»);"),
+            ("a longer vector", ".reg .v2 .u32", ".reg .v4 .u32 v; call f, («v»);"),
+            ("a shorter vector of the same size", ".reg .v4 .u16", ".reg .v2 .u32 v; call f, («v»);"),
+            ("a scalar of the same size", ".reg .v2 .u32", "call f, («%rd1»);"),
+        )
+    ),
+    Broken("an integer for a result", "call-argument", entry("call «(1)», f;", above=".func (.reg .b32 a) f() {}\n")),
+    Broken("a sum for a result", "call-argument", entry("call «(%r1+1)», f;", above=".func (.reg .b32 a) f() {}\n")),
 )

@@ -75,6 +75,29 @@ LEGAL: dict[str, str] = {
     "a call with untyped small numbers": entry(
         "{ .param .b8 a; .param .f16 b; call f, (a, b); }", above=".func f(.param .b8 p, .param .f16 q) { ret; }\n"
     ),
+    "a predicate among several results": entry(
+        "call (%r1, %p1), f;", above=".func (.reg .u32 a, .reg .pred p) f() { ret; }\n"
+    ),
+    "small integers handed over, where another function returns several values": entry(
+        "{ .param .u8 a; .reg .u16 b; call f, (a, b, %p1, 7); }",
+        above=".func (.reg .u32 a, .reg .u32 b) g() { ret; }\n"
+        ".func f(.param .u8 a, .reg .u16 b, .reg .pred p, .reg .s8 c) { ret; }\n",
+    ),
+    "vectors of small integers handed over and returned": entry(
+        ".reg .v4 .u8 v; .reg .v2 .s16 w; call (w), f, (v);",
+        above=".func (.reg .v2 .s16 a) f(.reg .v4 .u8 b) { ret; }\n",
+    ),
+    "a vector of another type of the same size": entry(
+        ".reg .v4 .u16 v; call f, (v);", above=".func f(.reg .v2 .f32 a) { ret; }\n"
+    ),
+    "constants for untyped parameters": entry(
+        "call f, (1.0, 0d3FF0000000000000, 0f3F800000);",
+        above=".func f(.param .b32 a, .reg .b16 b, .reg .b64 c) { ret; }\n",
+    ),
+    "constants for floating-point parameters": entry(
+        "call f, (1.0, 1.0+1.0);", above=".func f(.param .f64 a, .reg .f16 b) { ret; }\n"
+    ),
+    "a floating-point constant for a result": entry("call (1.0), f;", above=".func (.reg .f32 a) f() { ret; }\n"),
     "a call with an empty list": entry("call f, ();", above=".func f() { ret; }\n"),
     "a call through a pointer": entry(
         f"p: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _);\n{ARGUMENTS}\tcall (z), %rd1, (x, y), p;"

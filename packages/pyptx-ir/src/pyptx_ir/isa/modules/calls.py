@@ -9,8 +9,10 @@ from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN
 from pyptx_ir.isa.modules.sizes import storage_of, type_bytes
+from pyptx_ir.isa.scalar_types import is_bits, is_float, is_integer
+from pyptx_ir.isa.shapes import shape_of
 from pyptx_ir.syntax.nodes import BranchTargets, CallTargets
-from pyptx_ir.syntax.operands import CallList, Immediate, Register, Sink, Symbol, Vector
+from pyptx_ir.syntax.operands import CallList, Register, Sink, Symbol, Vector
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.scopes import Storage
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 _POINTERS = frozenset({"b32", "u32", "s32", "b64", "u64", "s64", ""})
 # Untyped ones and halves of floats pass, integers of these sizes do not.
 _UNPASSED = frozenset({"pred", "u8", "s8", "u16", "s16"})
+_RESULT = "return value"
+_DOUBLE_BYTES = 8
 _DIRECT = "call{.uni} (returns), function, (arguments)"
 _INDIRECT = "call{.uni} (returns), pointer, (arguments), label of a .callprototype or .calltargets"
 
@@ -134,7 +138,7 @@ def _compare(walk: Walk, parts: _Call, wanted: Function | CallPrototype, name: s
     parameters = wanted.parameters or ()
     for what, given, expected, at in (
         ("argument", parts.arguments, parameters, parts.arguments_at),
-        ("return value", parts.returns, wanted.returns, parts.returns_at),
+        (_RESULT, parts.returns, wanted.returns, parts.returns_at),
     ):
         if len(given) != len(expected):
             message = f"'{name}' has {counted(len(expected), what)}; this call has {len(given)}"
@@ -143,7 +147,7 @@ def _compare(walk: Walk, parts: _Call, wanted: Function | CallPrototype, name: s
             continue
         _note_narrow(walk, expected, name, what, at)
         for argument, parameter in zip(given, expected, strict=True):
-            fault = _fault(walk, argument, parameter)
+            fault = _fault(walk, argument, parameter, what)
             if fault:
                 word = argument.name if isinstance(argument, Register | Symbol) else ""
                 hint = f"'{name}' is declared as {_signature(wanted)}"
@@ -161,41 +165,75 @@ def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: s
 
 
 def narrow(walk: Walk) -> None:
-    """Report the calls with predicates and small integers that entries reach."""
+    """Report the calls with predicates and small integers that entries reach.
+
+    ptxas compiles a module without ABI, and passes values of any type, if one function returns several values.
+    """
     if not any(routine.narrow_calls for routine in walk.routines):
-        return  # whatever calls what
+        return
+    if any(len(node.returns) > 1 for node, _ in walk.functions.values()):
+        return
     reached = {id(one): one for entry in walk.entries() for one in walk.called_by(entry)}
     for routine in reached.values():
         for finding in routine.narrow_calls:
             walk.report(finding)
 
 
-def _fault(walk: Walk, argument: Operand, parameter: Parameter) -> str:
-    """Return what is wrong with an argument, or an empty string."""
+def _fault(walk: Walk, argument: Operand, parameter: Parameter, what: str) -> str:
+    """Return the error in an argument or a return value (`what`), or an empty string."""
     wanted = storage_of("param", parameter, parameter.dimensions)
-    if isinstance(argument, Immediate):
-        return "a literal is no array" if wanted.is_array else ""
+    if isinstance(argument, Register | Symbol):
+        return _named_fault(walk, argument.name, parameter, wanted)
+    if isinstance(argument, Sink):
+        return "" if what == _RESULT else "an argument has a value; only a return value can be dropped with _"
     if isinstance(argument, Vector):
         return "a vector register is passed by its name, not by its components in braces"
-    if isinstance(argument, Sink) or not isinstance(argument, Register | Symbol):
+    shape = shape_of(argument, walk.scope.__getitem__)
+    if shape[0] != "literal":
+        return "expected a register, a .param variable or a constant"
+    return _constant_fault(str(shape[1]), parameter, wanted, what)
+
+
+def _constant_fault(kind: str, parameter: Parameter, wanted: Storage, what: str) -> str:
+    """Return the error in a constant. ptxas takes floating-point constants for return values, and drops the value."""
+    if wanted.is_array:
+        return "a literal is no array"
+    if kind == "int" and what == _RESULT:
+        return "expected a register or a .param variable for a return value, got an integer constant"
+    if parameter.vector:
+        fits = kind != "single" or wanted.size != _DOUBLE_BYTES
+    else:
+        fits = is_bits(parameter.type) or (is_integer if kind == "int" else is_float)(parameter.type)
+    given = "an integer" if kind == "int" else "a floating-point"
+    return "" if fits else f"the parameter is .{parameter.type}, got {given} constant"
+
+
+def _named_fault(walk: Walk, name: str, parameter: Parameter, wanted: Storage) -> str:
+    kind = walk.scope[name]
+    if kind in (UNDECLARED, UNKNOWN):
         return ""
-    kind = walk.scope[argument.name]
-    if kind is None or kind in (UNDECLARED, UNKNOWN, ""):
-        return ""
-    if "." in argument.name:
-        return f"'{argument.name}' is a component of a vector register: pass the whole register"
+    if "." in name:
+        return f"'{name}' is a component of a vector register: pass the whole register"
     if kind == ".param":
-        storage = walk.scope.storage_of(argument.name)
-        return _memory_fault(argument.name, storage, wanted) if storage is not None else ""
+        storage = walk.scope.storage_of(name)
+        return _memory_fault(name, storage, wanted) if storage is not None else ""
+    if kind is None:
+        return f"'{name}' is a special register: copy it with mov first"
     if kind.startswith("."):
-        return f"'{argument.name}' is no register and no .param variable"
-    if kind == "pred":
-        return ""
-    if "." in kind:
-        return "" if parameter.vector else f"'{argument.name}' is a vector register, and the parameter is not one"
-    size = type_bytes(kind)
-    if wanted.is_array or (size is not None and wanted.size is not None and size != wanted.size):
-        return f"'{argument.name}' is a .{kind} register, and the parameter {_described(wanted)}"
+        return f"'{name}' is no register and no .param variable"
+    return _register_fault(name, kind, parameter, wanted) if kind else ""
+
+
+def _register_fault(name: str, kind: str, parameter: Parameter, wanted: Storage) -> str:
+    vector, _, element = kind.rpartition(".")
+    if vector and not parameter.vector:
+        return f"'{name}' is a vector register, and the parameter is not one"
+    if parameter.vector and vector < parameter.vector:  # `v4.u16` passes for `v2.u32`, the reverse crashes ptxas
+        return f"'{name}' is a .{kind} register, and the parameter is a .{parameter.vector} vector"
+    is_other = "pred" in (kind, parameter.type) and kind != parameter.type
+    if is_other or wanted.is_array or type_bytes(element, vector or None) != wanted.size:
+        described = "is a predicate" if parameter.type == "pred" else _described(wanted)
+        return f"'{name}' is a .{kind} register, and the parameter {described}"
     return ""
 
 
