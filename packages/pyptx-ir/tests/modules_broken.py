@@ -639,4 +639,52 @@ BROKEN: tuple[Broken, ...] = (
     ),
     Broken("an integer for a result", "call-argument", entry("call «(1)», f;", above=".func (.reg .b32 a) f() {}\n")),
     Broken("a sum for a result", "call-argument", entry("call «(%r1+1)», f;", above=".func (.reg .b32 a) f() {}\n")),
+    # Addresses and constants of forms that ptxas does not read
+    *(
+        Broken(f"{form} in brackets", "operand-kind", entry(f"{text};", above=".global .b32 g[4];\n"))
+        for form, text in (
+            ("an address", "ld.global.u32 %r1, «[[g]]»"),
+            ("a vector", "ld.global.u32 %r1, «[{g, g}]»"),
+            ("a negated register", "ld.global.u32 %r1, «[-%rd1]»"),
+            ("a negated predicate", "prefetch.global.L1 «[!%p1]»"),
+            ("a generic variable", "st.global.u32 «[generic(g)]», %r1"),
+            ("a generic variable and an offset", "ld.global.u32 %r1, «[generic(g)+4]»"),
+            ("a byte of an address", "ld.global.u32 %r1, «[0xFF(g)]»"),
+            ("two registers", "ld.global.u32 %r1, «[%rd1|%r2]»"),
+            ("a list", "ld.local.u32 %r1, «[(3, 4)]»"),
+            ("a difference in parentheses", "ld.global.u32 %r1, «[g-(4)]»"),
+            ("a difference of a difference", "ld.global.u32 %r1, «[%rd1--4]»"),
+            ("a difference and a sum", "ld.global.u32 %r1, «[%rd1-8+4]»"),
+            ("a quotient of zero", "ld.global.u32 %r1, «[%rd1+4/0]»"),
+            ("a quotient of zero that is not chosen", "ld.local.u32 %r1, «[1?2:1/0]»"),
+            ("a floating-point offset", "ld.global.u32 %r1, «[%rd1+(.u64)1.0]»"),
+            ("a floating-point number with an integer operator", "ld.local.u32 %r1, «[~1.0]»"),
+            ("a number that is not octal", "ld.local.u32 %r1, «[08]»"),
+        )
+    ),
+    *(
+        Broken(f"{form} moved", "operand-kind", entry(f"{text};", above=".global .b32 g[4];\n"))
+        for form, text in (
+            ("a product of a register", "mov.u32 %r1, «%r1*2»"),
+            ("a register in parentheses", "mov.u32 %r1, «(%r1)»"),
+            ("a complement", "mov.u32 %r1, «~%r1»"),
+            ("a variable in parentheses", "mov.u64 %rd1, «(g)»"),
+            ("a generic variable", "mov.u64 %rd1, «generic(g)»"),
+            ("a difference", "mov.u64 %rd1, «g-4»"),
+            ("a comparison of variables", "mov.u64 %rd1, «g==g»"),
+            ("a number that is not octal", "mov.u32 %r1, «08»"),
+            ("a bit pattern with a sign", "mov.f32 %f1, «-0f3f800000»"),
+            ("a sum with a bit pattern", "mov.f32 %f1, «0f3f800000+1.0»"),
+            ("a product with a bit pattern", "mov.b32 %r1, «2.0*0f3f800000»"),
+            ("a sum of a special register's component", "mov.u32 %r1, «%tid.x+1»"),
+            ("a sum of an entry's address", "mov.u64 %rd1, «k+4»"),
+        )
+    ),
+    Broken("a bit field from a negative quotient", "immediate-range", entry("bfe.u32 %r1, %r2, «-8/3», 1;")),
+    Broken(
+        "a quotient that is no size of a copy",
+        "immediate-range",
+        entry("cp.async.ca.shared.global [%r1], [%rd1], «7/2»;"),
+    ),
+    Broken("minus the warp size for a barrier", "immediate-range", entry("bar.sync «-WARP_SZ»;")),
 )

@@ -126,6 +126,47 @@ LEGAL: dict[str, str] = {
         ".global .u8 b[8] = {0xFF(h), 0xFF00(h+4), 0xFF00000000000000(generic(h))};\n",
     ),
     "a negative offset behind a comment": entry("ld.global.b32 %r1, [%rd1 /* base */ + /* offset */ -4];"),
+    "constant expressions for offsets": entry(
+        "".join(
+            f"ld.global.b32 %r1, [%rd1+{offset}]; st.global.b32 [g+{offset}], %r1;\n\t"
+            for offset in (
+                "8/2",
+                "-8/2",
+                "9 % 4",
+                "(.u64)4",
+                "(.s64)-4",
+                "-WARP_SZ",
+                "WARP_SZ/8",
+                "4==4",
+                "4<5",
+                "1&&1",
+                "1?4:8",
+                "1<<2",
+                "-1>>1",
+                "7&4",
+                "4|8",
+                "4^8",
+                "!0",
+                "~3",
+                "-(4)",
+                "(1<2)*4",
+                "4-8",
+                "1.0<2.0",
+                "1<<64",
+                "-4U/2",
+            )
+        ),
+        above=".global .b32 g[8];\n",
+    ),
+    "constant expressions for addresses in local memory": entry(
+        "ld.local.b32 %r1, [-WARP_SZ]; ld.local.b32 %r1, [4-8]; ld.local.b32 %r1, [WARP_SZ - 4];"
+    ),
+    "bit patterns of .f64 with operators": entry(
+        ".reg .f64 %d; mov.f64 %d, -0d3ff0000000000000; mov.f64 %d, 0d3ff0000000000000*2.0; mov.f64 %d, -(0f3f800000);"
+    ),
+    "unsigned constants that stand for small negative ones": entry(
+        "mov.b32 %r1, -1U; add.s32 %r1, %r1, ~0; mov.b32 %r1, 1U-2U; mov.b32 %r1, (.u64)5-(.u64)6;"
+    ),
     "integers added to an address": entry(
         "",
         above=".global .b8 h[8];\n.global .u64 a[4] = {h+4*2, h+(4)+4-2, generic(h)+(-4), h+~3};\n"

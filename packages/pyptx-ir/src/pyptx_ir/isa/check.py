@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.constant_values import constant_value
 from pyptx_ir.isa.errors import InstructionError
 from pyptx_ir.isa.fitting import fault_in, limits_in
 from pyptx_ir.isa.form_diagnostics import (
@@ -22,7 +23,6 @@ from pyptx_ir.isa.form_diagnostics import (
     unready_unified,
     unready_word,
 )
-from pyptx_ir.isa.limits import Limits, constant_value
 from pyptx_ir.isa.matching import match_modifiers
 from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.shapes import Shape, shape_of
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyptx_ir.isa.fitting import Fault
+    from pyptx_ir.isa.limits import Limits
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_ir.syntax.operands import Operand

@@ -1,42 +1,18 @@
-"""What a constant operand may be: `0..255`, `24..256 by 8`, `4 8 16`. And the values of constant expressions."""
+"""What a constant operand may be: `0..255`, `24..256 by 8`, `4 8 16`."""
 
 from __future__ import annotations
 
 import functools
-import operator
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.constant_values import constant_value, fault_of_integer
 from pyptx_ir.isa.scalar_types import SIZES, is_bits, is_integer
-from pyptx_ir.syntax.lexemes import integer
-from pyptx_ir.syntax.operands import Binary, Immediate, Parenthesized, Ternary, Unary
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyptx_ir.syntax.operands import Operand
+__all__ = ["Limits", "constant_value", "fault_of_integer", "limits_of_type", "parse_limits"]  # two for other packages
 
 _SPAN = re.compile(r"(-?\d+)\.\.(-?\d+)(?: by (\d+))?")
-_OPERATORS: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "<<": lambda left, right: left << right,
-    ">>": lambda left, right: left >> right,
-    "&": lambda left, right: left & right,
-    "|": lambda left, right: left | right,
-    "^": lambda left, right: left ^ right,
-}
-_SIGNS: dict[str, Callable[[int], int]] = {
-    "-": operator.neg,
-    "+": operator.pos,
-    "~": operator.invert,
-    "!": lambda value: int(value == 0),
-    "(.u64)": lambda value: value % (1 << 64),
-    "(.s64)": lambda value: (value + (1 << 63)) % (1 << 64) - (1 << 63),
-}
-WARP_SIZE = 32
+_WORDS = 1 << SIZES["b64"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +29,10 @@ class Limits:
     elements: tuple[Limits, ...] = ()
 
     def allow(self, value: int) -> bool:
-        """Tell whether a constant may have this value."""
+        """Return whether a constant may have this value, or the value of the same 64 bits with or without a sign."""
+        return self._allows(value) or self._allows(value - _WORDS) or self._allows(value + _WORDS)
+
+    def _allows(self, value: int) -> bool:
         if self.choices:
             return value in self.choices
         return self.least <= value <= self.most and (value - self.least) % self.step == 0
@@ -92,58 +71,3 @@ def limits_of_type(type_name: str) -> Limits | None:
         return None
     bits = SIZES[type_name]
     return Limits(-(1 << (bits - 1)), (1 << bits) - 1)
-
-
-def constant_value(operand: Operand) -> int | None:
-    """Return the value of an integer constant or constant expression; None if it has none that is known here."""
-    if isinstance(operand, Immediate):
-        return _literal_value(operand.text)
-    match operand:
-        case Parenthesized(inner):
-            return constant_value(inner)
-        case Unary(sign, inner) if sign in _SIGNS:
-            value = constant_value(inner)
-            return None if value is None else _SIGNS[sign](value)
-        case Binary(sign, left, right) if sign in _OPERATORS:
-            return _combined(sign, constant_value(left), constant_value(right))
-        case Ternary(condition, then, otherwise):
-            chosen = constant_value(condition)
-            return None if chosen is None else constant_value(then if chosen else otherwise)
-        case _:
-            return None
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _literal_value(text: str) -> int | None:
-    if text == "WARP_SZ":
-        return WARP_SIZE
-    digits = text.lstrip("-")
-    if not digits[:1].isdigit() or digits[:2].lower() in ("0f", "0d") or {".", "e"} & set(_plain(digits)):
-        return None
-    return -integer(digits) if text.startswith("-") else integer(digits)
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def fault_of_integer(text: str) -> str:
-    """Return the error in an integer literal, or an empty string. Manual: "Integer Constants".
-
-    All literals of more than 64 bits are errors. ptxas 13.0 wraps some of them: `18446744073709551616` is 0, but
-    `99999999999999999999` is an error.
-    """
-    digits = text.lstrip("-").rstrip("U")
-    if digits == "WARP_SZ":
-        return ""
-    if digits.isdecimal() and digits[0] == "0" and not set(digits) <= set("01234567"):
-        return f"{text} is not an octal number"
-    return f"{text} has more than 64 bits" if integer(digits) >> SIZES["b64"] else ""
-
-
-def _combined(sign: str, left: int | None, right: int | None) -> int | None:
-    if left is None or right is None or (sign in ("<<", ">>") and not 0 <= right < SIZES["b64"]):
-        return None
-    return _OPERATORS[sign](left, right)
-
-
-def _plain(digits: str) -> str:
-    """Return the digits of a decimal number in small letters; nothing of a hexadecimal one, whose `e` is a digit."""
-    return "" if digits[:2].lower() == "0x" else digits.lower()

@@ -46,6 +46,7 @@ _FORMER_TYPES: dict[str, tuple[str, ...]] = {
 # Types of registers that no array is indexed by: neither integers nor untyped bits of 16, 32 or 64.
 _NO_INDICES = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "pred", "b128", "part"})
 
+_CODE = frozenset({".label", ".targets", ".func", ".entry"})
 _NAMES = (Register, Symbol)  # a union would be made anew for every address that is looked at
 
 Shape: TypeAlias = "tuple[str | Shape, ...]"
@@ -117,8 +118,14 @@ def _unary(operand: Unary, declared: Declared) -> Shape:
     return _constant(operand, declared)
 
 
-def _constant(operand: Operand, _: Declared) -> Shape:
-    return ("literal", _constant_kind(operand)) if _is_constant(operand) else ("symbol", "")
+def _constant(operand: Operand, declared: Declared) -> Shape:
+    if _is_constant(operand):
+        return ("literal", _constant_kind(operand))
+    while isinstance(operand, Binary):
+        operand = operand.left
+    # ptxas adds integers to the address of a variable, not to that of a function or label: all are labels here.
+    is_code = isinstance(operand, _NAMES) and declared(operand.name) in _CODE
+    return ("symbol", ".label") if is_code else ("symbol", "")
 
 
 def _constant_kind(operand: Operand) -> str:
@@ -126,10 +133,10 @@ def _constant_kind(operand: Operand) -> str:
     match operand:
         case Immediate(text):
             return literal_kind(text)
-        case Parenthesized(inner) | Unary("+" | "-", inner):
+        case Parenthesized(inner):
             return _constant_kind(inner)
-        case Binary("+" | "-" | "*" | "/", left, _):
-            return _constant_kind(left)
+        case Unary("+" | "-", inner) | Binary("+" | "-" | "*" | "/", inner, _):
+            return "int" if _constant_kind(inner) == "int" else "double"
         case _:
             return "int"
 

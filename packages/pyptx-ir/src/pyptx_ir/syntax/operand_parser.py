@@ -196,6 +196,8 @@ class OperandParser:
         """Read what stands between brackets: a base and an offset, or the parts of a tensor's or texture's address."""
         cursor = self._cursor
         base = self._unary()
+        if isinstance(base, _NAMES) and (sum_of_constants := self._offset(base)) is not None:
+            return sum_of_constants
         if cursor.eat("+") or cursor.sees("-"):
             offset = self._expression(_ADDITIVE)
             if cursor.eat("]"):
@@ -212,6 +214,17 @@ class OperandParser:
             elements.append(self._expression(_TERNARY))
         cursor.need("]")
         return TensorAddress(tuple(elements))
+
+    def _offset(self, base: Operand) -> Operand | None:
+        """Read `+` and a whole constant expression up to the bracket, or nothing: `[r+1<<2]` is `[r+(1<<2)]`."""
+        cursor = self._cursor
+        before = cursor.at, cursor.end
+        if cursor.eat("+"):
+            offset = self._expression(_TERNARY)
+            if cursor.eat("]"):
+                return self._attributed(Address(base, offset))
+        cursor.at, cursor.end = before
+        return None
 
     def _attributed(self, address: Address) -> Operand:
         """Read the attribute behind an address, if there is one."""

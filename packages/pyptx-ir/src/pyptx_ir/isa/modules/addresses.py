@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.limits import constant_value, fault_of_integer
-from pyptx_ir.isa.modules.constants import FLOAT, is_offset, of_literal, of_value
+from pyptx_ir.isa.constant_values import constant_value
+from pyptx_ir.isa.modules.constants import FLOAT, INTEGER, is_offset, of_literal, of_value
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.places import operand_in, without_comments
 from pyptx_ir.isa.shapes import literal_kind
@@ -21,13 +21,12 @@ from pyptx_ir.syntax.operands import (
     CallList,
     Immediate,
     Index,
-    Negated,
     Parenthesized,
     Register,
-    Sink,
     Symbol,
     Ternary,
     Unary,
+    Unified,
     Vector,
 )
 
@@ -40,19 +39,22 @@ _NO_OPERATOR = "a constant expression may contain numbers, and the address of a 
 _SUM = "write variable+n, or compute the value with instructions"
 _FORM = "an address is [register], [register+constant], [variable] or [variable+constant]"
 _DECIMAL = re.compile(r"-?[0-9.]+[eE][+-]?[0-9]+")
-_SUBTRACTION = re.compile(r"[^+\s\[(]\s*-")
+_SUBTRACTION = re.compile(r"\s*\[\s*[\w$%]+\s*-")
+_NO_BASE = "this can't be the base of an address"
 
 
 def is_suspect(operand: Operand) -> bool:
     """Tell whether an operand may be an address, or a number, of a form that `fault_in` refuses, wherever it stands."""
     if isinstance(operand, Vector | CallList):
         return any(is_suspect(one) for one in operand.elements)
+    if isinstance(operand, Unified):
+        return is_suspect(operand.address)
     if not isinstance(operand, Address):
         return isinstance(operand, (*_CONSTANTS, Apply, Index)) or _may_have_no_value(operand)
     offset = operand.offset
-    if _is_no_base(operand.base):
+    if offset is not None and not (isinstance(offset, Immediate) and offset.text.isdecimal()):
         return True
-    return offset is not None and (_is_negative(offset) or not _is_integer(offset))
+    return _has_no_value(offset) or bool(_fault_of_base(operand.base))
 
 
 def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
@@ -76,57 +78,61 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
     if isinstance(operand, Immediate):
         _, fault = of_literal(operand.text)
         return Finding("operand-kind", fault, "write what the type can hold", operand=index) if fault else None
-    if not isinstance(operand, Address):
-        return None
-    offset = operand.offset
-    message = hint = ""
-    if _is_no_base(operand.base):
-        message, hint = "this can't be the base of an address", _FORM
-    elif offset is not None and not _is_integer(offset):
-        message, hint = "the offset of an address is an integer constant", f"{_FORM}; add the rest beforehand"
-    elif isinstance(offset, Immediate) and _is_negative(offset) and _is_subtracted(node, index):
-        message, hint = "ptxas reads no '-' behind the base of an address", f"write +{offset.text}"
+    if isinstance(operand, Unified):
+        return fault_in(node, index, operand.address)
+    return _fault_of_address(node, index, operand) if isinstance(operand, Address) else None
+
+
+def _fault_of_address(node: Instruction, index: int, operand: Address) -> Finding | None:
+    message = _fault_of_base(operand.base)
+    hint = _FORM
+    if not message and operand.offset is not None:
+        kind, _ = of_value(operand.offset, {})
+        if kind != INTEGER:
+            message = "the offset of an address is an integer constant"
+            hint = f"{_FORM}; add the rest beforehand"
+        elif isinstance(operand.base, Register | Symbol) and _is_subtracted(node, index):
+            message, hint = "ptxas reads no '-' behind the base of an address", "write +- for -, as in [register+-4]"
     return Finding("operand-kind", message, hint, operand=index) if message else None
 
 
 def _fault_of_sum(operand: Operand, index: int) -> Finding | None:
     """Refuse operators on names, except `variable+n` and the sign of a register (video instructions)."""
     is_minus = isinstance(operand, Unary) and operand.op == "-" and isinstance(operand.operand, Symbol | Register)
-    return None if is_minus or is_offset(operand) else Finding("operand-kind", _NO_OPERATOR, _SUM, operand=index)
+    is_sum = is_offset(operand) and not any("." in name for name in names_of(operand))
+    return None if is_minus or is_sum else Finding("operand-kind", _NO_OPERATOR, _SUM, operand=index)
 
 
-def _is_no_base(base: Operand) -> bool:
+def _fault_of_base(base: Operand) -> str:
+    """Return the error in the base of an address: a name, or an integer constant for an address of local memory."""
     if isinstance(base, Register | Symbol):
-        return "." in base.name
-    if isinstance(base, Immediate):
-        return _may_have_no_value(base)
-    return isinstance(base, (Sink, Index, Negated)) or (isinstance(base, _CONSTANTS) and bool(names_of(base)))
+        return _NO_BASE if "." in base.name else ""
+    if isinstance(base, Immediate) and literal_kind(base.text) != "int":
+        return of_literal(base.text)[1]  # a number of another kind is up to the table
+    if not isinstance(base, (Immediate, *_CONSTANTS)) or names_of(base):
+        return _NO_BASE
+    kind, fault = of_value(base, {})
+    return fault or ("" if kind == INTEGER else _NO_BASE)
 
 
 def _may_have_no_value(operand: Operand) -> bool:
-    """Return whether an operand is a number that may be invalid: too large, or not octal."""
+    """Return whether an operand is a number that may be invalid: too large or small, not octal, or `-0f3f800000`."""
     if not isinstance(operand, Immediate):
         return False
-    if literal_kind(operand.text) == "int":
-        return not _is_integer(operand)
-    return _DECIMAL.fullmatch(operand.text) is not None
+    kind = literal_kind(operand.text)
+    if kind == "int":
+        return _has_no_value(operand)
+    return (kind == "single" and operand.text[0] == "-") or _DECIMAL.fullmatch(operand.text) is not None
 
 
-def _is_integer(operand: Operand) -> bool:
-    """Return whether a constant has a value; a literal must fit in 64 bits."""
-    if constant_value(operand) is None:
-        return False
-    return not (isinstance(operand, Immediate) and fault_of_integer(operand.text))
-
-
-def _is_negative(offset: Operand) -> bool:
-    return isinstance(offset, Immediate) and offset.text.startswith("-")
+def _has_no_value(operand: Operand | None) -> bool:
+    return operand is not None and constant_value(operand) is None
 
 
 def _is_subtracted(node: Instruction, index: int) -> bool:
-    """Tell whether a negative offset is spelt `[r-4]`; the tree holds the same for `[r+-4]`, which is right."""
+    """Return whether an offset is spelt `[r-4]`; the tree holds the same for `[r+-4]`, which is right."""
     if node.raw is None:
         return False
     text = without_comments(node.raw)
     start, end = operand_in(text, index)
-    return _SUBTRACTION.search(text, start, end) is not None
+    return _SUBTRACTION.match(text, start, end) is not None

@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.limits import constant_value, fault_of_integer
+from pyptx_ir.isa.constant_values import constant_value, fault_of_integer
 from pyptx_ir.isa.shapes import literal_kind
 from pyptx_ir.syntax.operands import Apply, Binary, Immediate, Parenthesized, Register, Symbol, Ternary, Unary
 
@@ -39,8 +39,8 @@ def of_literal(text: str) -> Judged:
     if kind == "int":
         fault = fault_of_integer(text)
         return ("", fault) if fault else (INTEGER, "")
-    if text[:1] == "-" and text[1:3].lower() in ("0f", "0d"):
-        return "", f"{text} has a sign of its own in its first bit, and takes no other"
+    if text[:1] == "-" and kind == "single":
+        return "", _no_operator(text[1:])
     if text.lstrip("-")[:2].lower() in ("0f", "0d"):
         return FLOAT, ""
     value = float(text)
@@ -120,19 +120,29 @@ def _number(value: Operand) -> Judged:
         case Unary(op, inner):
             return _signed(op, inner)
         case Binary(op, left, right):
-            return _combined(op, (_number(left), _number(right)), right)
+            pattern = next((text for side in (left, right) if (text := _pattern(side))), "")
+            return ("", _no_operator(pattern)) if pattern else _combined(op, (_number(left), _number(right)), right)
         case Ternary(condition, then, otherwise):
             return _chosen(_number(condition), _number(then), _number(otherwise))
         case _:
             return "", _ADDRESS_FORM
 
 
+def _pattern(operand: Operand) -> str:
+    """Return a literal of the form `0f…`, which ptxas takes in no expression, and an empty string for all others."""
+    return operand.text if isinstance(operand, Immediate) and literal_kind(operand.text) == "single" else ""
+
+
+def _no_operator(pattern: str) -> str:
+    return f"{pattern} is a bit pattern of .f32, and takes no operator"
+
+
 def _signed(op: str, inner: Operand) -> Judged:
     kind, fault = _number(inner)
     if kind != FLOAT:
         return kind, fault
-    if isinstance(inner, Immediate) and literal_kind(inner.text) == "single":
-        return "", f"{inner.text} has its sign in its first bit, and cannot have an operator"
+    if pattern := _pattern(inner):
+        return "", _no_operator(pattern)
     return (FLOAT, "") if op in ("+", "-") else ("", _NO_INTEGER)
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.check import judgement_on, out_of_range, verdict_by
-from pyptx_ir.isa.limits import fault_of_integer
+from pyptx_ir.isa.constant_values import fault_of_integer
 from pyptx_ir.isa.modules.addresses import fault_in, is_suspect
 from pyptx_ir.isa.modules.diagnostic import ERROR
 from pyptx_ir.isa.modules.findings import Finding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.limits import constant_value
+from pyptx_ir.isa.constant_values import constant_value
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.syntax.nodes import Label, SectionData
 from pyptx_ir.syntax.operands import Binary, Immediate, Symbol

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.limits import constant_value, fault_of_integer
+from pyptx_ir.isa.constant_values import constant_value, fault_of_integer
 from pyptx_ir.isa.modules.scopes import Storage
 from pyptx_ir.isa.scalar_types import SIZES
 from pyptx_ir.syntax.operands import Immediate
