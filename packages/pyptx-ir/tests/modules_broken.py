@@ -656,7 +656,7 @@ BROKEN: tuple[Broken, ...] = (
             ("a difference of a difference", "ld.global.u32 %r1, «[%rd1--4]»"),
             ("a difference and a sum", "ld.global.u32 %r1, «[%rd1-8+4]»"),
             ("a quotient of zero", "ld.global.u32 %r1, «[%rd1+4/0]»"),
-            ("a quotient of zero that is not chosen", "ld.local.u32 %r1, «[1?2:1/0]»"),
+            ("a quotient of zero that is not chosen", "ld.local.u32 %r1, «[1 ? 2 : 1/0]»"),
             ("a floating-point offset", "ld.global.u32 %r1, «[%rd1+(.u64)1.0]»"),
             ("a floating-point number with an integer operator", "ld.local.u32 %r1, «[~1.0]»"),
             ("a number that is not octal", "ld.local.u32 %r1, «[08]»"),
@@ -687,4 +687,61 @@ BROKEN: tuple[Broken, ...] = (
         entry("cp.async.ca.shared.global [%r1], [%rd1], «7/2»;"),
     ),
     Broken("minus the warp size for a barrier", "immediate-range", entry("bar.sync «-WARP_SZ»;")),
+    # Directives that are too early, too late or on something else
+    Broken(
+        "a prototype's directive too early",
+        "version",
+        before_hopper("p: .callprototype _ () «.abi_preserve» 4;", "8.8"),
+    ),
+    Broken(
+        "a prototype that never returns too early",
+        "version",
+        before_hopper("p: .callprototype _ () «.noreturn»;", "6.3", "sm_75"),
+    ),
+    Broken(
+        "a prototype's directive on an early target",
+        "target",
+        before_hopper("p: .callprototype _ () «.abi_preserve_control» 4;", "9.0", "sm_75"),
+    ),
+    Broken(
+        "too many preserved registers of a prototype",
+        "directive-argument",
+        entry("p: .callprototype _ () «.abi_preserve» 300;"),
+    ),
+    Broken(
+        "a prototype's directive twice", "directive-conflict", entry("p: .callprototype _ () «.noreturn» .noreturn;")
+    ),
+    Broken("a pragma too early", "version", before_hopper('«.pragma» "enable_smem_spilling";', "8.5")),
+    Broken("a mask of bytes too early", "version", before_hopper('«.pragma» "used_bytes_mask 0xF";', "8.2")),
+    Broken("a frequency too early", "version", before_hopper('«.pragma» "frequency 7";', "8.8")),
+    Broken("a frequency without a value", "directive-argument", entry('«.pragma» "frequency";')),
+    Broken("a frequency of a function", "misplaced-directive", entry("", directives='«.pragma» "frequency 7";')),
+    Broken(
+        "another name of an entry", "redefined-function", f"{HEAD}.entry f() {{ ret; }}\n.func g();\n.alias «g», f;\n"
+    ),
+    Broken(
+        "an entry as another name",
+        "redefined-function",
+        f"{HEAD}.entry «g»();\n.func f() {{ ret; }}\n.alias g, f;\n".replace("«g»", "g").replace(
+            "alias g", "alias «g»"
+        ),
+    ),
+    Broken(
+        "another name of an external function",
+        "redefined-function",
+        f"{HEAD}.extern .func f();\n.func g();\n.alias «g», f;\n",
+    ),
+    Broken("an alignment behind a type", "declaration", f"{HEAD}.func f(.param .u64 «.align» 8 s) {{ ret; }}\n"),
+    Broken(
+        "an alignment behind a returned type",
+        "declaration",
+        f"{HEAD}.func (.param .b8 «.align» 8 s[8]) f() {{ ret; }}\n",
+    ),
+    Broken("an alignment behind a variable's type", "declaration", entry(".param .u64 «.align» 8 s;")),
+    Broken("a pointer among variables", "declaration", entry("", above=".global .u64 «.ptr» .align 8 s;\n")),
+    Broken("a global address in 32 bits", "operand-type", entry("mov.u32 %r1, «g»;", above=".global .b32 g[4];\n")),
+    Broken(
+        "an element's address in 32 bits", "operand-type", entry("mov.b32 %r1, «g[1]»;", above=".global .b32 g[4];\n")
+    ),
+    Broken("a conversion of an address of 32 bits", "operand-type", entry("cvta.shared.u32 %r1, «%r2»;")),
 )

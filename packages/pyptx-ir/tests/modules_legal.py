@@ -167,6 +167,16 @@ LEGAL: dict[str, str] = {
     "unsigned constants that stand for small negative ones": entry(
         "mov.b32 %r1, -1U; add.s32 %r1, %r1, ~0; mov.b32 %r1, 1U-2U; mov.b32 %r1, (.u64)5-(.u64)6;"
     ),
+    "addresses in 32 bits of what is not global, or not alone": entry(
+        "mov.u32 %r1, s; mov.u32 %r1, c; mov.u32 %r1, g+4; mov.u32 %r1, k;",
+        above=".global .b32 g;\n.shared .b32 s;\n.const .b32 c;\n",
+    ),
+    "an alignment and a pointer behind the type of an entry's parameter": entry(
+        "", parameters=".param .u64 .align 8 a, .param .u64 .ptr .global .align 16 b"
+    ),
+    "pragmas that ptxas does not know": entry(
+        '.pragma "abc"; .pragma "used_bytes_mask 15";', directives='.pragma "abc";'
+    ),
     "integers added to an address": entry(
         "",
         above=".global .b8 h[8];\n.global .u64 a[4] = {h+4*2, h+(4)+4-2, generic(h)+(-4), h+~3};\n"

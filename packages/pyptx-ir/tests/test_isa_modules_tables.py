@@ -39,6 +39,9 @@ SHOWN: dict[str, str] = {
     "abi_preserve": ".func f() .abi_preserve 16 { ret; }\n",
     "abi_preserve_control": ".func f() .abi_preserve_control 8 { ret; }\n",
     "pragma": '.pragma "nounroll";\n' + EMPTY,
+    "pragma used_bytes_mask": '.entry k() { .pragma "used_bytes_mask 0xF"; exit; }\n',
+    "pragma enable_smem_spilling": '.entry k() { .pragma "enable_smem_spilling"; exit; }\n',
+    "pragma frequency": '.entry k() { .pragma "frequency 7"; exit; }\n',
     "reqnctapercluster": ".entry k() .reqnctapercluster 2, 1, 1 { exit; }\n",
     "explicitcluster": ".entry k() .explicitcluster { exit; }\n",
     "maxclusterrank": ".entry k() .maxclusterrank 8 { exit; }\n",
@@ -97,7 +100,8 @@ def said(text: str, target: str) -> list[tuple[int, str]]:
     arch = target.replace("sm_", "compute_") if number >= 75 else "compute_75"
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "m.ptx").write_text(text, encoding="utf-8")
-        separate = [] if text.startswith((".version 1.", ".version 2.", ".version 3.0")) else ["-c"]
+        is_whole = "enable_smem_spilling" in text  # which ptxas takes in no other compilation
+        separate = [] if is_whole or text.startswith((".version 1.", ".version 2.", ".version 3.0")) else ["-c"]
         outcome = run(find_tool("ptxas"), [f"-arch={arch}", *separate, "m.ptx", "-o", "m.o"], Path(folder))
     remarks = [(remark.line or 0, remark.message) for remark in parse_log(outcome.output) if remark.is_error]
     assert remarks or not outcome.status, outcome.output

@@ -16,8 +16,17 @@ from pyptx_ir.syntax.operands import Address, Immediate, Register
 
 from .modules_broken import BROKEN, HEAD, Broken, entry
 
-# Faults of the text alone: spelt anew, the tree says `[%rd1+-4]`, which is right.
-SPELLING = {"a difference in an address"}
+# Faults of the text alone: spelt anew, the tree says `[%rd1+-4]` and `.align 8 .u64`, which are right.
+SPELLING = {
+    "a difference in an address",
+    "a difference in parentheses in brackets",
+    "a difference of a difference in brackets",
+    "a difference and a sum in brackets",
+    "an alignment behind a type",
+    "an alignment behind a returned type",
+    "an alignment behind a variable's type",
+    "a pointer among variables",
+}
 PARSED = [broken for broken in BROKEN if broken.code != "syntax" and broken.name not in SPELLING]
 
 

@@ -41,9 +41,7 @@ _KINDS: dict[type[Statement], str] = {
     Alias: "alias",
     BranchTargets: "branchtargets",
     CallTargets: "calltargets",
-    CallPrototype: "callprototype",
     Section: "section",
-    Pragma: "pragma",
 }
 _MOST_OF_PLACE = (1 << 32) - 1
 _TYPES = frozenset({"texref", "samplerref", "surfref", "tex", "b128", "f16x2"})
@@ -90,7 +88,18 @@ def header(walk: Walk, node: Function) -> None:
         walk.report(Finding("ignored-directive", message, hint, word=".minnctapersm"))
 
 
-def _order(walk: Walk, node: Function) -> None:
+def of_prototype(walk: Walk, node: CallPrototype) -> None:
+    """Check the directives of a prototype, which are those of a function."""
+    for found in node.directives:
+        row = rows().get(found.name)
+        if row is not None and row.on == "entry":
+            message = f".{found.name} goes with .entry, and this is a .callprototype"
+            walk.report(Finding("misplaced-directive", message, "remove it", word=f".{found.name}"))
+        _arguments(walk, found)
+    _order(walk, node)
+
+
+def _order(walk: Walk, node: Function | CallPrototype) -> None:
     """Refuse what functions say twice, and `.noreturn` behind another directive; entries may repeat themselves."""
     names = [found.name for found in node.directives]
     for i, name in enumerate(names):
@@ -218,6 +227,14 @@ def _used(node: Statement) -> Iterator[tuple[str, str]]:
         case RegisterDeclaration(type=kind):
             if kind in _TYPES:
                 yield kind, f".{kind}"
+        case CallPrototype(directives=given):
+            yield "callprototype", ".callprototype"
+            for found in given:
+                yield found.name, f".{found.name}"
+        case Pragma(values=values):
+            yield "pragma", ".pragma"
+            for value in values:
+                yield f"pragma {value.partition(' ')[0]}", ".pragma"
         case File(timestamp=int()):
             yield "file timestamp", ".file"
         case Loc(inlined_at=inlined):

@@ -144,7 +144,11 @@ def alias(walk: Walk, node: Alias) -> None:
             return
     (alias, at), (aliasee, _) = walk.functions[node.name], walk.functions[node.aliasee]
     differing = _difference(alias, aliasee)
-    if alias.body is not None:
+    if "entry" in (alias.kind, aliasee.kind):
+        message, hint = "an entry has one name: only functions have an alias", "make both a .func"
+    elif aliasee.linking == "extern":
+        message, hint = f"'{node.aliasee}' is .extern, and can have no other name", "define it in this module"
+    elif alias.body is not None:
         message, hint = f"'{node.name}' is defined at line {{line}}, and can't be another name", "remove one of the two"
     elif aliasee.linking == "weak":
         message, hint = f"'{node.aliasee}' is .weak, and can have no other name", "make it .visible"

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.syntax.nodes import File, Section
+from pyptx_ir.isa.modules.places import own_text, without_comments
+from pyptx_ir.syntax.nodes import File, Function, Section
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
-    from pyptx_ir.syntax.nodes import Directive, Empty, Pragma, Statement
+    from pyptx_ir.syntax.nodes import Directive, Empty, Pragma, Statement, Variable
 
 _PRAGMAS_OF_MODULES = frozenset({"nounroll"})
+_PRAGMAS_OF_BODIES = frozenset({"used_bytes_mask", "enable_smem_spilling", "frequency"})
+_WITH_VALUE = frozenset({"used_bytes_mask", "frequency"})
+# ptxas reads .align and .ptr following the type in parameters of entries only, and in prototypes.
+_HEAD = 400  # characters of a declaration that hold its type; its initialiser may be long
+_LATE_ATTRIBUTE = re.compile(r"\.(?:[busf](?:8|16|32|64|128)|f16x2|pred)\s+\.(align|ptr)\b", re.ASCII)
 
 
 def in_function(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes its statement
@@ -52,6 +59,36 @@ def pragma(walk: Walk, node: Pragma) -> None:
             message, hint = f'there is no pragma "{value}" for a module', "move it into a function, or remove it"
             walk.report(Finding("directive-argument", message, hint))
             return
+
+
+def pragma_value(walk: Walk, node: Pragma) -> None:
+    """Refuse a pragma without the value that ptxas asks for."""
+    for value in node.values:
+        if value.strip() in _WITH_VALUE:
+            message, hint = f'the pragma "{value}" takes a value', f'write "{value.strip()} 1"'
+            walk.report(Finding("directive-argument", message, hint))
+
+
+def pragma_of_header(walk: Walk, node: Function) -> None:
+    """Refuse between the parameters and the body of a function the pragmas that belong into the body."""
+    for found in node.directives:
+        value = next(iter(found.arguments), None) if found.name == "pragma" else None
+        name = str(value).strip('"').partition(" ")[0] if value is not None else ""
+        if name in _PRAGMAS_OF_BODIES:
+            message, hint = f'the pragma "{name}" belongs into the body of a function', "move it below the {"
+            walk.report(Finding("misplaced-directive", message, hint, word=".pragma"))
+
+
+def late_attribute(walk: Walk, node: Function | Variable) -> None:
+    """Refuse `.align` and `.ptr` following a type, except in parameters of entries. The tree does not keep the order."""
+    if node.raw is None or (isinstance(node, Function) and node.kind == "entry"):
+        return
+    text = own_text(node, node.raw) if isinstance(node, Function) else without_comments(node.raw[:_HEAD])
+    found = _LATE_ATTRIBUTE.search(text)
+    if found is not None and not (found[1] == "ptr" and isinstance(node, Function)):  # `declared_types` reports that
+        message = f".{found[1]} stands behind the type, where only the parameters of an entry have it"
+        hint = "write .align in front of the type" if found[1] == "align" else "remove it"
+        walk.report(Finding("declaration", message, hint, word=f".{found[1]}"))
 
 
 def empty(walk: Walk, node: Empty) -> None:  # noqa: ARG001 - every check takes its statement

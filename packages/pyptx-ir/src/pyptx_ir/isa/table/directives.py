@@ -100,6 +100,9 @@ ROWS: tuple[DirectiveRow, ...] = (
         manual="Performance-Tuning Directives: .abi_preserve_control",
     ),
     DirectiveRow("pragma", ptx(2, 0), manual="Performance-Tuning Directives: .pragma"),
+    DirectiveRow("pragma used_bytes_mask", ptx(8, 3), manual='Pragma Strings: "used_bytes_mask"'),
+    DirectiveRow("pragma enable_smem_spilling", ptx(8, 7), manual='Pragma Strings: "enable_smem_spilling"'),
+    DirectiveRow("pragma frequency", ptx(9, 0), manual='Pragma Strings: "frequency"'),
     DirectiveRow(
         "reqnctapercluster",
         ptx(7, 8),

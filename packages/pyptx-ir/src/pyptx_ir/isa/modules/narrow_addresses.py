@@ -1,0 +1,34 @@
+"""Addresses of 32 bits in modules of 64, which make ptxas compile for 32: from sm_90 on, there is no such ABI.
+
+Asked of ptxas 13.0 and 13.5, which refuse it for all targets; earlier releases take it up to sm_89.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.targets import includes
+from pyptx_ir.syntax.operands import Index, Register, Symbol
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.walk import Walk
+    from pyptx_ir.syntax.nodes import Instruction
+
+_NARROW = frozenset({"b32", "u32", "s32"})
+_WIDE = 64
+
+
+def address(walk: Walk, node: Instruction) -> None:
+    """Check a `mov` of a global variable's address, or a `cvta`, that takes 32 bits."""
+    if walk.address_size != _WIDE or node.opcode[-1] not in _NARROW or len(node.operands) < 2:
+        return
+    if node.opcode[0] == "mov":
+        operand = node.operands[1]
+        base = operand.base if isinstance(operand, Index) else operand
+        if not isinstance(base, Symbol | Register) or walk.scope[base.name] != ".global":
+            return
+    if walk.target is not None and includes(walk.target, "sm_90"):
+        message = f"{'.'.join(node.opcode)} takes an address of 32 bits, and .address_size is 64"
+        hint = f"write {'.'.join((*node.opcode[:-1], 'u64'))}, with a register of 64 bits"
+        walk.report(Finding("operand-type", message, hint, operand=1))
