@@ -744,4 +744,12 @@ BROKEN: tuple[Broken, ...] = (
         "an element's address in 32 bits", "operand-type", entry("mov.b32 %r1, «g[1]»;", above=".global .b32 g[4];\n")
     ),
     Broken("a conversion of an address of 32 bits", "operand-type", entry("cvta.shared.u32 %r1, «%r2»;")),
+    Broken("a byte-order mark", "syntax", "«\ufeff»" + entry("")),
+    Broken("zeros that fill up a file", "syntax", entry("") + "«\0»\0\0"),
+    Broken("a byte of a section out of range", "section-data", entry("") + ".section .debug_info {\n«.byte» 256\n}\n"),
+    Broken(
+        "a number of a section that is not octal", "section-data", entry("") + ".section .debug_info {\n«.b8» 08\n}\n"
+    ),
+    Broken("the warp size in a section", "section-data", entry("") + ".section .debug_info {\n«.b32» WARP_SZ\n}\n"),
+    Broken("an address in a word of 8 bits", "section-data", entry("") + ".section .debug_info {\nL:\n«.byte» L\n}\n"),
 )

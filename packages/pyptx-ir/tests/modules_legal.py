@@ -177,6 +177,8 @@ LEGAL: dict[str, str] = {
     "pragmas that ptxas does not know": entry(
         '.pragma "abc"; .pragma "used_bytes_mask 15";', directives='.pragma "abc";'
     ),
+    "lines of a section in words of @@DWARF": entry("L:")
+    + ".section .debug_info {\nM:\n.quad 1, 18446744073709551615\n.byte 0xff\n.4byte -1\n.quad M+4\n.quad M-M\n}\n",
     "integers added to an address": entry(
         "",
         above=".global .b8 h[8];\n.global .u64 a[4] = {h+4*2, h+(4)+4-2, generic(h)+(-4), h+~3};\n"

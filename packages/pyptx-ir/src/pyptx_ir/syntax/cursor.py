@@ -9,6 +9,7 @@ from pyptx_ir.syntax.lexemes import FOUND, INTEGER, MOST_DIGITS, NAME, STRING, T
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _SHOWN = 40
+BYTE_ORDER_MARK = "\ufeff"
 
 
 class Fault(Exception):  # noqa: N818 - an event inside the parser, which makes a PtxSyntaxError of it
@@ -111,6 +112,10 @@ class Cursor:
             raise Fault(f"expected {expected}, found the end of the text", at, at, hint)
         if _CONTROL.match(rest):
             raise Fault(f"control character {rest[0]!r} in the text", at, at + 1, "remove it")
+        if rest[0] == BYTE_ORDER_MARK:
+            raise Fault(
+                "byte-order mark in the text, which ptxas does not read", at, at + 1, "save it without the mark"
+            )
         if rest.startswith("/*"):
             raise Fault("comment is never closed", at, at + 2, "close it with '*/'")
         if rest[0] == '"' and not STRING.match(self.text, at):

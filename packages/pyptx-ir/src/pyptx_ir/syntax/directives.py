@@ -30,7 +30,7 @@ from pyptx_ir.syntax.operands import Operand, Symbol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DATA = frozenset({"b8", "b16", "b32", "b64"})
+DATA = frozenset({"b8", "b16", "b32", "b64", "byte", "4byte", "quad"})  # the last three as in @@DWARF
 _QUALIFIERS = SPACES | LINKING | {"reg", "align", "attribute"}
 _DWARF_WORD = re.compile(rf"@progbits|{DOTTED_NAME.pattern}", re.ASCII)
 
@@ -54,7 +54,7 @@ def directive(cursor: Cursor) -> Statement:
 
 def data(cursor: Cursor) -> SectionData:
     """Read a line of data in a debugging section."""
-    word = cursor.find(KEYWORD)
+    word = cursor.find(MODIFIER)
     if word is None or word[1] not in DATA:
         if word is not None:
             cursor.at = word.start()

@@ -277,7 +277,7 @@ class File(Node):
 
 @value
 class SectionData(Node):
-    """A data line of a section: `.b8 1, 2, 3`, `.b32 label+4`, `.b64 a-b`."""
+    """A data line of a section: `.b8 1, 2, 3`, `.b32 label+4`, `.b64 a-b`, `.quad 1`."""
 
     type: str
     values: tuple[Operand, ...]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.collector import collector_paused
 from pyptx_ir.syntax.cursor import Cursor, Fault
-from pyptx_ir.syntax.directives import data, directive, dwarf
+from pyptx_ir.syntax.directives import DATA, data, directive, dwarf
 from pyptx_ir.syntax.errors import PtxSyntaxError
 from pyptx_ir.syntax.fast_path import FastReader
 from pyptx_ir.syntax.frames import DEEPEST_BLOCK, Frame
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 MOST_ERRORS = 1000
 # From this size on, visiting a new tree costs more than collecting what was young before it.
 _LARGE = 8_000
+_DATA = tuple(f".{name}" for name in sorted(DATA))
 
 
 def parse(text: str, name: str = "<string>") -> Module:
@@ -190,7 +191,7 @@ class _Parser:
         frame.items.append(node)
 
     def data_is_next(self) -> bool:
-        return self.source.text.startswith((".b8", ".b16", ".b32", ".b64"), self.cursor.start)
+        return self.source.text.startswith(_DATA, self.cursor.start)
 
     def section_head(self) -> bool:
         """Open `.section name {` if that is next."""

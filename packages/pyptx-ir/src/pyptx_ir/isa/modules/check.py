@@ -14,6 +14,7 @@ from pyptx_ir.isa.modules.known_forms import right_forms
 from pyptx_ir.isa.modules.special import early_registers
 from pyptx_ir.isa.modules.walk import Walk
 from pyptx_ir.plugins.targets import find_target
+from pyptx_ir.syntax.cursor import BYTE_ORDER_MARK
 from pyptx_ir.syntax.emitter import emit
 from pyptx_ir.syntax.nodes import Version, lead_of
 from pyptx_ir.syntax.parser import parse_recovering
@@ -47,6 +48,8 @@ def check_text(text: str, name: str = "<string>", target: str | None = None) -> 
 
 def _check_text(text: str, name: str, target: str | None) -> tuple[Diagnostic, ...]:
     module, errors = parse_recovering(text, name)
+    if text.startswith(BYTE_ORDER_MARK):  # which hides the header: what follows would be reported for that alone
+        return (_syntax(errors[0]),)
     found = findings_in(module, target)
     source = Source(text, name)
     return _sorted([*map(_syntax, errors), *(located(found, module, source) if found else ())])

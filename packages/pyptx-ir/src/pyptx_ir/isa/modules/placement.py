@@ -80,7 +80,7 @@ def pragma_of_header(walk: Walk, node: Function) -> None:
 
 
 def late_attribute(walk: Walk, node: Function | Variable) -> None:
-    """Refuse `.align` and `.ptr` following a type, except in parameters of entries. The tree does not keep the order."""
+    """Refuse `.align` and `.ptr` following a type, except in parameters of entries. The tree has no such order."""
     if node.raw is None or (isinstance(node, Function) and node.kind == "entry"):
         return
     text = own_text(node, node.raw) if isinstance(node, Function) else without_comments(node.raw[:_HEAD])

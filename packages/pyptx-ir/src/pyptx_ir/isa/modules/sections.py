@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.constant_values import constant_value
+from pyptx_ir.isa.constant_values import fault_of_integer
 from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.shapes import literal_kind
+from pyptx_ir.syntax.lexemes import integer
 from pyptx_ir.syntax.nodes import Label, SectionData
 from pyptx_ir.syntax.operands import Binary, Immediate, Symbol
 
@@ -20,6 +22,7 @@ _RANGES: dict[str, tuple[int, float]] = {
     "b16": (-(1 << 15), (1 << 16) - 1),
     "b32": (-(1 << 31), float("inf")),
 }
+_SAME = {"byte": "b8", "4byte": "b32", "quad": "b64"}
 _OF_ADDRESSES = frozenset({"b32", "b64"})
 DATA_FORM = "write an integer, a label, label+n, or label-label"
 
@@ -45,7 +48,8 @@ def data(walk: Walk, node: Section) -> None:
 
 def line_fault(part: SectionData) -> str:
     """Return what is wrong with a line of data, or nothing."""
-    fault = next((fault for value in part.values if (fault := _fault(value, part.type))), "")
+    type_name = _SAME.get(part.type, part.type)
+    fault = next((fault for value in part.values if (fault := _fault(value, type_name))), "")
     if not fault and len(part.values) > 1 and not all(isinstance(value, Immediate) for value in part.values):
         return "the address of a label stands on a line of its own"
     return fault
@@ -53,7 +57,7 @@ def line_fault(part: SectionData) -> str:
 
 def _fault(value: Operand, type_name: str) -> str:
     if isinstance(value, Immediate):
-        number = constant_value(value)
+        number = _number(value.text)
         least, most = _RANGES.get(type_name, (float("-inf"), float("inf")))
         if number is None:
             return f"{value.text} is no integer"
@@ -61,6 +65,14 @@ def _fault(value: Operand, type_name: str) -> str:
     if not _is_address(value):
         return "this is neither a number nor the address of a label"
     return "" if type_name in _OF_ADDRESSES else f".{type_name} holds no address"
+
+
+def _number(text: str) -> int | None:
+    """Return the value of an integer, of any number of bits; None for a literal that ptxas does not read here."""
+    digits = text.lstrip("-")
+    if not digits[0].isdigit() or literal_kind(text) != "int" or "octal" in fault_of_integer(text):
+        return None
+    return -integer(digits) if text.startswith("-") else integer(digits)
 
 
 def _is_address(value: Operand) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.items import Item
 
 EXPLAINED = "Explained"
-_WIDTHS = {"b8": 1, "b16": 2, "b32": 4, "b64": 8}
+_WIDTHS = {"b8": 1, "b16": 2, "b32": 4, "b64": 8, "byte": 1, "4byte": 4, "quad": 8}
 
 _Abbreviation = tuple[int, bool, tuple[tuple[int, int], ...]]
 
