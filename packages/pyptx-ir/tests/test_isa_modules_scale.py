@@ -93,3 +93,11 @@ def test_a_suggestion_is_the_closest_name_and_costs_no_more_than_so_many_compari
     many = [f"name{i:06}" for i in range(50 * MOST_COMPARED)]
     assert close_names("name000012", many, most=1) == ["name000012"]
     assert least(lambda: close_names("nome000012", many, most=1), 0.2) <= 0.2
+
+
+@pytest.mark.parametrize("opcode", ["add", "ld", "cvt", "mma"])
+def test_an_opcode_of_thousands_of_modifiers_is_refused_within_a_second(opcode: str) -> None:
+    text = f"{HEAD}.entry k() {{ .reg .b32 r; {opcode}{'.f32' * 8000} r, r; ret; }}\n"
+    assert least(lambda: check_text(text), SECONDS) <= SECONDS
+    (found,) = check_text(text)
+    assert (found.code, found.message) == ("modifier", f"{opcode} has 8000 modifiers; no instruction has 64")

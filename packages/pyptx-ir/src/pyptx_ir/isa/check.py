@@ -13,6 +13,7 @@ from pyptx_ir.isa.constant_values import constant_value
 from pyptx_ir.isa.errors import InstructionError
 from pyptx_ir.isa.fitting import fault_in, limits_in
 from pyptx_ir.isa.form_diagnostics import (
+    MODIFIER,
     FormDiagnostic,
     lives_elsewhere,
     misspelt,
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 # What the table describes; a module of a later version may use forms that it does not have yet.
 TABLE_VERSION = (9, 5)
+
+# Matching costs more than the square of the number of words; the longest opcodes in tests/oracle/forms have 17.
+MOST_WORDS = 64
 
 IMMEDIATE_RANGE = "immediate-range"
 
@@ -173,6 +177,9 @@ def judge(
     """Judge an instruction of this opcode and these operand shapes, in a module of addresses of so many bits."""
     if not _rows_of(opcode[0]):
         return Judgement(unknown(opcode))
+    if len(opcode) > MOST_WORDS:
+        message = f"{opcode[0]} has {len(opcode) - 1} modifiers; no instruction has {MOST_WORDS}"
+        return Judgement(FormDiagnostic(MODIFIER, message, "remove those that are not in the manual"))
     if names_a_bank(opcode):
         return Judgement(None)
     matches = forms_of(opcode)
