@@ -178,3 +178,9 @@ def stricter() -> dict[str, str]:
 def laxer() -> dict[str, str]:
     """Return the reviewed list of what the table accepts and ptxas refuses."""
     return _lists()[1]
+
+
+def chapter_reasons() -> dict[str, tuple[str, ...]]:
+    """Return by title of each chapter the reasons for what ptxas accepts and the table refuses."""
+    modules = [importlib.import_module(f"{known.__name__}.{one.name}") for one in pkgutil.iter_modules(known.__path__)]
+    return {(one.__doc__ or "").strip(): tuple(one.STRICTER.values()) for one in modules if one.STRICTER}
