@@ -33,7 +33,6 @@ LAXER: dict[str, str] = {
     r"^func-directive \| \.pragma": ("ptxas has pragmas in the headers of entries alone, the manual in both"),
     r"^variable \| \.extern \.\w+ \.b32 v\[\]; ": "an unresolved name is the linker's to find",
     r"\.unified\(": "a variable at a unified address is for the linker; ptxas asks for --compile-only",
-    r"^variable \| \.global \.b32 \.align": "the parser takes an alignment behind the type, too",
     r"^body \| \.\w+ \.reg \.b32 v": "the tree has no linking of registers to refuse",
     r"^body \| x: \.callprototype ": "a prototype is judged by the calls through it",
     r"^header \| .*\bdebug\b": "whether debug information is there is not looked at",
