@@ -105,7 +105,8 @@ def _usual(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], int | float
 
     def operate(left: int | float, right: int | float) -> int | float | None:
         if isinstance(left, float) or isinstance(right, float):
-            return apply(float(left), float(right))
+            number: int | float | None = apply(float(left), float(right))
+            return number
         unsigned = isinstance(left, Unsigned) or isinstance(right, Unsigned)
         result = apply(wrapped(left, unsigned=unsigned), wrapped(right, unsigned=unsigned))
         return None if result is None else wrapped(result, unsigned=unsigned)
