@@ -46,24 +46,27 @@ def constant_value(operand: Operand) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def evaluated(operand: Operand) -> int | float | None:
-    """Return the value of a constant expression, as ptxas computes it; None for an operand without a value."""
+def evaluated(operand: Operand, others: Callable[[Operand], int | float] | None = None) -> int | float | None:
+    """Return the value of a constant expression, as ptxas computes it; None for an operand without a value.
+
+    `others` returns the value of what is no literal and no operator, such as a symbol, or raises an error.
+    """
     match operand:
-        case Immediate(text):
-            return literal_value(text)
+        case Immediate(text) if (value := literal_value(text)) is not None:
+            return value
         case Parenthesized(inner):
-            return evaluated(inner)
-        case Unary(sign, inner) if sign in _UNARY:
-            value = evaluated(inner)
-            return None if value is None else _UNARY[sign](value)
+            return evaluated(inner, others)
+        case Unary(sign, inner) if sign.replace(" ", "") in _UNARY:
+            value = evaluated(inner, others)
+            return None if value is None else _UNARY[sign.replace(" ", "")](value)
         case Binary(sign, left, right) if sign in _BINARY:
-            sides = evaluated(left), evaluated(right)
+            sides = evaluated(left, others), evaluated(right, others)
             return None if None in sides else _BINARY[sign](*sides)
         case Ternary(condition, then, otherwise):
-            chosen = evaluated(condition)
-            return None if chosen is None else evaluated(then if chosen else otherwise)
+            chosen = evaluated(condition, others)
+            return None if chosen is None else evaluated(then if chosen else otherwise, others)
         case _:
-            return None
+            return None if others is None else others(operand)
 
 
 @functools.lru_cache(maxsize=1 << 14)

@@ -2,111 +2,25 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from pyptx_ir.isa.constant_values import evaluated
 from pyptx_ir.isa.modules.constants import of_value
 from pyptx_ir.isa.shapes import shape_of
-from pyptx_ir.syntax.operands import (
-    Apply,
-    Binary,
-    Immediate,
-    Parenthesized,
-    Symbol,
-    Ternary,
-    Unary,
-    Vector,
-)
+from pyptx_ir.syntax.operands import Apply, Immediate, Symbol, Vector
 from pyptx_sim.errors import ProgramError
-from pyptx_sim.literals import Unsigned, integer, literal_bits, parse_literal
+from pyptx_sim.literals import literal_bits, parse_literal
 from pyptx_sim.types import byte_size
 
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
-_MASK64 = (1 << 64) - 1
-
 # Returns the address that a symbol stands for, relative to its space or as a generic one.
 Form: TypeAlias = Literal["relative", "generic"]
 AddressOf: TypeAlias = Callable[[str, Form], int]
-
-
-def _quotient(left: int | float, right: int | float) -> int | float:
-    if isinstance(left, float) or isinstance(right, float):
-        return left / right
-    size = abs(left) // abs(_divisor(right))
-    return size if (left < 0) == (right < 0) else -size
-
-
-def _remainder(left: int, right: int) -> int:
-    """Return the remainder of what the operands are as .u64, whatever their types."""
-    return (left & _MASK64) % (_divisor(right) & _MASK64)
-
-
-def _divisor(value: int) -> int:
-    if value == 0:
-        raise ProgramError("division by zero in a constant expression")
-    return value
-
-
-def _usual(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], int | float]:
-    """Return an operator on numbers of one type: of .u64 if one of two integers is, which is the result's type, too."""
-
-    def operate(left: int | float, right: int | float) -> int | float:
-        if isinstance(left, float) or isinstance(right, float):
-            return float(apply(left, right))
-        unsigned = isinstance(left, Unsigned) or isinstance(right, Unsigned)
-        words = (integer(value, unsigned=unsigned) for value in (left, right))
-        return integer(apply(*words), unsigned=unsigned)
-
-    return operate
-
-
-def _shift(apply: Callable[[int, int], int]) -> Callable[[int, int], int]:
-    """Return a shift, by less than 64; the result has the type of what is shifted."""
-    return lambda value, count: integer(apply(value, count & 63), unsigned=isinstance(value, Unsigned))
-
-
-def _truth(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], int]:
-    """Return a comparison, whose result is 0 or 1."""
-    usual = _usual(apply)
-    return lambda left, right: int(usual(left, right))
-
-
-# Which types operands are taken for, and results have: manual, "Summary of Constant Expression Evaluation Rules", and
-# ptxas, which was asked for each case of the tests.
-_BINARY: dict[str, Callable[[Any, Any], int | float]] = {
-    "+": _usual(operator.add),
-    "-": _usual(operator.sub),
-    "*": _usual(operator.mul),
-    "/": _usual(_quotient),
-    "%": _usual(_remainder),
-    "<<": _shift(operator.lshift),
-    ">>": _shift(operator.rshift),
-    "&": _usual(operator.and_),
-    "|": _usual(operator.or_),
-    "^": _usual(operator.xor),
-    "<": _truth(operator.lt),
-    ">": _truth(operator.gt),
-    "<=": _truth(operator.le),
-    ">=": _truth(operator.ge),
-    "==": _truth(operator.eq),
-    "!=": _truth(operator.ne),
-    "&&": lambda a, b: int(bool(a) and bool(b)),
-    "||": lambda a, b: int(bool(a) or bool(b)),
-}
-
-_UNARY: dict[str, Callable[[Any], int | float]] = {
-    "+": lambda a: a,
-    "-": lambda a: -a if isinstance(a, float) else integer(-a, unsigned=isinstance(a, Unsigned)),
-    "!": lambda a: int(not a),
-    "~": lambda a: integer(~a, unsigned=True),
-    "(.s64)": lambda a: integer(int(a), unsigned=False),
-    "(.u64)": lambda a: integer(int(a), unsigned=True),
-}
 
 
 def evaluate(operand: Operand, address_of: AddressOf) -> int | float:
@@ -123,23 +37,21 @@ def evaluate(operand: Operand, address_of: AddressOf) -> int | float:
 
 
 def _evaluated(operand: Operand, address_of: AddressOf) -> int | float:
-    match operand:
-        case Immediate(text):
-            return parse_literal(text)
-        case Parenthesized(inner):
-            return _evaluated(inner, address_of)
-        case Unary(op, inner) if op.replace(" ", "") in _UNARY:
-            return _UNARY[op.replace(" ", "")](_evaluated(inner, address_of))
-        case Binary(op, left, right) if op in _BINARY:
-            return _BINARY[op](_evaluated(left, address_of), _evaluated(right, address_of))
-        case Ternary(condition, then, otherwise):
-            return _evaluated(then if _evaluated(condition, address_of) else otherwise, address_of)
-        case Symbol(name):
-            return address_of(name, "relative")
-        case Apply(function, inner):
-            return _apply(function, inner, address_of)
-        case _:
-            raise ProgramError(f"{operand!r} is not a constant expression")
+    def other(inner: Operand) -> int | float:
+        match inner:
+            case Immediate(text):
+                return parse_literal(text)
+            case Symbol(name):
+                return address_of(name, "relative")
+            case Apply(function, argument):
+                return _apply(function, argument, address_of)
+            case _:
+                raise ProgramError(f"{inner!r} is not a constant expression")
+
+    value = evaluated(operand, other)
+    if value is None:
+        raise ProgramError("division by zero in a constant expression")
+    return value
 
 
 def integer_constant(operand: Operand) -> int | None:

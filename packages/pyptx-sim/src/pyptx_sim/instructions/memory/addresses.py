@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pyptx_ir.isa.constant_values import wrapped
 from pyptx_ir.syntax.operands import Address, Binary, Index, Parenthesized, Register, Symbol
 from pyptx_sim.instructions.compiling.registers import Reader, read_register
-from pyptx_sim.literals import integer
 from pyptx_sim.machine.lanes import IntArray, Lanes, pick
 from pyptx_sim.machine.memory.access import by_space, fault
 from pyptx_sim.machine.memory.spaces import Memory
@@ -221,7 +221,7 @@ def _symbol_target(operands: Operands, base: Operand, delta: int, space: str) ->
 
 def _wrapped(address: int) -> int:
     """Return a 64-bit address as a signed integer."""
-    return integer(address, unsigned=False)
+    return wrapped(address, unsigned=False)
 
 
 def frame_base(wave: Wave, lanes: Lanes) -> IntArray:
