@@ -9,6 +9,7 @@ from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.opaque_fields import OPAQUE
 from pyptx_ir.isa.modules.scopes import UNDECLARED, UNKNOWN, Storage
 from pyptx_ir.isa.modules.sizes import storage_of
+from pyptx_ir.isa.modules.special import reserved
 from pyptx_ir.syntax.lexemes import integer
 from pyptx_ir.syntax.nodes import BranchTargets, CallPrototype, CallTargets, Invalid, Label
 
@@ -28,6 +29,7 @@ def registers(walk: Walk, node: RegisterDeclaration) -> None:
         walk.report(Finding("misplaced-directive", message, "move the .reg into the function that uses it"))
     kind = f"{node.vector}.{node.type}" if node.vector else node.type
     for name in node.names:
+        reserved(walk, "redefined-register", name.name)
         if name.count is None:
             before = walk.scope.declare(name.name, kind, walk.at)
         else:
@@ -50,6 +52,7 @@ def variable(walk: Walk, node: Variable) -> None:
     space = node.space.partition("::")[0].partition("[")[0]
     kind = f".{node.type}" if node.type in OPAQUE else f".{space}"
     for declarator in node.declarators:
+        reserved(walk, "redefined-variable", declarator.name)
         storage = storage_of(space, node, declarator.dimensions)
         if declarator.count is not None:
             before = walk.scope.declare_range(declarator.name, declarator.count, kind, walk.at)
@@ -99,6 +102,7 @@ def label(walk: Walk, node: Label) -> None:
     """Declare a label; what stands behind it can be reached."""
     kind = ".label" if node.name in walk.scope.labels else ".targets"
     walk.last_label = node.name
+    reserved(walk, "redefined-label", node.name)
     before = walk.scope.declare(node.name, kind, walk.at)
     if before is not None:
         _redefined(walk, "redefined-label", node.name, before)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.sizes import storage_of, type_bytes, value_of
+from pyptx_ir.isa.modules.special import reserved
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
@@ -21,6 +22,7 @@ _PARAMETER_LIMITS = (((8, 1), 32764), ((1, 5), 4352), ((1, 0), 256))
 
 def function(walk: Walk, node: Function) -> None:
     """Declare a function, compare it with what was declared before, and open its scope."""
+    reserved(walk, "redefined-function", node.name)
     earlier = walk.functions.get(node.name)
     before = walk.module_scope.at.get(node.name)
     if earlier is not None:

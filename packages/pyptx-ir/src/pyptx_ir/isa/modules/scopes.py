@@ -195,8 +195,13 @@ def components(length: int) -> tuple[str, ...]:
 
 
 def _special(name: str) -> str | None:
+    return None if is_special(name) else UNDECLARED
+
+
+def is_special(name: str) -> bool:
+    """Tell whether a special register, of any version and target, has this name."""
     known = special_registers()
-    return None if name in known or f"{name}.x" in known else UNDECLARED  # %tid is a vector of four
+    return name in known or f"{name}.x" in known  # %tid is a vector of four
 
 
 @lru_cache(maxsize=1 << 16)  # names recur from function to function

@@ -1,12 +1,17 @@
-"""Special registers that a version or a target lacks."""
+"""Special registers that a version or a target lacks, and the names that declarations can't have for their sake."""
 
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
+from pyptx_ir.isa.modules.scopes import is_special
 from pyptx_ir.isa.special_registers import special_register_rows
 from pyptx_ir.isa.targets import includes
+
+if TYPE_CHECKING:
+    from pyptx_ir.isa.modules.walk import Walk
 
 
 @functools.lru_cache(maxsize=256)
@@ -22,3 +27,17 @@ def early_registers(target: str | None, version: tuple[int, int]) -> dict[str, F
             message = f"{name} needs {row.target} or later; the target is {target}"
             found[name] = Finding("target", message, f"write .target {row.target}")
     return found
+
+
+def reserved(walk: Walk, code: str, name: str) -> None:
+    """Refuse the names that ptxas keeps: `WARP_SZ` everywhere, and at module level those of special registers.
+
+    Inside a function a declaration hides the special register of its name.
+    """
+    if name == "WARP_SZ":
+        message = "'WARP_SZ' is a constant of PTX"
+    elif name.startswith("%") and walk.routine is None and is_special(name):
+        message = f"'{name}' is a special register"
+    else:
+        return
+    walk.report(Finding(code, message, "give what you declare another name", word=name))
