@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.constant_values import constant_value
+from pyptx_ir.isa.constant_values import constant_value, fault_of_integer
 from pyptx_ir.isa.errors import InstructionError
 from pyptx_ir.isa.fitting import fault_in, limits_in
 from pyptx_ir.isa.form_diagnostics import (
@@ -28,7 +28,7 @@ from pyptx_ir.isa.matching import match_modifiers
 from pyptx_ir.isa.patterns import Pattern, compile_row
 from pyptx_ir.isa.shapes import Shape, shape_of
 from pyptx_ir.plugins.caches import until_plugins_change
-from pyptx_ir.syntax.operands import Register, Vector
+from pyptx_ir.syntax.operands import Immediate, Register, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,7 +134,7 @@ def judgement_on(
 
 def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limits], ...], ...]) -> Verdict | None:
     """Return the verdict if constants keep to none of these; the form that they fit the longest was meant."""
-    outside: list[tuple[int, Limits, int]] = []
+    outside: list[tuple[int, Limits, str]] = []
     for limits in choices:
         for index, limit in limits:
             fault = _fault(instruction.operands[index], limit)
@@ -149,13 +149,15 @@ def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limit
     return Verdict(IMMEDIATE_RANGE, message, operand=index)
 
 
-def _fault(operand: Operand, limit: Limits) -> tuple[Limits, int] | None:
-    """Return what a constant, or the first of a vector's elements, does not keep to, and its value."""
+def _fault(operand: Operand, limit: Limits) -> tuple[Limits, str] | None:
+    """Return what a constant, or the first of a vector's elements, does not keep to, and its value; no value fits."""
     if isinstance(operand, Vector):
         faults = (_fault(part, own) for part, own in zip(operand.elements, limit.elements, strict=True))
         return next((fault for fault in faults if fault is not None), None)
     value = constant_value(operand)
-    return None if value is None or limit.allow(value) else (limit, value)
+    if value is None and isinstance(operand, Immediate) and fault_of_integer(operand.text):
+        return limit, operand.text
+    return None if value is None or limit.allow(value) else (limit, str(value))
 
 
 def worded(diagnostic: FormDiagnostic, instruction: Instruction) -> Verdict:
