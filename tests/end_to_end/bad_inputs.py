@@ -151,7 +151,7 @@ TRACING = (
         "an instruction that this version of PTX lacks",
         "ptx.tcgen05.wait_ld()  # <-",
         "InstructionUseError",
-        "ask for version=(8, 6)",
+        "version=(8, 6) or later",
     ),
     in_kernel("a misspelt wrapper", "ptx.fmaa(f32)  # <-", "AttributeError", "fmaa"),
     in_kernel("a special register that does not exist", 'ptx.sreg("%tid.w")  # <-', "OperandError", "tid.w"),

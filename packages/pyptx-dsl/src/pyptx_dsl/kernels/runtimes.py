@@ -220,7 +220,9 @@ def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[s
             f"{kernel}: NumPy arrays have no gradients",
             hint="pass torch tensors or jax arrays",
         )
-    if any(hasattr(array, "tma_desc") for array in arrays):  # a TensorSpec: the body of another kernel is traced
+    from pyptx_dsl.contract.tensors import TensorSpec
+
+    if any(isinstance(array, TensorSpec) for array in arrays):  # the body of another kernel is traced
         return RuntimeMissingError(
             f"{kernel}: a kernel cannot be called in a kernel",
             hint="write what both do as a plain Python function that emits it, or launch one after the other",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 import sys
 import warnings
 from functools import cache
@@ -29,6 +31,7 @@ _SUMS = frozenset({"add", "sub"})
 _NARROW = (16, 32)
 _WIDTHS = (16, 32, 64)
 _OF_ZERO = {"ge": "always", "lt": "never"}
+_WITH_ZERO = re.compile(r"(?:<|>=)\s*0\b|\b0\s*(?:>|<=)")
 _REGISTERS = __name__.rpartition(".")[0]
 _WIDE = {("u", 32): u32, ("u", 64): u64, ("s", 32): s32, ("s", 64): s64}
 
@@ -91,11 +94,12 @@ def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
 
 
 def _warn_constant(relation: str, left: Handle) -> None:
-    """Warn of the user's own comparison of an unsigned register with 0."""
+    """Warn of the user's own comparison of an unsigned register with 0, not with an extent that happens to be 0."""
     frame = sys._getframe(2)  # noqa: SLF001  the documented way to look at the caller's stack
     while str(frame.f_globals.get("__name__")).startswith(_REGISTERS) and frame.f_back is not None:
         frame = frame.f_back
-    if is_machinery(frame):
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    if is_machinery(frame) or not _WITH_ZERO.search(line):
         return
     message = (
         f"a comparison of {left.dtype} with `{SYMBOLS[relation]} 0` is {_OF_ZERO[relation]} true\n{locate(frame)}\n"
