@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx_ir.plugins.manager import manager
-from pyptx_ir.plugins.testing import _check_instruction_row, check_plugin
+from pyptx_ir.isa.modules import check_text
+from pyptx_ir.isa.row_faults import fault_of
+from pyptx_ir.isa.rows import InstructionRow, row
+from pyptx_ir.plugins import API_VERSION, hookimpl
+from pyptx_ir.plugins.discovery import BASELINE, Candidate
+from pyptx_ir.plugins.errors import PluginError
+from pyptx_ir.plugins.manager import Plugins, manager
+from pyptx_ir.plugins.operand_kinds import operand_kinds
+from pyptx_ir.plugins.testing import check_plugin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +80,7 @@ def test_sound_descriptors_and_advice_pass(tmp_path: Path, monkeypatch: pytest.M
         (GOOD.replace("{row}", "'acme d, a', access='w'"), "access"),
         (GOOD.replace("{row}", "'acme d, a', access='wz'"), "letters"),
         (GOOD.replace("{row}", "'acme d, a', targets=('sm_91',)"), "unknown targets"),
-        (GOOD.replace("{row}", "'acme d, a', operands={'a': 'u33'}"), "kind"),
+        (GOOD.replace("{row}", "'acme d, a', operands={'a': 'u33'}"), "'u33' is not a type; 'u32' is"),
         (GOOD.replace("API_VERSION\n\n", "99\n\n").replace("{row}", "'acme d, a'"), "speaks version 99"),
         (ROWS.replace("(fire", "((fire"), "missing \\)"),
         (ROWS.replace("16, 8", "0, 8"), "has 0 bytes"),
@@ -98,9 +106,73 @@ def test_a_row_of_the_baseline_again_is_a_clash(tmp_path: Path, monkeypatch: pyt
 
 def test_every_row_of_the_table_keeps_the_contract() -> None:
     targets = {target.name for target in manager().targets()}
-    for row in manager().instructions():
-        _check_instruction_row(row, targets)
+    faults = {each.syntax: fault_of(each, operand_kinds(), targets) for each in manager().instructions()}
+    assert {syntax: fault for syntax, fault in faults.items() if fault is not None} == {}
 
 
 def test_every_row_of_the_table_names_its_section_of_the_manual() -> None:
     assert [row.syntax for row in manager().instructions() if not row.manual] == []
+
+
+MMA = {"shape": ("m16n8k16",), "operands": {"d": "fragment(mn f32)", "a": "fragment(mk atype)"}}
+"""What a sound row of an MMA says of its operands; the slot `atype` has its element types."""
+
+
+def faulty(syntax: str, **said: object) -> InstructionRow:
+    return row(syntax, **said)  # type: ignore[arg-type]
+
+
+UNSOUND = {
+    "type in a slot": (faulty("acme.type d, a", type=("u32", "q7")), "operands: 'd' is of kind 'type', and 'q7' is no"),
+    "type in a kind": (faulty("acme d, a", operands={"a": "wide(q7)"}), "operands: 'a' is of kind 'wide.q7.'"),
+    "element in a slot": (faulty("acme.shape.atype d, a", **MMA, atype=("f16", "q7")), "'q7' is not an element type"),
+    "element in a kind": (
+        faulty("acme d, a", operands={"a": "fragment(8 q7)"}),
+        "operands: 'a' is of kind 'fragment.8 q7.', and 'q7' is not an element type",
+    ),
+    "no shape": (faulty("acme d, a", operands={"a": "fragment(mk f16)"}), "no matrix is mk of shape"),
+    "extent": (
+        faulty("acme.shape d, a", **{**MMA, "operands": {"a": "fragment(xy f16)"}}),
+        "no matrix is xy of m16n8k16",
+    ),
+    "kind": (faulty("acme d, a", operands={"a": "thing(3)"}), "'thing' is not a kind of operand"),
+    "count": (faulty("acme.vec d, a", vec=("v2",), operands={"a": "vec*b32"}), "'vec' is no number"),
+    "lengths": (faulty("acme.vec d, a", vec=("v2",), lengths={"vec": (2, 4)}), "lengths: 2 lengths for the 1 values"),
+    "target": (faulty("acme d, a", targets=("sm_91",)), r"targets: unknown targets \['sm_91'\]"),
+    "access": (faulty("acme d, a", access="w"), "access: access 'w' for 2 operands"),
+    "limits": (faulty("acme d, a", operands={"a": "imm in 1..x"}), "operands: limits that are neither"),
+}
+
+
+class Acme:
+    """A plugin of one row."""
+
+    def __init__(self, given: InstructionRow) -> None:
+        self.given = given
+
+    @hookimpl
+    def pyptx_api_version(self) -> int:
+        return API_VERSION
+
+    @hookimpl
+    def pyptx_instructions(self) -> list[InstructionRow]:
+        return [self.given]
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+def test_a_row_that_no_table_can_hold_is_refused_by_name(name: str) -> None:
+    """The error has the distribution, the row and the field; before, a KeyError came out of `pyptx check`."""
+    given, said = UNSOUND[name]
+    baseline = Candidate("baseline", "pyptx-ir", lambda: importlib.import_module(BASELINE))
+    installed = Plugins(lambda: [baseline, Candidate("acme", "acme-arch", lambda: Acme(given))])
+    with pytest.raises(PluginError, match=f"plugin 'acme' .acme-arch., row 'acme.*{said}"):
+        installed.instructions_of("acme")
+
+
+def test_registering_such_a_row_adds_nothing() -> None:
+    given = faulty("frobnicate d, a", operands={"a": "fragment(8 q7)"})
+    with pytest.raises(PluginError, match="'q7' is not an element type"):
+        manager().register(Acme(given), "acme-unsound")
+    assert "acme-unsound" not in manager().loaded()
+    text = ".version 9.0\n.target sm_90a\n.address_size 64\n.entry k() { .reg .b32 %r<3>; frobnicate %r1, {%r2}; }\n"
+    assert [diagnostic.code for diagnostic in check_text(text)] == ["unknown-instruction"]

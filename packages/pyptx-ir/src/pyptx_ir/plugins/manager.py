@@ -226,8 +226,10 @@ class Plugins:
         with self._lock:
             registry = self._registry().extended(candidate)
             _, hooks = registry.plugins[-1]
+            joined = Plugins()
+            joined._registry_or_none = registry
             for hook in hooks.keys() - {"pyptx_api_version"}:
-                _unique(hook, registry.contributions(hook))
+                joined._collect(hook)
             self._registry_or_none, self._collected, self._opcodes = registry, {}, None
         forget_answers()
 
@@ -283,8 +285,33 @@ class Plugins:
             return found
         with self._lock, collector_paused(lasting=True):  # rows live as long as the process
             if hook not in self._collected:
-                self._collected[hook] = _unique(hook, self._registry().contributions(hook))
+                found = _unique(hook, self._registry().contributions(hook))
+                if hook == INSTRUCTIONS:
+                    self._require_sound(found.values())
+                self._collected[hook] = found
             return self._collected[hook]
+
+    def _require_sound(self, rows: Iterable[Owned]) -> None:
+        """Raise for a third party's row that no table can hold; those of our own distributions have their tests."""
+        from pyptx_ir.plugins.homes import HOMES
+
+        ours = {home.distribution for home in HOMES}
+        given = [owned for owned in rows if owned.owner.distribution not in ours]
+        if not given:
+            return
+        from pyptx_ir.isa.kinds.kind import Kinds
+        from pyptx_ir.isa.row_faults import fault_of
+
+        kinds = cast("Iterable[Kind]", self._loaded_rows("pyptx_operand_kinds"))
+        table = Kinds(kinds, cast("Iterable[Element]", self._loaded_rows("pyptx_elements")))
+        for owned in given:
+            row = cast("InstructionRow", owned.value)
+            fault = fault_of(row, table, self._collect("pyptx_targets"))
+            if fault is not None:
+                raise PluginError(
+                    f"{INSTRUCTIONS} of {owned.owner.label}, row '{row.syntax}', {fault.field}: {fault.message}",
+                    hint="repair the row: pyptx_ir.plugins.testing.check_plugin examines a plugin",
+                )
 
 
 def _unique(hook: str, contributions: Iterable[tuple[Candidate, str, object]]) -> dict[str, Owned]:

@@ -15,16 +15,12 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from pyptx_ir.isa.patterns import compile_row
-from pyptx_ir.isa.scalar_types import TYPES
 from pyptx_ir.plugins.discovery import BASELINE, Candidate
 from pyptx_ir.plugins.manager import Plugins
-from pyptx_ir.plugins.operand_kinds import operand_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
 
-    from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 
 # Modules that everything needs, whoever imports a plugin.
@@ -69,11 +65,8 @@ def examine(module: str) -> None:
     for error in plugins.broken():
         raise AssertionError(str(error))
     baseline = Plugins(lambda: candidates[:1])
-    known = {target.name for target in plugins.targets()}
     given = set(baseline.instructions())
-    rows = [row for row in plugins.instructions() if row not in given]
-    for row in rows:
-        _check_instruction_row(row, known)
+    rows = [row for row in plugins.instructions() if row not in given]  # raises for one that no table can hold
     _check_values([*rows, *plugins.targets(), *plugins.semantics(), *plugins.runtimes(), *plugins.commands()])
     _check_values([*plugins.elements(), *plugins.fragments(), *plugins.matrix_moves()])
     _check_values([*plugins.memories(), *plugins.check_codes(), *plugins.check_rules()])
@@ -100,22 +93,6 @@ def _check_values(rows: Iterable[object]) -> None:
         hash(row)
 
 
-def _check_instruction_row(row: InstructionRow, targets: set[str]) -> None:
-    """Check that a row means what it says: slots occur, kinds resolve, targets exist, access counts operands."""
-    pattern = compile_row(row)
-    slots = dict(row.slots)
-    named = {item.name for item in pattern.items}
-    _require(set(slots) <= named, f"{row.syntax}: the line does not name the slots {sorted(set(slots) - named)}")
-    _require(all(slots.values()), f"{row.syntax}: a slot without values")
-    count = len(pattern.places)
-    _require(len(row.access) == count, f"{row.syntax}: access {row.access!r} for {count} operands")
-    _require(set(row.access) <= set("wrx"), f"{row.syntax}: access {row.access!r} has letters other than w, r, x")
-    unknown = [target for target in row.targets if target not in targets]
-    _require(not unknown, f"{row.syntax}: unknown targets {unknown}")
-    for place in pattern.places:
-        _require(_resolves(place.kind, slots), f"{row.syntax}: {place.name} is of kind {place.kind!r}")
-
-
 def _check_descriptor_kind(kind: DescriptorKind) -> None:
     """Check that descriptors of a kind can be parameters, and their descriptions keys of caches."""
     _require(kind.size > 0, f"the descriptor {kind.name} has {kind.size} bytes")
@@ -125,14 +102,3 @@ def _check_descriptor_kind(kind: DescriptorKind) -> None:
     described = kind.described.__name__
     immutable = dataclasses.is_dataclass(kind.described) and getattr(kind.described, "__hash__", None) is not None
     _require(immutable, f"the descriptor {kind.name}: a {described} is no immutable dataclass")
-
-
-def _resolves(kind: str, slots: Collection[str]) -> bool:
-    """Tell whether a kind of operand exists, and the type that it names."""
-    kinds = operand_kinds()
-    name, argument = kinds.split(kind)
-    if name == "fragment":
-        return argument.split()[1] in {*slots, *kinds.elements}
-    if name in ("*", "vec"):
-        return _resolves(argument.partition("*")[2] if name == "*" else argument, slots)
-    return argument in slots or argument in TYPES if name in ("typed", "relaxed", "wide") else name in kinds

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Place
     from pyptx_ir.isa.shapes import Shape
 
-__all__ = ["BITS", "KINDS", "element_of", "registers_of", "share_of"]
+__all__ = ["BITS", "KINDS", "WARPS", "element_of", "registers_of", "share_of"]
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _EXTENT = re.compile(r"([mnk]{2})(?:([*/])(\d))?")
-_WARPS = re.compile(r" over (\d+) warps$")
+WARPS = re.compile(r" over (\d+) warps$")
 _WARP = 32
 _WORD = 32  # bits of the narrowest registers that hold fragments
 _MOST_NAMES = 20  # examples use as many registers of a type, then the same ones again
@@ -60,8 +60,8 @@ def registers_of(shape: str, extent: str, bits: int, warps: int = 1) -> int:
 
 def _taken_apart(argument: str, use: Use) -> tuple[int, Element]:
     """Return the number of registers, and the element whose registers they are."""
-    warps = _WARPS.search(argument)
-    extent, name, *like = _WARPS.sub("", argument).split()
+    warps = WARPS.search(argument)
+    extent, name, *like = WARPS.sub("", argument).split()
     elements = use.kinds.elements
     if extent.isdecimal() or extent in dict(use.row.lengths):
         count = use.count(extent)
@@ -73,7 +73,7 @@ def _taken_apart(argument: str, use: Use) -> tuple[int, Element]:
 
 def element_of(place: Place, words: Mapping[str, str]) -> str:
     """Return the type of the elements of which a place takes a thread's share, given the words in the slots."""
-    _, type_name, *_ = _WARPS.sub("", place.kind.removeprefix("fragment(").removesuffix(")")).split()
+    _, type_name, *_ = WARPS.sub("", place.kind.removeprefix("fragment(").removesuffix(")")).split()
     return words.get(type_name, type_name)
 
 

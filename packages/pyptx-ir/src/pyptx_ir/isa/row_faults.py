@@ -1,0 +1,112 @@
+"""What no table can hold: rows of instructions that name a type, a kind of operand or a target that does not exist.
+
+`pyptx_ir.plugins.manager` asks before it takes a third party's rows, and a test for all rows of our own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.kinds.fragments import WARPS, registers_of
+from pyptx_ir.isa.patterns import compile_row
+from pyptx_ir.isa.scalar_types import TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from pyptx_ir.isa.kinds.kind import Kinds
+    from pyptx_ir.isa.rows import InstructionRow
+
+_SCALARS = ("typed", "relaxed", "wide", "register", "braced")
+_NESTED = ("vec", "sparse")
+
+
+@dataclass(frozen=True, slots=True)
+class RowFault:
+    """A field of a row (`slots`, `operands`, `access`, `lengths`, `targets`, `syntax`), and what is wrong with it."""
+
+    field: str
+    message: str
+
+
+def fault_of(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> RowFault | None:
+    """Return the first thing that is wrong with a row; `targets` are the names of all that there are."""
+    return next(_faults(row, kinds, targets), None)
+
+
+def _faults(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> Iterator[RowFault]:
+    pattern = compile_row(row)
+    slots = dict(row.slots)
+    if not slots.keys() <= (named := {item.name for item in pattern.items}):
+        yield RowFault("slots", f"the line does not name the slots {sorted(slots.keys() - named)}")
+    if empty := [name for name, words in row.slots if not words]:
+        yield RowFault("slots", f"{empty[0]!r} is a slot without values")
+    for name, numbers in row.lengths:
+        if len(numbers) != len(slots.get(name, ())):
+            message = f"{len(numbers)} lengths for the {len(slots.get(name, ()))} values of the slot {name!r}"
+            yield RowFault("lengths", message)
+    try:
+        places = pattern.places
+    except ValueError as error:
+        yield RowFault("operands", f"limits that are neither 'a..b' nor numbers: {error}")
+        return
+    if len(row.access) != len(places):
+        yield RowFault("access", f"access {row.access!r} for {len(places)} operands")
+    if not set(row.access) <= set("wrx"):
+        yield RowFault("access", f"access {row.access!r} has letters other than w, r, x")
+    if unknown := [target for target in row.targets if target not in targets]:
+        yield RowFault("targets", f"unknown targets {unknown}")
+    for place in places:
+        for kind in filter(None, (place.kind, place.second)):
+            if reason := _reason(kind, row, kinds):
+                yield RowFault("operands", f"{place.name!r} is of kind {kind!r}, and {reason}")
+
+
+def _reason(kind: str, row: InstructionRow, kinds: Kinds) -> str:
+    """Return why there can be no operand of a kind in a row, or an empty string."""
+    name, argument = kinds.split(kind)
+    if name in _NESTED:
+        return _reason(argument, row, kinds)
+    if name == "*":
+        count, _, inner = argument.partition("*")
+        return _not_counted(count, row) or _reason(inner, row, kinds)
+    if name == "fragment":
+        return _reason_of_fragment(argument, row, kinds)
+    if name in _SCALARS:
+        return _not_one_of("a type", _words(argument, row), TYPES)
+    return "" if name in kinds else _not_one_of("a kind of operand", (name,), kinds)
+
+
+def _reason_of_fragment(argument: str, row: InstructionRow, kinds: Kinds) -> str:
+    warps = WARPS.search(argument)
+    extent, *types = WARPS.sub("", argument).split()
+    elements = [word for name in types for word in _words(name, row)]
+    if unknown := _not_one_of("an element type of matrices", elements, kinds.elements):
+        return unknown
+    if extent.isdecimal() or extent in dict(row.lengths):
+        return ""
+    try:
+        for shape in _words("shape", row):
+            registers_of(shape, extent, 1, int(warps[1]) if warps else 1)
+    except ValueError as error:
+        return f"no matrix is {error}: the slot 'shape' has values like 'm16n8k16', and extents are mn, mk and kn"
+    return ""
+
+
+def _words(name: str, row: InstructionRow) -> tuple[str, ...]:
+    """Return the values of a slot; a name that is no slot stands for itself."""
+    return dict(row.slots).get(name, (name,))
+
+
+def _not_counted(count: str, row: InstructionRow) -> str:
+    return "" if count.isdecimal() or count in dict(row.lengths) else f"{count!r} is no number, nor has it lengths"
+
+
+def _not_one_of(what: str, words: Collection[str], known: Collection[str]) -> str:
+    unknown = next((word for word in words if word not in known), "")
+    if not unknown:
+        return ""
+    close = get_close_matches(unknown, known, 1)
+    return f"{unknown!r} is not {what}" + (f"; {close[0]!r} is" if close else "")
