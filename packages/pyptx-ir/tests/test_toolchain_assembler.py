@@ -183,6 +183,22 @@ def test_a_version_is_asked_for_once_and_again_when_the_file_changes(
     assert asked(path) == "13.0.123"  # without a warning: that is for who can't keep a cubin
 
 
+def test_a_relative_override_is_meant_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tools run in folders of their own, where `./ptxas` is nothing; and a program may change its folder."""
+    tool = fake(tmp_path, 'echo "release 13.1, V13.1.2"')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYPTX_PTXAS", os.path.relpath(tool.path))
+    assert find_tool("ptxas").path == tool.path
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    with pytest.raises(ToolchainError, match="which is no file"):
+        find_tool("ptxas")
+    monkeypatch.setenv("PYPTX_PTXAS", os.path.relpath(tool.path))
+    found = find_tool("ptxas").path
+    assert found.is_absolute()
+    assert found.samefile(tool.path)
+
+
 def test_wheels_path_and_toolkit_are_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("site/nvidia/cu13/bin", "path", "toolkit/bin"):
         (tmp_path / folder).mkdir(parents=True)

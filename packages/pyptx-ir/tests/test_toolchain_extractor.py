@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import struct
 
 import pytest
 
 from pyptx_ir.syntax import decode, emit, nodes, parse
-from pyptx_ir.toolchain import ToolchainError, assemble, extract, is_image
+from pyptx_ir.toolchain import ToolchainError, assemble, extract, find_tool, is_image
 
 PTX = """.version 8.0
 .target sm_80
@@ -39,6 +40,12 @@ def test_a_listing_is_ptx_under_headings() -> None:
     module = parse(listing)
     assert emit(module) == listing
     assert [node.name for node in module.body if isinstance(node, nodes.Function)] == ["k", "other"]
+
+
+@pytest.mark.ptxas
+def test_a_relative_path_to_cuobjdump_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYPTX_CUOBJDUMP", os.path.relpath(find_tool("cuobjdump").path))
+    assert ".visible .entry k()" in decode(extract(fat_binary(PTX)))
 
 
 @pytest.mark.ptxas

@@ -92,9 +92,11 @@ def find_tool(name: str) -> Tool:
     and `CUDA_PATH`; wherever else cuda-pathfinder looks, if that is installed.
     """
     import os
+    from pathlib import Path
 
     override = os.environ.get(f"PYPTX_{name.upper()}", "")
-    return _find(name, override, searched_places())
+    # Absolute, because tools run in folders of their own, and a program may change its folder.
+    return _find(name, str(Path(override).absolute()) if override else "", searched_places())
 
 
 def searched_places() -> tuple[str, str, str]:
@@ -114,7 +116,7 @@ def _find(name: str, override: str, searched: tuple[str, str, str]) -> Tool:
         return Tool(name, Path(override), tool_version(Path(override)))
     for path in _candidates(name, searched):
         if path.is_file():
-            return Tool(name, path, tool_version(path))
+            return Tool(name, path.absolute(), tool_version(path))
     wheel = WHEELS.get(name)
     install = f"pip install {wheel}" if wheel else "install the CUDA toolkit"
     raise MissingToolError(
