@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.isa.modules import check_text, shown
 from pyptx_ir.syntax import (
     PtxSyntaxError,
     Source,
@@ -229,6 +230,16 @@ def test_what_a_terminal_cannot_show_is_replaced() -> None:
     with pytest.raises(PtxSyntaxError) as caught:
         parse("mov.u32 \udcff\x00;")
     str(caught.value).encode()
+
+
+@pytest.mark.parametrize("character", ["\x1b", "\x9b", "\u202e", "\u2066", "\udce9"])
+def test_a_message_that_quotes_the_module_shows_no_more_of_it_to_a_terminal(character: str) -> None:
+    text = f'.version 9.0\n.target sm_90\n.pragma "a{character}b";\n'
+    (refused,) = check_text(text)
+    assert character in refused.message
+    printed = shown(refused, Source(text))
+    assert printed.count("a\N{REPLACEMENT CHARACTER}b") == 2
+    assert character not in printed
 
 
 # Texts of about as many characters as one asks for.

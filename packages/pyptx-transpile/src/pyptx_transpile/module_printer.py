@@ -291,8 +291,7 @@ class ModulePrinter:
         page = Page()
         page.say(_style(self._style), before="STYLE = ")
         if isinstance(self._unchecked, str):
-            reason = self._unchecked.encode("unicode_escape").decode("ascii")  # it may quote the module's own text
-            page.line(f"# Nothing is held against the instruction table, which refuses this: {reason}")
+            page.line(f"# Nothing is held against the instruction table, which refuses this: {self._unchecked}")
         page.say(self._module(numbered=numbered), before="module = ")
         return page.text()
 

@@ -178,7 +178,8 @@ def transpile(
             refusal = error.__cause__
             if unchecked or not isinstance(refusal, PyptxError):
                 raise
-            said = " ".join(refusal.message.split())
+            # The message may quote text of the module, which must not end the comment or speak to a terminal.
+            said = " ".join(refusal.message.split()).encode("unicode_escape").decode("ascii")
             again = Transpiler(module, rules, kernel_name=kernel_name, unchecked=said, told=told)
             return replace(again.run(verify=verify), refused=said)
 

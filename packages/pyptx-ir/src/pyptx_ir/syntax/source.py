@@ -9,7 +9,8 @@ from functools import cached_property
 
 # A line longer than this is shown through a window: generated PTX has lines of half a megabyte.
 _WINDOW = 160
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+# Control characters, which a terminal may obey, those that turn the direction of text, and halves of characters.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_TAB = re.compile(r"[^\t]")
 
 
@@ -21,6 +22,11 @@ def decode(data: bytes) -> str:
 def encode(text: str) -> bytes:
     """Write PTX as the bytes that `decode` read."""
     return text.encode("utf-8", "surrogateescape")
+
+
+def visible(text: str) -> str:
+    """Return text with a replacement character for each that a terminal would obey and not show."""
+    return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ class Source:
         row, column = self.line_column(span.start)
         line = self.line(row)
         left = 0 if len(line) <= _WINDOW else max(0, column - 1 - _WINDOW // 2)
-        shown = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", line[left : left + _WINDOW])
+        shown = visible(line[left : left + _WINDOW])
         before, after = column - 1 - left, shown[column - 1 - left :]
         dots = "..." if left else ""
         gutter = f"{row} | {dots}"

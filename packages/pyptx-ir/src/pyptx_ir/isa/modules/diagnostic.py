@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyptx_ir.syntax.source import visible
+
 if TYPE_CHECKING:
     from pyptx_ir.syntax.source import Source, Span
 
@@ -47,7 +49,7 @@ class Diagnostic:
 def shown(diagnostic: Diagnostic, source: Source) -> str:
     """Compose `FILE:LINE:COLUMN: error[code]: message`, the line with a caret below the place, and the hint."""
     place, _, picture = source.caret(diagnostic.span).partition("\n")
-    lines = [f"{place}: {diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}", picture]
+    lines = [f"{place}: {diagnostic.severity}[{diagnostic.code}]: {visible(diagnostic.message)}", picture]
     if diagnostic.hint:
-        lines.append(f"hint: {diagnostic.hint}")
+        lines.append(f"hint: {visible(diagnostic.hint)}")
     return "\n".join(lines)
