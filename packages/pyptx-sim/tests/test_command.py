@@ -94,7 +94,9 @@ def test_a_file_that_is_no_ptx_is_an_error(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "k.ptx").write_text("int main() {}")
     assert main(["sim", str(tmp_path / "k.ptx")]) == 2
     assert main(["sim", str(tmp_path / "nothing.ptx")]) == 2
-    assert capsys.readouterr().err.count("pyptx sim: ") == 2
+    told = capsys.readouterr().err
+    assert told.count("pyptx sim: ") == 2
+    assert f"\n{tmp_path / 'k.ptx'}:1:10\n" in told
 
 
 def test_a_trap_is_a_fault_of_the_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

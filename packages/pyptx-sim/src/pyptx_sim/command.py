@@ -94,7 +94,8 @@ def _module(name: str) -> Module:
     from pyptx_ir.toolchain import extract, is_image
 
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    return parse(decode(extract(data) if is_image(data) else data))
+    shown = "<stdin>" if name == "-" else name
+    return parse(decode(extract(data) if is_image(data) else data), shown)
 
 
 def _saved(text: str, arrays: dict[str, Array], names: list[str]) -> tuple[Array, str]:
