@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -114,12 +114,12 @@ def test_every_row_of_the_table_names_its_section_of_the_manual() -> None:
     assert [row.syntax for row in manager().instructions() if not row.manual] == []
 
 
-MMA = {"shape": ("m16n8k16",), "operands": {"d": "fragment(mn f32)", "a": "fragment(mk atype)"}}
+MMA: dict[str, Any] = {"shape": ("m16n8k16",), "operands": {"d": "fragment(mn f32)", "a": "fragment(mk atype)"}}
 """What a sound row of an MMA says of its operands; the slot `atype` has its element types."""
 
 
-def faulty(syntax: str, **said: object) -> InstructionRow:
-    return row(syntax, **said)  # type: ignore[arg-type]
+def faulty(syntax: str, **said: Any) -> InstructionRow:
+    return row(syntax, **said)
 
 
 UNSOUND = {
