@@ -15,7 +15,7 @@ STRICTER: dict[str, str] = {
     r"^initializer \| \.global \.f16x2 v = \{": "ptxas takes braces in front of the type, for which it has no literals",
     r"filter_mode = wrap": "the manual: a filter is nearest or linear; ptxas takes the word of any field",
     r"^\w+ \| \.(global|reg) \.b32; ": "ptxas takes a declaration of nothing; the manual has no such form",
-    r"^header \| \.target (sm_90b|compute_90a) ": "ptxas reads over a target that it does not know",
+    r"^header \| \.target (sm_90b|compute_90a) ": "ptxas ignores a target that it does not know",
     r"^body \| \.target sm_90a ": "ptxas takes .target inside functions; the manual: at the beginning of a module",
     r"^module \| \.file 1 \"a\", 1 ": "the manual: a time stamp and a size come together",
     r"^section \| \.b(8|16) (4294967296|18446744073709551616) ": (

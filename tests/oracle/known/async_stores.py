@@ -4,18 +4,18 @@ from __future__ import annotations
 
 STRICTER: dict[str, str] = {
     r"^red\.async\.(?!\S*complete_tx)\S*relaxed\S* .*\| modifier: ": (
-        "the manual's relaxed reductions tell an mbarrier; ptxas 13.0 takes them without"
+        "in the manual a relaxed reduction signals an mbarrier; ptxas 13.0 accepts it without one"
     ),
-    r"^st\.async\S*\.shared(::cta)?[. ]": "the manual has .shared::cluster only: the store goes to another block",
+    r"^st\.async\S*\.shared(::cta)?[. ]": "the manual has .shared::cluster only: the store goes to another CTA",
     r"^st\.(?=\S*async)(?!\S*complete_tx)\S* ": (
-        "without release, the manual asks for the mbarrier, which ptxas lets go"
+        "without .release, the manual requires the mbarrier operand; ptxas does not"
     ),
     r"^st\.async\.(?=\S*complete_tx)(\S*\.)?(cta|cluster|gpu|sys)[. ].*\| modifier: ": (
         "the manual has a scope with release alone; ptxas 13.0 reads it and does nothing with it"
     ),
     r"^red\.async\.(?!\S*release)\S*add\.s64": "the manual's additions in shared memory are of u32, s32 and u64",
     r"^(st|red)\.async\.\S* .*\| operand-count: .* has 2 operands; it takes 3: a, b, mbar": (
-        "the same; ptxas takes the words for the mbarrier without the operand"
+        "ptxas accepts .mbarrier::complete_tx::bytes without the mbarrier operand"
     ),
     r"^st\.async\.\S* .*\| (operand-kind|vector-length|operand-type): operand 2 .* must be (a vector|one operand)": (
         "ptxas stores one value as a vector, and a vector as one value"

@@ -1,4 +1,4 @@
-"""cvt and its kin."""
+"""cvt and related conversions."""
 
 from __future__ import annotations
 

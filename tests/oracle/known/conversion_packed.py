@@ -9,7 +9,7 @@ STRICTER: dict[str, str] = {
     r"^cvt\S*\.bf16x2\.ue[58]m[03]x2 .*\| operand-(type|kind): operand [12] of": (
         "ptxas checks no operand of these forms; in their siblings it wants what the manual says, .b32 and .b16"
     ),
-    r"^cvt\.\S*ue5m3x2\S* [^;]*, %b8_\d; \| operand-count": "ptxas passes over a scale that no modifier announces",
+    r"^cvt\.\S*ue5m3x2\S* [^;]*, %b8_\d; \| operand-count": "ptxas ignores a scale operand without its modifier",
     r"^cvt\S*\.(ue8m0x4|e2m1p4x4)\.f32": "the manual has these types in arithmetic alone",
 }
 

@@ -1,4 +1,4 @@
-"""mov, shfl, prmt, cvta and their kin."""
+"""mov, shfl, prmt, cvta and related instructions."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 STRICTER: dict[str, str] = {
     r"^\w+(\.[\w:]+)*?(\.(?!(?:[bsuf]|bf|tf|u?e)\d|row|col)[\w:]+)(\.[\w:]+)*?\2(?![\w:])": (
-        "ptxas lets a word that is no type and no layout stand twice, to no effect"
+        "ptxas accepts a repeated modifier, except types and layouts, and ignores the second"
     ),
     r"\| immediate-range: .* must be -(128|32768|2147483648|922\d+) to (255|65535|4294967295|1844\d+) \|": (
         "ptxas truncates a constant that the type can't hold, in silence"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^lop3\.b32 _,": "ptxas takes the sink for the only result; the manual has it beside a predicate alone",
+    r"^lop3\.b32 _,": "ptxas accepts `_` as the only result; the manual wants a predicate as well",
 }
 
 LAXER: dict[str, str] = {}

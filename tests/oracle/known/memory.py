@@ -1,4 +1,4 @@
-"""ld, st and their kin."""
+"""ld, st and related instructions."""
 
 from __future__ import annotations
 

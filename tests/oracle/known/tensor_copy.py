@@ -4,7 +4,7 @@ from __future__ import annotations
 
 STRICTER: dict[str, str] = {
     r"^(cp|applypriority)\S*\.im2col\S* .*\{[^{}]*%f16_.*\| operand-type: .* offsets in ": (
-        "offsets are integers; beside one, ptxas takes a floating-point register of 16 bits, too"
+        "offsets are integers; after one, ptxas accepts 16-bit floating-point registers"
     ),
     r"^cp\S*\.tensor\.\S*\.global\.shared::cta\S*\.mbarrier::report::": (
         "the manual has reports for loads only; ptxas lets a store have a report, too"

@@ -7,7 +7,7 @@ STRICTER: dict[str, str] = {
     r"^tcgen05\.(alloc|commit)\S* \[gmem\]": "the manual: the address must lie in shared memory",
     r"^tcgen05\.ld\.red\S* .*operand [23] of": "ptxas looks only at the width of what takes the result of a reduction",
     r"\.b8x16 does not go|\.b[46]x16_p\d\d does not go|\.b2 does not go": (
-        "ptxas passes over formats of elements where the instruction has none"
+        "ptxas ignores an element format where the instruction has none"
     ),
     r"^tcgen05\.(ld|st)\S* .*lacks a modifier: \.aligned": "ptxas 13.0 takes tcgen05.ld and st without .aligned",
     r"^tcgen05\.(de)?alloc\.exclusive.*immediate-range": "the manual: 32 to 512 columns, 576 on sm_107",

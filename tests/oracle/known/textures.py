@@ -13,7 +13,7 @@ STRICTER: dict[str, str] = {
     r"^sust\.p\S*\.(wb|cg|cs|wt|a[12]d)\b": "the manual: formatted stores have no cache operation, and no arrays",
     r"^su(ld|st)\S* .*%pred_": "ptxas takes a predicate among the values, and then crashes in code generation",
     r"^txq\.level.* a vector of": "ptxas takes a vector for the level of detail",
-    r"^tex\S*\.f16x2\.\S* .*operand 1 of": "ptxas takes .f32 registers beside .b32 ones for .f16x2",
+    r"^tex\S*\.f16x2\.\S* .*operand 1 of": "ptxas accepts .f32 registers together with .b32 ones for .f16x2",
 }
 
 LAXER: dict[str, str] = {

@@ -11,10 +11,10 @@ STRICTER: dict[str, str] = {
         "ptxas takes a floating-point constant for the metadata; the manual: a 32-bit register"
     ),
     r"^wgmma\.mma_async\.sp\.[^|]*\| \S+ operand 4 of [^|]*`\{[^`]*,": (
-        "ptxas reads over all but one register of the metadata; the manual: a 32-bit register"
+        "ptxas ignores all but one register of the metadata; the manual: a 32-bit register"
     ),
     r"^wgmma\.[^|]*\| \S+ [^|]*`\{%b32_[^`]*%(u32|s32|f32|f16x2)_\d+\}`, is a vector of": (
-        "where a vector has a .b32 register, ptxas takes any 32-bit register beside it; the manual names one type"
+        "after one .b32 register in a vector, ptxas accepts other 32-bit types; the manual names one type"
     ),
     r"^wgmma\.mma_async\.\S*\.([us]8|b1)[. ][^|]*\| \S+ operand 2 of [^|]*`\{(%(f32|f16x2)_\d+(, )?)+\}`": (
         "ptxas takes floating-point registers for integer fragments; those of mma.sync it refuses for some shapes"

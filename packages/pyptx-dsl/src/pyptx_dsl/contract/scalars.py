@@ -28,7 +28,7 @@ class Scalar(Value):
     dtype: PtxType
 
     def __init__(self, dtype: PtxType) -> None:
-        """Describe a number; raise SpecError for what is no type of a parameter."""
+        """Describe a number; raise SpecError for a type that a parameter cannot have."""
         if not is_type(dtype):
             raise SpecError(f"Scalar({dtype!r}) has no PTX type", hint="write a type of pyptx.types: Scalar(f32)")
         if dtype.memory != dtype.name:

@@ -150,7 +150,10 @@ def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limit
 
 
 def _fault(operand: Operand, limit: Limits) -> tuple[Limits, str] | None:
-    """Return what a constant, or the first of a vector's elements, does not keep to, and its value; no value fits."""
+    """Return the limits that a constant, or the first element of a vector, exceeds, and its text.
+
+    A literal without a value, such as one of more than 64 bits, exceeds all limits.
+    """
     if isinstance(operand, Vector):
         faults = (_fault(part, own) for part, own in zip(operand.elements, limit.elements, strict=True))
         return next((fault for fault in faults if fault is not None), None)

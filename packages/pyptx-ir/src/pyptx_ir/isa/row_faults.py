@@ -1,6 +1,6 @@
-"""What no table can hold: rows of instructions that name a type, a kind of operand or a target that does not exist.
+"""Invalid instruction rows: those that name a type, an operand kind, an element type or a target that does not exist.
 
-`pyptx_ir.plugins.manager` asks before it takes a third party's rows, and a test for all rows of our own.
+`pyptx_ir.plugins.manager` checks the rows of third-party plugins when it collects them; a test checks this project's.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RowFault:
 
 
 def fault_of(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> RowFault | None:
-    """Return the first thing that is wrong with a row; `targets` are the names of all that there are."""
+    """Return the first fault of a row, or None if it is valid; `targets` has the names of all known targets."""
     return next(_faults(row, kinds, targets), None)
 
 

@@ -292,7 +292,7 @@ class Plugins:
             return self._collected[hook]
 
     def _require_sound(self, rows: Iterable[Owned]) -> None:
-        """Raise for a third party's row that no table can hold; those of our own distributions have their tests."""
+        """Raise PluginError for an invalid row of a third-party plugin; tests check the rows of this project's own."""
         from pyptx_ir.plugins.homes import HOMES
 
         ours = {home.distribution for home in HOMES}
