@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+import re
 import subprocess
 import sys
 import tempfile
 import zipfile
+from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .fatbin import Image, bare_texts, images, text_of
+from pyptx_ir.sources.fatbin import PTX, Bytes, Image, images, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 ELF = b"\x7fELF"
 ARCHIVE = b"!<arch>\n"
 WINDOWS = b"MZ"
+# A module begins with its .version; the comments that compilers write above it belong to it.
+_BARE = re.compile(rb"(?://[^\n\0]*\n|[ \t\r\n])*\.version[ \t]+\d+\.\d+[^\0]*?\.target[ \t]+\w[^\0]*")
 TEXT_SUFFIXES = (".ptx", ".cubin.ptx", ".fatbin", ".o", ".a", ".bc")
 
 
@@ -103,11 +107,21 @@ def _texts_of_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Itera
                 yield member.filename, data[:].rstrip(b"\0")
                 return
             payloads: set[bytes] = set()
-            for image in images(data):
-                if _is_new(data, image, payloads):
+            found = list(images(data))
+            for image in found:
+                if image.kind == PTX and _is_new(data, image, payloads):
                     yield member.filename, text_of(data, image)
-            for text in bare_texts(data):
+            for text in bare_texts(data, found):
                 yield member.filename, text
+
+
+def bare_texts(data: Bytes, found: Sequence[Image]) -> Iterator[bytes]:
+    """Yield the modules that stand in `data` as text, outside the images that were found, each up to its first NUL."""
+    starts = [image.start for image in found]
+    for match in _BARE.finditer(data):
+        nearest = bisect_right(starts, match.start()) - 1
+        if nearest < 0 or found[nearest].end <= match.start():
+            yield match[0]
 
 
 def _is_new(data: mmap.mmap, image: Image, payloads: set[bytes]) -> bool:

@@ -89,13 +89,13 @@ class Counting(Executor):
     """Runs nothing by itself: the test completes what it likes."""
 
     def __init__(self) -> None:
-        self.futures: list[Future[FileReport]] = []
+        self.futures: list[Future[tuple[FileReport, ...]]] = []
 
-    def submit(self, _: Callable[..., FileReport], /, *words: str) -> Future[FileReport]:
-        future: Future[FileReport] = Future()
+    def submit(self, _: Callable[..., tuple[FileReport, ...]], /, *words: str) -> Future[tuple[FileReport, ...]]:
+        future: Future[tuple[FileReport, ...]] = Future()
         self.futures.append(future)
         if len(self.futures) == IN_FLIGHT:  # the last of those that may wait is the first that is ready
-            future.set_result(FileReport(words[0]))
+            future.set_result((FileReport(words[0]),))
         return future
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pyptx_ir.plugins.manager as managers
+from pyptx_ir.commands import main
 from pyptx_ir.isa.check import verdict_on
 from pyptx_ir.isa.form_diagnostics import unknown
 from pyptx_ir.isa.modules import check_module
@@ -19,10 +20,12 @@ from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
 from pyptx_ir.plugins.caches import forget_answers
 from pyptx_ir.plugins.manager import Plugins
 from pyptx_ir.plugins.targets import find_target
+from pyptx_ir.sources import Input, PtxSource, SourceFormat, read_source, read_sources
 from pyptx_ir.syntax import parse, parse_instruction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 TEXT = """.version 8.5
 .target sm_90a
@@ -123,3 +126,24 @@ def test_one_name_is_registered_once(plugins: Plugins) -> None:
     plugins.register(plugin(**LATE), "late")
     with pytest.raises(PluginError, match="registered twice"):
         plugins.register(plugin(), "late")
+
+
+def test_a_kind_of_inputs_is_read_by_every_command(
+    plugins: Plugins, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read(source: Input) -> list[PtxSource]:
+        file, _, name = source.name.rpartition(":")
+        assert file == str(tmp_path / "made.py")
+        return [
+            PtxSource(source.name, lambda: TEXT.replace("late.b32 %r1, %r0", "ret").replace("entry k", f"entry {name}"))
+        ]
+
+    name = f"{tmp_path / 'made.py'}:kernel"
+    with pytest.raises(FileNotFoundError):
+        read_sources(name)
+    row = SourceFormat("functions", read, named=re.compile(r"\.py:\w+$"))
+    plugins.register(plugin(pyptx_sources=lambda: [row]), "late")
+    assert ".entry kernel()" in read_source(name).load()
+    for words in (["check", name], ["diff", name, name], ["fmt", name, "-o", "-"]):
+        assert main(words) == 0
+    assert ".entry kernel()" in capsys.readouterr().out

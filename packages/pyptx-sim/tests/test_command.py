@@ -48,6 +48,25 @@ def test_a_launch_writes_its_arrays_and_says_what_it_counted(
     assert "[6 6 6" in capsys.readouterr().out
 
 
+def test_the_image_that_defines_the_entry_is_launched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = [
+        module(ADD.replace("add.u32", name), PARAMETERS).replace("entry k", f"entry {name[:3]}")
+        for name in ("add.u32", "sub.u32")
+    ]
+    listing = tmp_path / "k.txt"
+    listing.write_text("".join(f"\nFatbin ptx code:\n================\narch = sm_80\n\n{text}" for text in texts))
+    given = [*words("u32[32]", "u32[32]=arange", "1"), "--save", "0=-"]
+    assert main(["sim", str(listing), "--entry", "sub", *given]) == 0
+    assert "[4294967295          0" in capsys.readouterr().out
+    assert main(["sim", f"{listing}#1", *given]) == 0
+    assert "[ 1  2  3" in capsys.readouterr().out
+    assert main(["sim", str(listing), *given]) == 2
+    listing.write_text(listing.read_text().replace(".target sm_90", ".target sm_80", 1))
+    assert main(["sim", str(listing), "--entry", "sub", *given]) == 2
+    assert "holds modules for several targets" in capsys.readouterr().err
+    assert main(["sim", str(listing), "--arch", "sm_80", *given]) == 0
+
+
 def test_findings_are_printed_and_are_the_status(kernel: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sim", kernel, *words("u32[32]", "input:u32[31]=zeros", "1")]) == 1
     told = capsys.readouterr().out

@@ -90,6 +90,39 @@ def test_the_report_on_several_files_is_one_document(
     assert [report["file"] for report in json.loads(capfd.readouterr().err)] == names
 
 
+def listing(*texts: str) -> str:
+    heading = "\nFatbin ptx code:\n================\narch = sm_90\n\n"
+    return "".join(f"{heading}{text}" for text in texts)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_each_image_of_a_file_is_a_file(tmp_path: Path, jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "k.txt", tmp_path / "out"
+    out.mkdir()
+    older = SOURCE.replace("sm_90", "sm_80")
+    source.write_text(listing(older, SOURCE))
+    assert run([str(source), "-o", str(out), "-j", jobs]) == 0
+    assert sorted(path.name for path in out.iterdir()) == ["k.1.sm_80.py", "k.2.sm_90.py"]
+    assert emitted(out / "k.2.sm_90.py") == SOURCE
+    assert run([str(source), "--arch", "sm_80", "-o", str(out), "-j", jobs]) == 0
+    assert emitted(out / "k.py") == older
+    assert run([f"{source}#2", "-o", str(out), "-j", jobs]) == 0
+    capsys.readouterr()
+    assert run([str(source), "-o", str(tmp_path / "one.py"), "-j", jobs]) == 2
+    assert f"{source}#2  sm_90  k" in capsys.readouterr().err
+    assert not (tmp_path / "one.py").exists()
+
+
+def emitted(path: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", f"import runpy; print(runpy.run_path({str(path)!r})['module'].ptx(), end='')"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return done.stdout
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_interrupt_is_one_line_and_leaves_no_part_of_a_file(tmp_path: Path, jobs: str) -> None:
     os.mkfifo(tmp_path / "silent.ptx")

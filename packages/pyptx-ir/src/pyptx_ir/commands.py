@@ -98,7 +98,7 @@ def check(argv: Sequence[str]) -> int:
 
 def fmt(argv: Sequence[str]) -> int:
     """Rewrite the white space of each file."""
-    from pyptx_ir.syntax.style.command import fmt as run
+    from pyptx_ir.formatter import fmt as run
 
     return run(argv)
 

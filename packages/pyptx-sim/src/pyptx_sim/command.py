@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.plugins.source_rows import target_of
+from pyptx_ir.sources import SourceError, read_sources
+from pyptx_ir.sources.reader import ARCH, INPUTS, described
 from pyptx_ir.syntax import parse
-from pyptx_ir.syntax.source import decode
 from pyptx_sim import specifications
 from pyptx_sim.errors import KernelTrap, LaunchError, StepLimitExceeded
 from pyptx_sim.extension import examples
@@ -21,7 +23,7 @@ from pyptx_sim.simulator import STEP_LIMIT
 from pyptx_sim.simulator import run as simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.operation import Array
@@ -57,7 +59,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _launched(options: argparse.Namespace) -> int:
-    modules = [_module(name) for name in options.files]
+    modules = [module for name in options.files for module in _modules(name, options)]
     program = lower(modules, options.entry, options.target)
     names = [place.name for place in program.parameters]
     given = specifications.arguments(options.arg, names)
@@ -90,12 +92,19 @@ def _launched(options: argparse.Namespace) -> int:
     return 1 if any(finding.severity == "error" for finding in result.findings) else 0
 
 
-def _module(name: str) -> Module:
-    from pyptx_ir.toolchain import extract, is_image
-
-    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    shown = "<stdin>" if name == "-" else name
-    return parse(decode(extract(data) if is_image(data) else data), shown)
+def _modules(name: str, options: argparse.Namespace) -> Iterator[Module]:
+    """Read the modules of a file: of several, those that define `--entry`, or else all."""
+    sources = read_sources(name, options.arch)
+    texts = [source.load() for source in sources]
+    if len(set(map(target_of, texts))) > 1:
+        raise SourceError(
+            f"{sources[0].file} holds modules for several targets:\n{described(sources)}", hint="choose one by --arch"
+        )
+    entry = None if options.entry is None else re.compile(rf"\.entry\s+{re.escape(options.entry)}(?![\w$])")
+    defining = [entry is not None and entry.search(text) is not None for text in texts]
+    for source, text, defines in zip(sources, texts, defining, strict=True):
+        if defines or not any(defining):
+            yield parse(text, source.name)
 
 
 def _saved(text: str, arrays: dict[str, Array], names: list[str]) -> tuple[Array, str]:
@@ -136,8 +145,9 @@ def _parser() -> argparse.ArgumentParser:
         "files",
         nargs="+",
         metavar="FILE",
-        help="a PTX file, cubin, fat binary or object file; - reads standard input; several are linked",
+        help=f"{INPUTS}; several are linked",
     )
+    add("--arch", metavar="sm_XY", help=ARCH)
     add("--entry", metavar="NAME", help="which entry, where there are several")
     add("--target", metavar="NAME", help="simulate this target, sm_90a for example, in place of the file's .target")
     add("--grid", type=_extent, default=1, metavar="X,Y,Z", help="blocks of the grid (1)")

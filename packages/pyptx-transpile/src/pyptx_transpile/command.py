@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.commands import ended
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.plugins.source_rows import target_of
 from pyptx_ir.processes import in_processes, jobs
-from pyptx_ir.syntax.source import decode
+from pyptx_ir.sources import PtxSource, SourceError, read_source, read_sources
+from pyptx_ir.sources.reader import ARCH, INPUTS, described
 from pyptx_transpile.transpiler import chosen, transpile
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.transpiler import Transpiled, Withdrawn
 
 USAGE_ERROR = 2
+_FOLDER = "several files go into a folder that there is: -o DIR"
 _LONG = 500_000  # characters of PTX: a second of work or more
 
 
@@ -41,6 +44,14 @@ class Report:
     dropped: tuple[Withdrawn, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A module, and where its Python goes."""
+
+    source: PtxSource
+    output: Path | None
+
+
 def main() -> int:
     """Run the command with the words of the shell."""
     return ended(lambda: run(sys.argv[1:]))
@@ -52,36 +63,93 @@ def run(argv: Sequence[str]) -> int:
         options = _parser().parse_args(argv)
     except SystemExit as leaving:  # argparse has said why
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
-    if len(options.files) > 1 and (options.output is None or not Path(options.output).is_dir()):
-        return _refused("several files go into a folder that there is: -o DIR")
-    lost = _lost(options.files, [_output(options.output, name) for name in options.files])
+    folder = options.output is not None and Path(options.output).is_dir()
+    if len(options.files) > 1 and not folder:
+        return _refused(_FOLDER)
+    work, readable = _work(options)
+    if len(work) > 1 and not folder:
+        modules = described([each.source for each in work])
+        return _refused(f"{_FOLDER}\n{modules}\nhint: or choose one of the modules: {work[0].source.name}")
+    lost = _lost(work)
     if lost is not None:
         return _refused(lost)
-    reports = _all(options)
+    reports = _all(options, work)
     if options.report == "json":
         told = [asdict(report) for report in reports if report is not None]
         sys.stderr.write(_json(told if len(reports) > 1 else told[0]) if told else "")
-    return USAGE_ERROR if None in reports else 0
+    return 0 if readable and None not in reports else USAGE_ERROR
 
 
-def _all(options: argparse.Namespace) -> list[Report | None]:
-    """Print all files; return what the rules did, in the order of the files."""
-    if len(options.files) == 1 or options.jobs == 1 or "-" in options.files:  # standard input is this process's
-        return [_one(options, name) for name in options.files]
-    with in_processes(partial(_numbered, options), enumerate(options.files), options.jobs) as done:
+def _work(options: argparse.Namespace) -> tuple[list[_Work], bool]:
+    """Return the modules of all files; of those that can't be read say why, and return False beside the others."""
+    work, readable = list[_Work](), True
+    for name in options.files:
+        try:
+            found = _late(name, options.arch) if Path(name).is_fifo() else read_sources(name, options.arch)
+            for source in found:
+                numbered = len(found) > 1 or name == source.name
+                work.append(_Work(source, _output(options.output, source, numbered=numbered)))
+        except (OSError, ValueError, SourceError) as error:  # ValueError: a path with a zero byte in it
+            _refused(error)
+            readable = False
+    return work, readable
+
+
+def _late(name: str, arch: str | None) -> Sequence[PtxSource]:
+    """Return the one module that a pipe holds; it is read when the files before it are done."""
+    return (PtxSource(name, partial(_only, name, arch)),)
+
+
+def _only(name: str, arch: str | None) -> str:
+    return read_source(name, arch).load()
+
+
+def _output(output: str | None, source: PtxSource, *, numbered: bool) -> Path | None:
+    """Return where the Python of a module goes; None for standard output."""
+    if output is None or output == "-":
+        return None
+    path = Path(output)
+    if not path.is_dir():
+        return path
+    image = f".{source.number}.{target_of(source.load())}" if source.number and numbered else ""
+    return path / f"{Path(source.file).stem}{image}.py"
+
+
+def _lost(work: Sequence[_Work]) -> str | None:
+    """Return what is wrong where a file would be lost: an input overwritten, or two outputs of one name."""
+    inputs = {Path(each.source.file).resolve() for each in work}
+    made: dict[Path, str] = {}
+    for each in work:
+        if each.output is None:
+            continue
+        path = each.output.resolve()
+        if path in inputs:
+            return f"{each.output} is an input: it is not overwritten"
+        if path in made:
+            return f"{made[path]} and {each.source.name} both become {each.output}: print one of them to another folder"
+        made[path] = each.source.name
+    return None
+
+
+def _all(options: argparse.Namespace, work: Sequence[_Work]) -> list[Report | None]:
+    """Print all modules; return what the rules did, in the order of the files."""
+    if len(work) <= 1 or options.jobs == 1:
+        return [_one(options, each) for each in work]
+    with in_processes(partial(_numbered, options), enumerate(work), options.jobs) as done:
         return list(dict(sorted(done)).values())
 
 
-def _numbered(options: argparse.Namespace, file: tuple[int, str]) -> tuple[int, Report | None]:
-    number, name = file
-    return number, _one(options, name)
+def _numbered(options: argparse.Namespace, work: tuple[int, _Work]) -> tuple[int, Report | None]:
+    number, each = work
+    return number, _one(options, each)
 
 
-def _one(options: argparse.Namespace, name: str) -> Report | None:
-    """Print one file; errors and the report as text go to standard error. Return None for a file that is refused."""
+def _one(options: argparse.Namespace, work: _Work) -> Report | None:
+    """Print one module; errors and the report as text go to standard error. Return None for one that is refused."""
+    name = work.source.name
     try:
         rules = chosen(None if options.rules is None else options.rules.split(","), sugar=options.sugar)
-        source = _text(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
+        source = work.source.load()
         with _bar(name, source, alone=options.jobs == 1) as told:
             done = transpile(
                 source,
@@ -92,7 +160,7 @@ def _one(options: argparse.Namespace, name: str) -> Report | None:
                 unchecked=options.unchecked,
                 told=told,
             )
-        _write(_output(options.output, name), done.text)
+        _write(work.output, done.text)
     except (OSError, PyptxError) as error:
         _refused(error)
         return None
@@ -123,40 +191,12 @@ def _refused(why: object) -> int:
     return USAGE_ERROR
 
 
-def _output(output: str | None, name: str) -> Path | None:
-    """Return where the Python of a file goes; None for standard output."""
-    if output is None or output == "-":
-        return None
-    path = Path(output)
-    return path / f"{Path(name).stem}.py" if path.is_dir() else path
-
-
-def _lost(names: Sequence[str], outputs: Sequence[Path | None]) -> str | None:
-    """Return what is wrong where a file would be lost: an input overwritten, or two outputs of one name."""
-    inputs = {Path(name).resolve(): name for name in names if name != "-"}
-    made: dict[Path, str] = {}
-    for name, output in zip(names, outputs, strict=True):
-        if output is None:
-            continue
-        path = output.resolve()
-        if path in inputs:
-            return f"{output} is an input: it is not overwritten"
-        if path in made:
-            return f"{made[path]} and {name} both become {output}: print one of them to another folder"
-        made[path] = name
-    return None
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pyptx transpile", description="Print PTX as Python that writes the same bytes."
     )
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="a PTX file, cubin, fat binary or object file; - reads standard input",
-    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help=INPUTS)
+    parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument("--sugar", action="store_true", help="use every rule: loops, branches and so on")
     parser.add_argument("--rules", metavar="A,B,…", help="use these rules; with -A, all but that one")
     parser.add_argument("--name", metavar="NAME", help="what the kernel is called in Python")
@@ -168,13 +208,6 @@ def _parser() -> argparse.ArgumentParser:
         "-j", "--jobs", type=jobs, default=1, metavar="N", help="do N files at a time, 0 for one per processor"
     )
     return parser
-
-
-def _text(data: bytes) -> str:
-    """Return the PTX in a file: its text, or what cuobjdump lists of an image."""
-    from pyptx_ir.toolchain import extract, is_image
-
-    return decode(extract(data) if is_image(data) else data)
 
 
 def _write(path: Path | None, text: str) -> None:

@@ -6,14 +6,14 @@ import argparse
 import json
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx_ir.diff.comparison import CONTEXT, compare
 from pyptx_ir.diff.report import text
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.sources.reader import ARCH, INPUTS, read_source
 from pyptx_ir.syntax.parser import parse
-from pyptx_ir.syntax.source import decode, encode
+from pyptx_ir.syntax.source import encode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ def diff(argv: Sequence[str]) -> int:
     try:
         options = _parser().parse_args(argv)
         names = options.before, options.after
-        trees = _read_both(*names)
+        trees = _read_both(*names, options.arch)
         comparison = compare(*trees, debug=options.debug, context=options.context)
     except SystemExit as leaving:  # argparse has said why
         return leaving.code if isinstance(leaving.code, int) else TROUBLE
@@ -54,8 +54,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="pyptx diff",
         description="Say what differs between two PTX files beyond names and formatting. Exits as diff does.",
     )
-    parser.add_argument("before", metavar="A", help="a PTX file; - reads standard input")
+    parser.add_argument("before", metavar="A", help=INPUTS)
     parser.add_argument("after", metavar="B", help="another one")
+    parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument("--json", action="store_true", help="print one object")
     parser.add_argument("--renames", action="store_true", help="list the names that are others in B")
     parser.add_argument("--debug", action="store_true", help="compare .loc, .file and debugging sections too")
@@ -74,15 +75,15 @@ def _context(text: str) -> int:
     return count
 
 
-def _read_both(before: str, after: str) -> tuple[Module, Module]:
+def _read_both(before: str, after: str, arch: str | None) -> tuple[Module, Module]:
     if before == after == "-":
         raise PyptxError("one of the two files is standard input, not both")
-    return _read(before), _read(after)
+    return _read(before, arch), _read(after, arch)
 
 
-def _read(name: str) -> Module:
-    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    return parse(decode(data), "<stdin>" if name == "-" else name)
+def _read(name: str, arch: str | None) -> Module:
+    source = read_source(name, arch)
+    return parse(source.load(), source.name)
 
 
 def _colour(choice: str) -> bool:

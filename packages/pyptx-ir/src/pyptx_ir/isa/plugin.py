@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.rows import Command, Fragments
+    from pyptx_ir.plugins.source_rows import SourceFormat
 
 
 @hookimpl
@@ -103,3 +104,12 @@ def pyptx_commands() -> Sequence[Command]:
     from pyptx_ir.commands import built_in
 
     return built_in()
+
+
+@hookimpl
+def pyptx_sources() -> Sequence[SourceFormat]:
+    """Return PTX, listings, images, and the languages that are named in an error."""
+    from pyptx_ir.sources.texts import FORMATS
+    from pyptx_ir.toolchain.images import FORMAT
+
+    return (*FORMATS, FORMAT)

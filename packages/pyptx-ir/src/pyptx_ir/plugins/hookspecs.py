@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         SugarRule,
     )
     from pyptx_ir.plugins.semantics import Semantics
+    from pyptx_ir.plugins.source_rows import SourceFormat
 
 hookspec = pluggy.HookspecMarker("pyptx")
 
@@ -130,6 +131,11 @@ class HookSpecs:
     @hookspec
     def pyptx_commands(self) -> Sequence[Command]:
         """Return subcommands of `pyptx`."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_sources(self) -> Sequence[SourceFormat]:
+        """Return kinds of inputs that commands read, and the PTX modules in them."""
         raise NotImplementedError
 
     @hookspec

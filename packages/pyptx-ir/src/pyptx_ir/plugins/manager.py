@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         SugarRule,
     )
     from pyptx_ir.plugins.semantics import Semantics
+    from pyptx_ir.plugins.source_rows import SourceFormat
 
 Row = TypeVar("Row")
 
@@ -196,6 +197,10 @@ class Plugins:
     def commands(self) -> tuple[Command, ...]:
         """Return the subcommands of `pyptx`."""
         return cast("tuple[Command, ...]", self._rows("pyptx_commands"))
+
+    def sources(self) -> tuple[SourceFormat, ...]:
+        """Return the kinds of inputs of commands, of the plugins that loaded."""
+        return cast("tuple[SourceFormat, ...]", self._loaded_rows("pyptx_sources"))
 
     def sugar_rules(self) -> tuple[SugarRule, ...]:
         """Return the rules of the transpiler, in the order in which they are asked."""

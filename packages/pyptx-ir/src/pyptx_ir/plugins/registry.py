@@ -31,6 +31,7 @@ from pyptx_ir.plugins.rows import (
     SugarRule,
 )
 from pyptx_ir.plugins.semantics import Semantics
+from pyptx_ir.plugins.source_rows import SourceFormat
 from pyptx_ir.plugins.version import API_VERSION
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_launch_attributes": (LaunchAttribute, "name"),
     "pyptx_runtimes": (Runtime, "name"),
     "pyptx_commands": (Command, "name"),
+    "pyptx_sources": (SourceFormat, "name"),
     "pyptx_sugar_rules": (SugarRule, "name"),
     "pyptx_advice": (Advice, "pattern"),
     "pyptx_doctor_checks": (DoctorCheck, "name"),

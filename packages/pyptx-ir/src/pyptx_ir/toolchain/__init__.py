@@ -7,8 +7,8 @@ from pyptx_ir.toolchain.cache import CubinCache
 from pyptx_ir.toolchain.diagnostics import Diagnostic
 from pyptx_ir.toolchain.disassembler import disassemble
 from pyptx_ir.toolchain.errors import AssemblyError, CacheWarning, MissingToolError, ToolchainError
-from pyptx_ir.toolchain.extractor import extract, is_image
 from pyptx_ir.toolchain.finder import Tool, find_tool
+from pyptx_ir.toolchain.images import extract
 from pyptx_ir.toolchain.resources import Resources
 
 __all__ = [
@@ -26,6 +26,5 @@ __all__ = [
     "extract",
     "find_compiler",
     "find_tool",
-    "is_image",
     "resources",
 ]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pyptx_ir.isa.modules.check import check_module, check_text
 from pyptx_ir.isa.modules.diagnostic import Diagnostic, shown
-from pyptx_ir.isa.modules.files import FileReport, check_file, check_files
+from pyptx_ir.isa.modules.files import FileReport, check_files
 from pyptx_ir.isa.modules.portability import Portability, portability
 
 __all__ = [
     "Diagnostic",
     "FileReport",
     "Portability",
-    "check_file",
     "check_files",
     "check_module",
     "check_text",

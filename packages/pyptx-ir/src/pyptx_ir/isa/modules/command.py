@@ -8,17 +8,17 @@ import sys
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.modules.counting import counted
-from pyptx_ir.isa.modules.files import FileReport, check_file, check_files, check_source
+from pyptx_ir.isa.modules.files import FileReport, all_reports_on, reports_on
 from pyptx_ir.isa.modules.portability import needs, portability, table
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.processes import in_processes, jobs
+from pyptx_ir.sources.reader import ARCH, INPUTS, read_sources
 from pyptx_ir.syntax.parser import parse_recovering
-from pyptx_ir.syntax.source import Source, decode
+from pyptx_ir.syntax.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,13 +36,13 @@ def check(argv: Sequence[str]) -> int:
         if options.target is not None:
             find_target(options.target)
         if options.portability:
-            return _portability([_read(name) for name in options.files], options.format)
+            return _portability([text for name in options.files for text in _read(name, options.arch)], options.format)
     except SystemExit as leaving:  # argparse has said why
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     except (OSError, PyptxError) as error:
         sys.stderr.write(f"pyptx check: {error}\n")
         return USAGE_ERROR
-    with _reports(options.files, options.target, options.jobs) as reports:
+    with _reports(options) as reports:
         return _diagnostics(reports, len(options.files), options.format)
 
 
@@ -51,7 +51,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="pyptx check",
         description="Check PTX files: syntax, names, instructions, directives, limits. Exits with 1 for an error.",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a PTX file; - reads standard input")
+    parser.add_argument("files", nargs="+", metavar="FILE", help=INPUTS)
+    parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument("--target", metavar="sm_XY", help="judge as if .target said this")
     parser.add_argument(
         "--format",
@@ -66,34 +67,23 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _read(name: str) -> Source:
-    if name == "-":
-        return Source(decode(sys.stdin.buffer.read()), "<stdin>")
-    return Source(decode(Path(name).read_bytes()), name)
-
-
 @contextmanager
-def _reports(names: Sequence[str], target: str | None, number: int) -> Iterator[Iterator[FileReport]]:
+def _reports(options: argparse.Namespace) -> Iterator[Iterator[FileReport]]:
     """Judge files here or in other processes, which end with the block, whatever ends it."""
-    if number == 1 or len(names) == 1:
-        yield _here(names, target)
+    judge = partial(reports_on, target=options.target, arch=options.arch)
+    if options.jobs == 1 or len(options.files) == 1:
+        yield chain.from_iterable(map(judge, options.files))
         return
-    files = [name for name in names if name != "-"]
-    with in_processes(partial(check_file, target=target), files, number) as reports:
-        yield chain(_here([name for name in names if name == "-"], target), reports)
-
-
-def _here(names: Sequence[str], target: str | None) -> Iterator[FileReport]:
-    for name in names:
-        if name == "-":
-            yield check_source(_read(name), target)
-        else:
-            yield from check_files([name], target=target)
+    here = [name for name in options.files if name == "-"]  # standard input is this process's
+    files = [name for name in options.files if name != "-"]
+    together = partial(all_reports_on, target=options.target, arch=options.arch)
+    with in_processes(together, files, options.jobs) as reports:
+        yield chain(chain.from_iterable(map(judge, here)), chain.from_iterable(reports))
 
 
 def _diagnostics(reports: Iterable[FileReport], files: int, style: str) -> int:
-    errors = warnings = unreadable = 0
-    rows: list[dict[str, int | str]] = []
+    errors = warnings = unreadable = count = 0
+    rows: list[tuple[str, dict[str, int | str]]] = []
     for count, report in enumerate(reports, 1):
         errors += report.errors
         warnings += report.warnings
@@ -104,13 +94,14 @@ def _diagnostics(reports: Iterable[FileReport], files: int, style: str) -> int:
             _say(*report.shown)
         elif style == "ndjson":
             _say(json.dumps(report.as_json()))
-        name = {"file": report.file} if files > 1 else {}
-        rows += [{**name, **one.as_json()} for one in report.diagnostics] if style == "json" else []
+        rows += [(report.file, one.as_json()) for one in report.diagnostics] if style == "json" else []
         _progress(count, files, errors)
+    several = max(files, count) > 1
     if style == "json":
-        _say(json.dumps(rows, indent=2))
-    elif style == "text" and unreadable < files:
-        _say(f"{counted(files - unreadable, 'file')}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
+        _say(json.dumps([{"file": file, **row} if several else row for file, row in rows], indent=2))
+    elif style == "text" and unreadable < count:
+        what = "file" if count <= files else "module"  # a file may hold several
+        _say(f"{counted(count - unreadable, what)}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
     return USAGE_ERROR if unreadable else 1 if errors else 0
 
 
@@ -124,6 +115,11 @@ def _progress(count: int, files: int, errors: int) -> None:
 def _note(text: str) -> None:
     sys.stderr.write(text)
     sys.stderr.flush()
+
+
+def _read(name: str, arch: str | None) -> Iterator[Source]:
+    for source in read_sources(name, arch):
+        yield Source(source.load(), source.name)
 
 
 def _portability(sources: Sequence[Source], style: str) -> int:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.sources.reader import ARCH, INPUTS, described, read_source, read_sources
 from pyptx_ir.syntax.parser import parse
-from pyptx_ir.syntax.source import decode, encode
+from pyptx_ir.syntax.source import encode
 from pyptx_ir.syntax.style.formatting import formatted
 from pyptx_ir.syntax.style.known import KNOWN
 from pyptx_ir.syntax.style.learn import learn
@@ -17,6 +18,7 @@ from pyptx_ir.syntax.style.learn import learn
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyptx_ir.plugins.source_rows import PtxSource
     from pyptx_ir.syntax.style.style import Style
 
 USAGE_ERROR = 2
@@ -38,7 +40,7 @@ def fmt(argv: Sequence[str]) -> int:
         return _refused(error)
     if options.output is not None and (len(options.files) > 1 or options.check):
         return _refused("-o takes one file, and no --check")
-    return max(_one(name, style, options.output, check=options.check) for name in options.files)
+    return max(_one(name, style, options) for name in options.files)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,7 +48,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="pyptx fmt",
         description="Rewrite the white space of PTX files; tokens and comments stay.",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a PTX file; - reads standard input")
+    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{INPUTS}; images are printed")
+    parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument(
         "--style",
         default="canonical",
@@ -60,27 +63,45 @@ def _parser() -> argparse.ArgumentParser:
 
 def _style(name: str) -> Style:
     if name.startswith(_LIKE):
-        path = name.removeprefix(_LIKE)
-        return learn(parse(_read(path), path))
+        model = read_source(name.removeprefix(_LIKE))
+        return learn(parse(model.load(), model.name))
     if name in KNOWN:
         return KNOWN[name]
     raise PyptxError(f"no style is called {name!r}: there are {', '.join(KNOWN)} and {_LIKE}FILE")
 
 
-def _read(name: str) -> str:
-    return decode(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
-
-
-def _one(name: str, style: Style, output: str | None, *, check: bool) -> int:
+def _one(name: str, style: Style, options: argparse.Namespace) -> int:
     try:
-        text = _read(name)
+        sources = read_sources(name, options.arch)
+        if sources[0].number:
+            return _images(sources, style, options)
+        text = sources[0].load()
         done = formatted(text, style, name)
-        if check:
+        if options.check:
             return _differs(name) if done != text else 0
-        _write(output or name, done, changed=output is not None or done != text)
+        _write(options.output or name, done, changed=options.output is not None or done != text)
     except (OSError, PyptxError) as error:
         return _refused(error)
     return 0
+
+
+def _images(sources: Sequence[PtxSource], style: Style, options: argparse.Namespace) -> int:
+    """Print the images of a file, each below a comment with its name; the file itself is never written."""
+    output = options.output or "-"
+    if output != "-" and Path(output).exists() and Path(output).samefile(sources[0].file):
+        return _refused(f"{output} holds images: it is not written over")
+    if output != "-" and len(sources) > 1:
+        return _refused(f"{len(sources)} modules do not go into one file; choose one:\n{described(sources)}")
+    status = 0
+    for source in sources:
+        text = source.load()
+        done = formatted(text, style, source.name)
+        if options.check:
+            status = max(status, _differs(source.name) if done != text else 0)
+        else:
+            heading = f"// {source.name}\n" if len(sources) > 1 else ""
+            _write(output, heading + done, changed=True)
+    return status
 
 
 def _write(name: str, text: str, *, changed: bool) -> None:

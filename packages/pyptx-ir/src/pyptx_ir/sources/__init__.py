@@ -1,0 +1,13 @@
+"""Inputs of commands: PTX files, listings of cuobjdump, and the fat binaries in objects, libraries and programs.
+
+`read_sources` returns the PTX modules in an input, `read_source` the only one. What kinds of inputs there are, plugins
+say by `pyptx_sources`.
+"""
+
+from __future__ import annotations
+
+from pyptx_ir.plugins.source_rows import Input, PtxSource, SourceFormat
+from pyptx_ir.sources.errors import SourceError
+from pyptx_ir.sources.reader import read_source, read_sources
+
+__all__ = ["Input", "PtxSource", "SourceError", "SourceFormat", "read_source", "read_sources"]

@@ -1,0 +1,104 @@
+"""From the name of an input to the PTX modules in it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.plugins.source_rows import Input, PtxSource, SourceFormat, target_of
+from pyptx_ir.sources.errors import SourceError
+from pyptx_ir.sources.texts import PTX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+INPUTS: Final = "PTX, a listing of cuobjdump, or a file with PTX images in it (lib.so#2: the second); -: standard input"
+ARCH: Final = "of a file that holds several modules, take those whose .target says this"
+_HEAD: Final = 4096
+_NUMBERED = re.compile(r"(.+)#([0-9]{1,9})", re.DOTALL)
+_ENTRY = re.compile(r"\.entry\s+([\w$%]+)")
+_MOST_SHOWN: Final = 20
+
+
+def read_sources(name: str, arch: str | None = None) -> Sequence[PtxSource]:
+    """Return the PTX modules in an input, at least one.
+
+    `name` is a path, `-` for standard input, `lib.so#2` for the second module of a file that holds several, or whatever
+    a plugin's `pyptx_sources` reads. With `arch` only modules whose `.target` names it are returned.
+
+    Raises:
+        OSError: the input can't be read.
+        SourceError: it holds no PTX, or none for `arch`; it is damaged; it is no PTX, but a known other language.
+
+    """
+    numbered = None if Path(name).exists() else _NUMBERED.fullmatch(name)
+    source = opened(numbered[1] if numbered else name)
+    found = _format(source).read(source)
+    if numbered:
+        number = int(numbered[2])
+        found = [each for each in found if each.number == number]
+        if not found:
+            raise SourceError(f"{source.name} has no PTX module #{number}")
+    return found if arch is None else _for_target(source, found, arch)
+
+
+def read_source(name: str, arch: str | None = None) -> PtxSource:
+    """Return the only PTX module in an input.
+
+    Raises what `read_sources` raises, and SourceError, with a list of the modules, if there are several.
+    """
+    found = read_sources(name, arch)
+    if len(found) > 1:
+        raise SourceError(
+            f"{found[0].file} holds {len(found)} PTX modules:\n{described(found)}",
+            hint=f"choose one: {found[0].name}, or --arch where a target has one module",
+        )
+    return found[0]
+
+
+def described(found: Sequence[PtxSource]) -> str:
+    """Return a line for each module: the name to ask for it by, its target, its kernels. At most 20 are shown."""
+    lines = list[str]()
+    for each in found[:_MOST_SHOWN]:
+        text = each.load()
+        lines.append(f"  {each.name}  {target_of(text)}  {', '.join(_ENTRY.findall(text))}".rstrip())
+    rest = len(found) - len(lines)
+    return "\n".join([*lines, f"  and {rest} more"] if rest else lines)
+
+
+def opened(name: str) -> Input:
+    """Return an input by its name; what can be read only once is read. Raise OSError if that fails."""
+    if name == "-":
+        data = sys.stdin.buffer.read()
+        return Input("<stdin>", data[:_HEAD], held=data)
+    path = Path(name)
+    if path.is_file():
+        with path.open("rb") as file:
+            return Input(name, file.read(_HEAD), path)
+    if not path.exists():
+        return Input(name, path=path)  # the name may say it all; or else reading it raises the error
+    data = path.read_bytes()
+    return Input(name, data[:_HEAD], held=data)
+
+
+def _format(source: Input) -> SourceFormat:
+    if PTX.begins is not None and PTX.begins.match(source.head):  # the common case needs no plugins
+        return PTX
+    from pyptx_ir.plugins.manager import manager
+
+    rows = manager().sources()
+    by_content = [row for row in rows if row.begins is not None and row.begins.match(source.head)]
+    by_name = [row for row in rows if row.named is not None and row.named.search(source.name)]
+    return next(iter((*by_content, *by_name)), PTX)
+
+
+def _for_target(source: Input, found: Sequence[PtxSource], arch: str) -> Sequence[PtxSource]:
+    targets = [target_of(each.load()) for each in found]
+    wanted = [each for each, target in zip(found, targets, strict=True) if target == arch]
+    if not wanted:
+        raise SourceError(
+            f"{source.name} has no PTX for {arch}", hint=f"there is PTX for {', '.join(dict.fromkeys(targets))}"
+        )
+    return wanted

@@ -1,0 +1,88 @@
+"""Inputs that are text: PTX, listings of cuobjdump, and languages that are no PTX and are named in the error."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.plugins.source_rows import Input, PtxSource, SourceFormat
+from pyptx_ir.sources.errors import SourceError
+from pyptx_ir.syntax.source import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# A heading of `cuobjdump -ptx` or `-sass`, and the lines `arch = sm_90`, `compressed`, … below it.
+_HEADING = re.compile(
+    r"^Fatbin (?P<kind>\w+) code:[^\n]*\n=+\r?\n(?:(?:compressed|[A-Za-z_][\w ]* ?= )[^\n]*(?:\n|\Z))*"
+    r"|^member [^\n]*:\r?$",
+    re.MULTILINE,
+)
+# Space and comments, and the first directive of a module.
+_MODULE = re.compile(rb"(?:[ \t\r\n\f\v]|//[^\n]*\n|/\*[^*]*\*+(?:[^*/][^*]*\*+)*/)*\.version\b")
+
+
+def modules_of_listing(listing: str, name: str) -> tuple[PtxSource, ...]:
+    """Return the modules in a listing of cuobjdump, without its headings and the blank lines that it adds.
+
+    Raises:
+        SourceError: it lists no PTX.
+
+    """
+    found = tuple(
+        PtxSource(name, partial(str, text), number, offset) for number, (offset, text) in enumerate(_listed(listing), 1)
+    )
+    if not found:
+        raise SourceError(f"{name} lists no PTX, only machine code", hint="list the PTX: cuobjdump -ptx")
+    return found
+
+
+def _listed(listing: str) -> Iterator[tuple[int, str]]:
+    headings = list(_HEADING.finditer(listing))
+    ends = [*(heading.start() for heading in headings[1:]), len(listing)]
+    for heading, end in zip(headings, ends, strict=True):
+        text = listing[heading.end() : end].strip("\r\n")
+        if heading["kind"] == "ptx" and text:
+            yield len(listing[: heading.end()].encode("utf-8", "surrogateescape")), f"{text}\n"
+
+
+def _text(source: Input) -> Sequence[PtxSource]:
+    if source.path is not None:
+        source.path.stat()  # raises the error of a file that is not there
+    return (PtxSource(source.name, partial(_decoded, source)),)
+
+
+def _decoded(source: Input) -> str:
+    return decode(source.data())
+
+
+def _listing(source: Input) -> Sequence[PtxSource]:
+    return modules_of_listing(decode(source.data()), source.name)
+
+
+def _other(language: str, hint: str, source: Input) -> Sequence[PtxSource]:
+    raise SourceError(f"{source.name} is {language}, not PTX", hint=hint)
+
+
+def _language(name: str, language: str, hint: str, named: str, begins: bytes | None = None) -> SourceFormat:
+    pattern = None if begins is None else re.compile(begins)
+    return SourceFormat(name, partial(_other, language, hint), pattern, re.compile(named, re.IGNORECASE))
+
+
+PTX: Final = SourceFormat("ptx", _text, _MODULE)
+FORMATS: Final = (
+    PTX,
+    SourceFormat("listing", _listing, re.compile(rb"\s*(?:member [^\n]*:\r?\n\s*)?Fatbin \w+ code:")),
+    _language("cuda", "CUDA C++", "compile it: nvcc -ptx -arch=sm_90a", r"\.cuh?$", rb"\s*#\s*include\b"),
+    _language(
+        "mlir",
+        "MLIR",
+        "take the PTX that its compiler writes: in Triton's cache, the .ptx file beside it",
+        r"\.(?:mlir|ttg?ir)$",
+        rb"\s*(?:#loc\d* = loc\(|module\b)",
+    ),
+    _language("llvm", "LLVM IR", "compile it: llc -march=nvptx64", r"\.ll$", rb"; ModuleID = |source_filename = "),
+    _language("bitcode", "LLVM bitcode", "compile it: llc -march=nvptx64", r"\.bc$", rb"BC\xc0\xde"),
+    _language("sass", "SASS", "PTX can't be made of machine code", r"\.sass$", rb"\s*\.headerflags\b"),
+)

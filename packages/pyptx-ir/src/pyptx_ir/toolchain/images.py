@@ -1,0 +1,127 @@
+"""PTX in objects, libraries, programs and fat binaries: unpacked here, or by cuobjdump where a package is missing."""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections import Counter
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.plugins.source_rows import Input, PtxSource, SourceFormat
+from pyptx_ir.sources import fatbin
+from pyptx_ir.sources.errors import SourceError
+from pyptx_ir.sources.texts import modules_of_listing
+from pyptx_ir.syntax.source import decode
+from pyptx_ir.toolchain.errors import MissingToolError, ToolchainError
+from pyptx_ir.toolchain.finder import find_tool
+from pyptx_ir.toolchain.runner import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_CUBIN = re.compile(rb"\x7fELF.{14}\xbe\x00", re.DOTALL)  # e_machine is EM_CUDA, 190
+
+
+def extract(image: bytes) -> bytes:
+    """Return cuobjdump's listing of the PTX in an image: its modules, each under a heading, which `parse` reads.
+
+    Raise ToolchainError if cuobjdump is missing or refuses the image, or there is no PTX in it.
+    """
+    import tempfile
+    from pathlib import Path
+
+    tool = find_tool("cuobjdump")
+    with tempfile.TemporaryDirectory(prefix="pyptx-") as name:
+        folder = Path(name)
+        (folder / "image").write_bytes(image)
+        outcome = run(tool, ["--dump-ptx", "image"], folder)
+    if outcome.status:
+        raise ToolchainError(f"{tool.name} {tool.version} can't read this image", where=outcome.output.strip() or None)
+    listing = outcome.output.encode("utf-8", "surrogateescape")
+    if b".version" not in listing:
+        raise ToolchainError(
+            "there is no PTX in this image, only machine code",
+            hint="compile it with PTX: nvcc -gencode …,code=compute_90",
+        )
+    return listing
+
+
+def read(source: Input) -> Sequence[PtxSource]:
+    """Return the PTX images in an input, in the order of their offsets.
+
+    Raises:
+        SourceError: there are none, one is cut off or damaged, or nothing installed decompresses them.
+
+    """
+    with _named(source), _contents(source) as data:
+        found = list(fatbin.images(data))
+        images = [image for image in found if image.kind == fatbin.PTX]
+        if not images:
+            raise _without_ptx(source, found)
+        missing = fatbin.missing_packages(images)
+        if missing:
+            return modules_of_listing(_listing(data, missing), source.name)
+    return tuple(
+        PtxSource(source.name, partial(_text, source, image), number, image.offset)
+        for number, image in enumerate(images, 1)
+    )
+
+
+def _text(source: Input, image: fatbin.Image) -> str:
+    with _named(source), _contents(source) as data:
+        return decode(fatbin.text_of(data, image))
+
+
+def _listing(data: fatbin.Bytes, missing: Sequence[str]) -> str:
+    try:
+        return decode(extract(data[:]))
+    except MissingToolError as error:
+        raise SourceError(
+            f"the PTX is compressed, and {' and '.join(missing)} to decompress it is not installed, nor is cuobjdump",
+            hint=f"pip install {' '.join(missing)}",
+        ) from error
+    except ToolchainError as error:
+        raise SourceError(error.message, hint=error.hint) from error
+
+
+def _without_ptx(source: Input, found: Sequence[fatbin.Image]) -> SourceError:
+    if not found and not _CUBIN.match(source.head):
+        return SourceError("there is no PTX in it: it holds no fat binary")
+    kinds = Counter(fatbin.KINDS.get(image.kind, f"kind {image.kind}") for image in found)
+    held = ", ".join(f"{count} of {kind}" for kind, count in kinds.items()) or "one of machine code"
+    return SourceError(
+        f"there is no PTX in it, but images: {held}", hint="compile it with PTX: nvcc -gencode …,code=compute_90"
+    )
+
+
+@contextmanager
+def _named(source: Input) -> Iterator[None]:
+    """Put the input's name in front of errors that are raised inside."""
+    try:
+        yield
+    except SourceError as error:
+        raise SourceError(f"{source.name}: {error.message}", hint=error.hint) from error.__cause__
+
+
+@contextmanager
+def _contents(source: Input) -> Iterator[fatbin.Bytes]:
+    """Map a file, so that memory holds only what is looked at."""
+    if source.path is None:
+        yield source.held
+        return
+    with source.path.open("rb") as file:
+        if not source.head:  # an empty file can't be mapped
+            yield b""
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            yield data
+
+
+FORMAT: Final = SourceFormat(
+    "image",
+    read,
+    re.compile(rb"\x7fELF|\x50\xed\x55\xba|!<(?:arch|thin)>\n|MZ|\xcf\xfa\xed\xfe"),
+    re.compile(r"\.(?:fatbin|cubin|obj|o|a|lib|dll|exe|so(?:\.\d+)*)$", re.IGNORECASE),
+)
