@@ -60,7 +60,7 @@ def test_an_installation_by_name_is_seen(text: str) -> None:
     [
         'pip install ".[sim]"',
         "pip install ./packages/pyptx-ir",
-        'uv pip install "/home/me/pyptx[sim]"',
+        'uv pip install "/checkouts/pyptx[sim]"',
         'pip install "pyptx-checkout[sim] @ git+URL"',
         'pip install "pyptx[sim] @ file:///pyptx"',
         "pip install nox\npyptx doctor",

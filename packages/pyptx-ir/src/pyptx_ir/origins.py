@@ -98,7 +98,7 @@ def _folder(record: dict[str, Any]) -> Path | None:
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
 
-    return Path(url2pathname(urlsplit(record["url"]).path)) if "dir_info" in record else None
+    return Path(url2pathname(urlsplit(str(record["url"])).path)) if "dir_info" in record else None
 
 
 def _checkout(folder: Path) -> Path | None:

@@ -90,9 +90,8 @@ def _absent(text: str, known: Sequence[Entry]) -> str:
     words = tuple(re.split(r"[\s.]+", text.strip().lower()))
     for first in range(len(words)):
         opcode = (*words[first:], *words[:first])
-        start = words_of_home(opcode)
-        if start and not any(f"{entry.name}.".startswith(f"{start}.") for entry in known):
-            home = home_of_instruction(opcode)
+        start, home = words_of_home(opcode), home_of_instruction(opcode)
+        if home is not None and not any(f"{entry.name}.".startswith(f"{start}.") for entry in known):
             return f"{'.'.join(opcode)}: its rows are in {home}: {install_hint(home)}"
     return ""
 
