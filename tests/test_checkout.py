@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -70,6 +71,18 @@ def test_the_extras_are_those_of_the_facade_and_all_brings_every_package() -> No
 def test_the_compiled_package_comes_with_the_frameworks_only() -> None:
     compiled = {extra for extra, needs in LISTS.items() if any(need.startswith("pyptx-launch ") for need in needs)}
     assert compiled == {"torch", "jax", "all"}
+
+
+def test_uv_builds_a_wheel_anew_when_one_of_its_files_changes() -> None:
+    for folder in (ROOT, *FOLDERS.values()):
+        keys = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["uv"]["cache-keys"]
+        found = {path for key in keys if "file" in key for path in folder.glob(key["file"])}
+        wanted = FOLDERS.values() if folder == ROOT else [folder]
+        assert found >= {folder / "pyproject.toml", *(each / "pyproject.toml" for each in wanted)}
+        assert found >= {path for path in folder.glob("src/*/**/*") if path.is_file()}
+        assert found >= {
+            path for path in folder.iterdir() if path.name in {"CMakeLists.txt", "hatch_build.py", "hatch.toml"}
+        }
 
 
 def test_references_follow_extras_and_keep_markers(tmp_path: Path) -> None:
