@@ -25,8 +25,10 @@ from tools.installation import (  # noqa: E402 - see above
     build_wheels,
     closure,
     dependencies,
+    environment,
     group,
     install,
+    install_checkout,
     install_for_tests,
     install_frameworks,
     interpreter,
@@ -144,7 +146,10 @@ def alone(session: nox.Session, package: str) -> None:
 
 @nox.session(reuse_venv=False)
 def build(session: nox.Session) -> None:
-    """Build every sdist and wheel with hatch, check them, install them from a wheelhouse alone, and run kernels."""
+    """Build every sdist and wheel with hatch, check them, install them from a wheelhouse alone, and run kernels.
+
+    Then install the checkout: every extra, by pip and by uv, from its folder and from its last commit.
+    """
     house = ROOT / "dist"
     shutil.rmtree(house, ignore_errors=True)
     session.install("pip", *group("build"))
@@ -160,9 +165,7 @@ def build(session: nox.Session) -> None:
     at_hand = {*PACKAGES, *FRAMEWORKS.values()}
     foreign = [need for name in PACKAGES for need in dependencies(name) if requirement_name(need) not in at_hand]
     session.run("python", "-m", "pip", "download", "--quiet", "--dest", str(house), *foreign, silent=True)
-    fresh = temporary(session, "fresh")
-    session.run("python", "-m", "venv", "--clear", str(fresh))
-    python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
+    python = environment(session, "fresh")
     wheelhouse_only = ("--no-index", "--find-links", str(house))
     everything = "pyptx[hopper,blackwell,sim,torch,jax]"
     session.run(python, "-m", "pip", "install", "--quiet", *group("torch", "jax"), external=True)
@@ -171,6 +174,7 @@ def build(session: nox.Session) -> None:
     session.run(python, "tools/check_alone.py", "pyptx", external=True)
     session.run(python, "-m", "pyptx", "doctor", external=True)
     session.run(python, "examples/ampere/vector_add.py", env={"PYPTX_CPU": "quiet"}, external=True)
+    install_checkout(session, python)
 
 
 @nox.session
@@ -331,9 +335,7 @@ def corpus(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure what FACTS.md and the README claim, each figure beside a reference measured in the same run."""
     install(session, *group("bench"), *toolchain())
-    older = temporary(session, "older")
-    session.run("python", "-m", "venv", "--clear", str(older))
-    python = str(older / ("Scripts" if os.name == "nt" else "bin") / "python")
+    python = environment(session, "older")
     session.run(python, "-m", "pip", "install", "--quiet", "--no-deps", OLDER, external=True)
     missed: list[str] = []
     for script in session.posargs or sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("benchmarks/bench_*.py")):

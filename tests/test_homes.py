@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pyptx_ir.isa.patterns import compile_row
-from pyptx_ir.plugins.homes import HOMES, Home, descriptor_remedy, gpu_remedy, home_of_instruction, remedy
+from pyptx_ir.origins import install_command
+from pyptx_ir.plugins.homes import (
+    HOMES,
+    Home,
+    descriptor_remedy,
+    gpu_remedy,
+    home_of_instruction,
+    install_hint,
+    remedy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,6 +59,8 @@ def test_every_distribution_has_a_row_and_the_extras_are_those_of_the_facade() -
     for home in HOMES:
         wanted = [need for need in extras.get(home.extra, ()) if need.startswith(home.distribution)]
         assert not home.extra or wanted, home
+        optional = bool(home.namespaces or home.runtime)
+        assert bool(home.extra) is optional, home
 
 
 @pytest.mark.parametrize("home", ARCHITECTURES, ids=lambda home: home.distribution)
@@ -79,9 +90,9 @@ def test_what_is_somebodys_is_nobody_elses() -> None:
 
 
 def test_a_remedy_names_what_runs_the_arrays() -> None:
-    assert remedy("numpy") == "pip install pyptx-sim"
-    assert remedy("torch") == "pip install 'pyptx[torch]', or pyptx-sim for CPU tensors"
-    assert remedy("jaxlib") == remedy("jax") == "pip install 'pyptx[jax]'"
+    assert remedy("numpy") == install_command("sim")
+    assert remedy("torch") == f"{install_command('torch')}; the extra sim is enough for CPU tensors"
+    assert remedy("jaxlib") == remedy("jax") == install_command("jax")
     assert remedy("cupy") is None
-    assert descriptor_remedy() == "pip install pyptx-arch-hopper"
-    assert gpu_remedy() == "pip install 'pyptx[torch]' or 'pyptx[jax]'"
+    assert descriptor_remedy() == install_hint("pyptx-arch-hopper") == install_command("hopper")
+    assert gpu_remedy() == install_command("torch", "jax")

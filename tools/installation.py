@@ -31,6 +31,7 @@ PACKAGES = (  # lowest first
 COMPILED = ("pyptx-launch",)  # installed from a wheel, which every session of one Python shares
 FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # and the dependency group that brings the framework
 ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every run of the tests installs
+BACKENDS = ("hatchling>=1.27", "scikit-build-core>=0.11")
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 
 
@@ -115,7 +116,7 @@ def install_for_tests(session: nox.Session, *, frameworks: bool = False) -> None
 def build_wheels(session: nox.Session, *packages: str) -> list[str]:
     """Build the packages' wheels into the session's temporary folder and return their paths."""
     house = temporary(session, "wheels")
-    session.install("hatchling>=1.27")
+    session.install(BACKENDS[0])
     for name in packages:
         if name in COMPILED:
             continue
@@ -142,6 +143,37 @@ def compiled_wheel(session: nox.Session, package: str) -> str:
             wheel.replace(house / wheel.name)
         built = sorted(house.glob(f"{package.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime)
     return str(built[-1])
+
+
+def install_checkout(session: nox.Session, python: str) -> None:
+    """Install the root package from its folder with pip, and from its last commit with uv; resolve all extras of both.
+
+    `python` is of an environment with torch and jax. The backends of the packages are added to it.
+    """
+    extras = tuple(package_table("pyptx")["project"]["optional-dependencies"])
+    folder, repository = f"{ROOT}[{{}}]", f"pyptx-checkout[{{}}] @ git+{ROOT.as_uri()}"
+    by_pip, by_uv = environment(session, "by-pip"), environment(session, "by-uv")
+    session.run(by_pip, "-m", "pip", "install", "--quiet", folder.format("sim"), external=True)
+    session.run("uv", "pip", "install", "--quiet", "--python", by_uv, repository.format("sim"))
+    for each in (by_pip, by_uv):
+        session.run(each, "-m", "pip", "check", external=True)
+        session.run(each, "-m", "pyptx", "doctor", external=True)
+    wanted, pins = temporary(session, "wanted.txt"), temporary(session, "pins.txt")
+    pins.write_text("\n".join(group("torch", "jax")), encoding="utf-8")
+    for requirement in (form.format(extra) for extra in extras for form in (folder, repository)):
+        wanted.write_text(requirement, encoding="utf-8")
+        session.run("uv", "pip", "compile", "--python", python, "--constraint", str(pins), str(wanted), silent=True)
+    session.run(python, "-m", "pip", "install", "--quiet", "--upgrade", "pip", *BACKENDS, external=True)
+    dry = ("--quiet", "--dry-run", "--no-build-isolation", "--constraint", str(pins))
+    for requirement in (*map(folder.format, extras), repository.format(",".join(extras))):
+        session.run(python, "-m", "pip", "install", *dry, requirement, external=True)
+
+
+def environment(session: nox.Session, name: str) -> str:
+    """Return the Python of a new environment in the session's folder."""
+    folder = temporary(session, name)
+    session.run("python", "-m", "venv", str(folder))
+    return str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
 
 
 def unbuilt() -> str:

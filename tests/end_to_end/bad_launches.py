@@ -220,7 +220,7 @@ TORCH = Group(
 TORCH_ALONE = Group(
     TORCH_HEADER,
     "assert scale(X.to('meta'), W.to('meta')).shape == (4, 8)\n",
-    (bad("a CPU tensor without the simulator", "scale(X, W)", "RuntimeMissingError", "pip install pyptx-sim"),),
+    (bad("a CPU tensor without the simulator", "scale(X, W)", "RuntimeMissingError", "pip install ", "[sim]"),),
     plugins=("pyptx_dsl.plugin", "pyptx_torch.plugin"),
     mark="torch",
 )
@@ -249,7 +249,7 @@ JAX = Group(
 JAX_ALONE = Group(
     JAX_HEADER,
     "assert jax.eval_shape(scale, X, W).shape == (4, 8)\n",
-    (bad("an array on the CPU without the simulator", "scale(X, W)", "RuntimeMissingError", "pip install pyptx-sim"),),
+    (bad("an array on the CPU without the simulator", "scale(X, W)", "RuntimeMissingError", "pip install ", "[sim]"),),
     plugins=("pyptx_dsl.plugin", "pyptx_jax.plugin"),
     mark="jax",
 )

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pyptx_ir.plugins.homes import gpu_remedy
+
 NULL_DRIVER = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
 
 # Only the plugins that are named are asked.
@@ -61,4 +63,4 @@ def test_the_runtimes_tell_the_arch_of_their_driver_and_import_no_framework_for_
 def test_without_a_runtime_the_error_says_what_to_install(library: str) -> None:
     said = detected("pyptx_sim", library)
     assert said.startswith("ArchError cannot detect the GPU's target: no runtime that launches on GPUs is installed")
-    assert "pip install 'pyptx[torch]' or 'pyptx[jax]'" in said
+    assert gpu_remedy() in said

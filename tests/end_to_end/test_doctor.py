@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from pyptx_ir.commands import main
 from pyptx_ir.doctor import installation
+from pyptx_ir.origins import install_command
 from pyptx_ir.plugins.homes import Home
 from pyptx_ir.plugins.rows import Diagnosis
 from pyptx_ir.toolchain import jitlink
@@ -158,11 +160,17 @@ def test_versions_that_do_not_go_together_are_broken(tmp_path: Path) -> None:
         folder = tmp_path / f"{name}-{version}.dist-info"
         folder.mkdir()
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
+    record = {"url": tmp_path.as_uri(), "dir_info": {"editable": True}}
+    (tmp_path / "pyptx_ir-0.9.1.dist-info" / "direct_url.json").write_text(json.dumps(record), encoding="utf-8")
     status, lines = report(tmp_path, {"PYTHONPATH": str(tmp_path)})
     assert (status, lines["pyptx"]["state"]) == (1, "broken")
-    assert "pyptx-sim 0.9.0" in lines["pyptx"]["found"]
-    assert "pyptx-dsl" in lines["pyptx"]["hint"]
-    assert "pyptx-sim" not in lines["pyptx"]["hint"]
+    origins = lines["pyptx"]["found"].splitlines()
+    assert f"pyptx-ir 0.9.1: from {tmp_path}, editable" in origins
+    assert "pyptx-sim 0.9.0: from a package index or a folder of wheels" in origins
+    older, _, command = lines["pyptx"]["hint"].partition(": ")
+    assert "pyptx-dsl" in older
+    assert "pyptx-sim" not in older
+    assert re.search(r"pip install .*\[sim\b.*\]", command)
 
 
 def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
@@ -215,7 +223,7 @@ def test_a_framework_without_its_runtime_and_a_missing_simulator_are_told(monkey
     monkeypatch.setattr(installation, "SIMULATOR", "pyptx_simulator")
     simulator, line = installation.frameworks()
     assert (simulator.subject, simulator.state) == ("simulator", "missing")
-    assert (line.subject, line.state, line.hint) == ("numpy", "missing", "pip install 'pyptx[numpy]'")
+    assert (line.subject, line.state, line.hint) == ("numpy", "missing", install_command("numpy"))
 
 
 def test_a_command_called_wrongly_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:

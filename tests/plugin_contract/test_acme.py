@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pyptx_ir.origins import install_command
+
 if TYPE_CHECKING:
     from .conftest import Run
 
@@ -424,7 +426,7 @@ except Exception as error:
         printed = run(text, PYPTX_DISABLE_PLUGIN_AUTOLOAD="1")
         assert f"MissingPluginError {said}" in printed
         assert f'X.descriptor("{kind}")' in printed
-        assert ("hint: pip install pyptx-arch-hopper" in printed) is (kind == "tensor_map")
+        assert (f"hint: {install_command('hopper')}" in printed) is (kind == "tensor_map")
 
 
 def test_its_advice_goes_before_what_is_said_less_of(run: Run) -> None:

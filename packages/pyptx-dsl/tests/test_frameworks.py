@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING
 
 from pyptx_dsl import frameworks
+from pyptx_ir.plugins.homes import gpu_remedy
 
 if TYPE_CHECKING:
     import pytest
@@ -40,4 +41,4 @@ def test_a_shim_that_does_not_load_says_why(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "pyptx_launch", None)
     monkeypatch.delitem(sys.modules, "pyptx_launch._shim", raising=False)
     assert not frameworks.shim_is_available()
-    assert "pip install pyptx-launch" in str(frameworks.shim_load_error())
+    assert str(frameworks.shim_load_error()).endswith(f"; {gpu_remedy()}")

@@ -33,6 +33,7 @@ from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.kernels.keys import freeze
 from pyptx_dsl.tracing.trace import active
 from pyptx_dsl.types import bf16, f32, u32, u64
+from pyptx_ir.plugins.homes import gpu_remedy
 from pyptx_ir.plugins.rows import Argument, Runtime
 
 if TYPE_CHECKING:
@@ -535,12 +536,12 @@ def no_gpu() -> tuple[int, int]:
         (
             [],
             "no runtime that launches on GPUs is installed",
-            "pip install 'pyptx[torch]' or 'pyptx[jax]', or name the",
+            f"{gpu_remedy()}, or name the",
         ),
         (
             [None],
             "no runtime that launches on GPUs is installed",
-            "pip install 'pyptx[torch]' or 'pyptx[jax]', or name",
+            f"{gpu_remedy()}, or name",
         ),
         ([None, no_gpu, no_gpu], "the CUDA driver sees no device", 'name it: @kernel(arch="sm_90a")'),
         ([no_gpu, lambda: (12, 0)], None, None),

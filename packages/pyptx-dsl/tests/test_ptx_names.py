@@ -37,6 +37,7 @@ from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.table.chapters import ROWS
 from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
 from pyptx_ir.plugins.discovery import Candidate
+from pyptx_ir.plugins.homes import install_hint
 from pyptx_ir.plugins.manager import Plugins
 from pyptx_ir.syntax.operands import Address, Register, Symbol
 
@@ -464,7 +465,7 @@ def test_a_namespace_that_is_not_installed_names_its_package(
     with pytest.raises(MissingNamespaceError) as caught:
         getattr(value, last)
     assert f"ptx.{name} needs {package}" in str(caught.value)
-    assert f"pip install {package}" in str(caught.value)
+    assert install_hint(package) in str(caught.value)
     assert not hasattr(value, last)
 
 

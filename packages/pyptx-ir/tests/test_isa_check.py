@@ -175,7 +175,8 @@ for text in ("barrier.cluster.arrive;", "fence.proxy.async.global;", "fence.prox
              "mapa.u32 %r1, %r2, 0;", "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32 d, a, b, c;",
              "fence.proxy.nonesuch;", "barrier.nonesuch 0;", "mma.sync.aligned.m16n8k8.kind::nonesuch d, a, b, c;"):
     verdict = verdict_on(parse_instruction(text), lambda name: "u32", "sm_100a", (9, 5))
-    print(verdict.severity, verdict.hint.rpartition(" ")[2])
+    home = verdict.hint.removeprefix("its rows are in ").partition(":")[0]
+    print(verdict.severity, home.replace(" ", "_"))
 """
     environment = {**os.environ, "PYPTX_DISABLE_PLUGIN_AUTOLOAD": "1", "PYPTX_PLUGINS": ""}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)

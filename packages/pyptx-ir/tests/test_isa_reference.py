@@ -19,6 +19,7 @@ from pyptx_ir.isa.reference.sections import sections
 from pyptx_ir.isa.reference.wording import availability, listed, operands
 from pyptx_ir.isa.rows import ptx, row
 from pyptx_ir.isa.table.chapters import ROWS
+from pyptx_ir.origins import install_command
 from pyptx_ir.plugins.manager import manager
 
 if TYPE_CHECKING:
@@ -267,4 +268,4 @@ def test_the_command_names_the_package_that_has_what_is_not_installed() -> None:
     call = [sys.executable, "-c", script]
     done = subprocess.run(call, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "wgmma.fence: its rows are in pyptx-arch-hopper: pip install pyptx-arch-hopper\n"
+    assert done.stderr == f"wgmma.fence: its rows are in pyptx-arch-hopper: {install_command('hopper')}\n"

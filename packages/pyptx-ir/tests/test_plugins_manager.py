@@ -15,6 +15,7 @@ from pyptx_ir.isa.check_rows import CheckCode, CheckRule
 from pyptx_ir.isa.memory_rows import Memory
 from pyptx_ir.isa.rows import row
 from pyptx_ir.isa.target_rows import TargetError, TargetRow
+from pyptx_ir.origins import install_command
 from pyptx_ir.plugins import API_VERSION, PluginError, hookimpl
 from pyptx_ir.plugins.advice import Advice
 from pyptx_ir.plugins.descriptor_rows import DescriptorKind
@@ -279,7 +280,7 @@ def test_a_hook_that_returns_something_else_is_named(hook: str, value: object, s
 def test_a_missing_namespace_says_which_distribution_brings_it() -> None:
     with pytest.raises(MissingPluginError, match=r"ptx\.tcgen05 needs pyptx-arch-blackwell") as caught:
         plugins(a=plugin()).namespace("tcgen05")
-    assert caught.value.hint == "pip install pyptx-arch-blackwell"
+    assert caught.value.hint == install_command("blackwell")
     assert isinstance(caught.value, AttributeError)
     with pytest.raises(MissingPluginError, match=r"no installed plugin provides ptx\.frob"):
         plugins(a=plugin()).namespace("frob")
@@ -288,7 +289,7 @@ def test_a_missing_namespace_says_which_distribution_brings_it() -> None:
 def test_a_missing_kind_of_descriptors_says_which_distribution_brings_it() -> None:
     with pytest.raises(MissingPluginError, match="the descriptor tensor_map needs pyptx-arch-hopper") as caught:
         plugins(a=plugin()).descriptor("tensor_map")
-    assert caught.value.hint == "pip install pyptx-arch-hopper"
+    assert caught.value.hint == install_command("hopper")
     with pytest.raises(MissingPluginError, match="no installed plugin has the descriptor moon"):
         plugins(a=plugin(pyptx_descriptors=lambda: [MAP])).descriptor("moon")
     assert plugins(a=plugin(pyptx_descriptors=lambda: [MAP])).descriptor("acme") is MAP

@@ -37,5 +37,7 @@ def shim_load_error() -> str | None:
     try:
         import_module("pyptx_launch._shim")
     except ImportError as error:
-        return f"{error}; pip install pyptx-launch"
+        from pyptx_ir.plugins.homes import gpu_remedy
+
+        return f"{error}; {gpu_remedy()}"
     return None

@@ -49,10 +49,10 @@ def _known() -> dict[str, LaunchAttribute]:
 def _encoded(name: str, value: object, known: Mapping[str, LaunchAttribute], target: TargetRow) -> tuple[int, bytes]:
     row = known.get(name)
     if row is None:
-        from pyptx_ir.plugins.homes import home_of_launch_attribute
+        from pyptx_ir.plugins.homes import home_of_launch_attribute, install_hint
 
         home = home_of_launch_attribute(name)
-        hint = f"pip install {home}" if home else close(name, tuple(known))
+        hint = install_hint(home) if home else close(name, tuple(known))
         raise LaunchError(f"there is no launch attribute {name!r}", hint=hint)
     _check_capability(row, target)
     return row.number, _value(row, value)

@@ -68,8 +68,8 @@ def _provided(name: str) -> object | None:
 
 def _refuse_missing(name: str) -> None:
     """Raise MissingNamespaceError for a name of a package that is not installed."""
-    from pyptx_ir.plugins.homes import home_of_namespace
+    from pyptx_ir.plugins.homes import home_of_namespace, install_hint
 
     home = home_of_namespace(name)
     if home is not None:
-        raise MissingNamespaceError(f"ptx.{name} needs {home}", hint=f"pip install {home}")
+        raise MissingNamespaceError(f"ptx.{name} needs {home}", hint=install_hint(home))

@@ -137,9 +137,11 @@ def simulator(kernel: str) -> Runtime:
     for runtime in _runtimes():
         if runtime.name == SIMULATOR:
             return runtime
+    from pyptx_ir.origins import install_command
+
     raise RuntimeMissingError(
         f"{kernel}: arrays on the CPU run on the simulator, which is not installed",
-        hint="pip install pyptx-sim, or move the arrays to a GPU",
+        hint=f"{install_command('sim')}, or move the arrays to a GPU",
     )
 
 
@@ -201,8 +203,10 @@ def compilable_runtime(kernel: str) -> Runtime:
     for runtime in _runtimes():
         if runtime.differentiable is not None and runtime.operator is not None:
             return runtime
+    from pyptx_ir.origins import install_command
+
     raise RuntimeMissingError(
-        f"{kernel}: no installed runtime differentiates in torch.compile", hint="pip install 'pyptx[torch]'"
+        f"{kernel}: no installed runtime differentiates in torch.compile", hint=install_command("torch")
     )
 
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.origins import install_command, origin
 from pyptx_ir.plugins.homes import HOMES
 from pyptx_ir.plugins.rows import Diagnosis
 
@@ -29,15 +30,20 @@ def python() -> tuple[Diagnosis, ...]:
 
 
 def distributions() -> tuple[Diagnosis, ...]:
-    """Tell which of pyptx's distributions there are, and whether their versions go together."""
-    versions = {name: row.version for name, row in _installed().items() if name in OWN}
-    if not versions:
+    """Return the distributions of pyptx, where each came from, and whether their versions go together."""
+    there = _installed()
+    found = {name: there[name] for name in OWN if name in there}
+    if not found:
         return (Diagnosis("pyptx", "ok", "no distribution is installed; imported from its sources"),)
-    listed = ", ".join(f"{name} {versions[name]}" for name in OWN if name in versions)
-    if len({_numbers(version)[:2] for version in versions.values()}) > 1:
-        newest = max(versions.values(), key=_numbers)
-        behind = [name for name in OWN if name in versions and _numbers(versions[name])[:2] != _numbers(newest)[:2]]
-        hint = f"these do not go together; install all of one release: pip install --upgrade {' '.join(behind)}"
+    origins = dict[str, list[str]]()
+    for name, row in found.items():
+        origins.setdefault(origin(row), []).append(f"{name} {row.version}")
+    listed = "\n".join(f"{', '.join(rows)}: from {place}" for place, rows in origins.items())
+    releases = {name: _numbers(row.version)[:2] for name, row in found.items()}
+    older = [name for name, release in releases.items() if release < max(releases.values())]
+    if older:
+        extras = ",".join(home.extra for home in HOMES if home.extra and home.distribution in found)
+        hint = f"{', '.join(older)}: older than the others; install one release of all: {install_command(extras)}"
         return (Diagnosis("pyptx", "broken", listed, hint),)
     return (Diagnosis("pyptx", "ok", listed),)
 
@@ -86,12 +92,12 @@ def frameworks() -> tuple[Diagnosis, ...]:
             home.frameworks[0],
             "missing",
             f"{home.frameworks[0]} is installed; {home.distribution}, which runs kernels on its arrays, is not",
-            f"pip install {home.requirement}",
+            install_command(home.extra),
         )
         for home in HOMES
-        if home.extra and find_spec(home.frameworks[0]) is not None and find_spec(home.module) is None
+        if home.launches and find_spec(home.frameworks[0]) is not None and find_spec(home.module) is None
     ]
     if find_spec(SIMULATOR) is None:
         said = "pyptx-sim is not installed: kernels don't run on the CPU"
-        missing.insert(0, Diagnosis("simulator", "missing", said, "pip install pyptx-sim"))
+        missing.insert(0, Diagnosis("simulator", "missing", said, install_command("sim")))
     return tuple(missing)

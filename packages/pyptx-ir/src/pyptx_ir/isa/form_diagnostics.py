@@ -48,12 +48,12 @@ class FormDiagnostic:
 
 def unknown(opcode: tuple[str, ...]) -> FormDiagnostic:
     """Word the warning for an instruction that no row describes."""
-    from pyptx_ir.plugins.homes import home_of_instruction
+    from pyptx_ir.plugins.homes import home_of_instruction, install_hint
 
     message = f"{'.'.join(opcode)} is not in the instruction table"
     home = home_of_instruction(opcode)
     if home is not None:
-        hint = f"its rows are in {home}: pip install {home}"
+        hint = f"its rows are in {home}: {install_hint(home)}"
         return FormDiagnostic(UNKNOWN_INSTRUCTION, message, hint, severity="warning")
     close = close_names(opcode[0], _known_opcodes(), most=1)
     meant = f"did you mean {close[0]}? " if close else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from pyptx_ir.origins import install_command
 from pyptx_ir.values import Value, value
 
 
@@ -20,7 +21,7 @@ class Home(Value):
     are names of kinds of descriptors. `frameworks`
     are the first words of the modules of the arrays that its kernels run on, `cpu_frameworks` of those that it takes
     on the CPU only; `runtime` is the name of the row that runs them. `extra` is the extra of pyptx that brings it along
-    with what it needs.
+    with what it needs; the core has none, and neither has the launcher, which the runtimes of GPUs bring.
     """
 
     distribution: str
@@ -39,9 +40,9 @@ class Home(Value):
         return self.distribution.replace("-", "_")
 
     @property
-    def requirement(self) -> str:
-        """What pip is asked for, quoted for a shell."""
-        return f"'pyptx[{self.extra}]'" if self.extra else self.distribution
+    def launches(self) -> bool:
+        """Whether it runs kernels on GPUs."""
+        return bool(self.frameworks) and not self.cpu_frameworks
 
 
 HOMES: Final = (
@@ -49,12 +50,13 @@ HOMES: Final = (
     Home("pyptx-ir"),
     Home("pyptx-dsl"),
     Home("pyptx-transpile"),
-    Home("pyptx-sim", frameworks=("numpy",), cpu_frameworks=("torch",), runtime="sim"),
+    Home("pyptx-sim", extra="sim", frameworks=("numpy",), cpu_frameworks=("torch",), runtime="sim"),
     Home("pyptx-launch"),
     Home("pyptx-torch", extra="torch", frameworks=("torch",), runtime="torch"),
     Home("pyptx-jax", extra="jax", frameworks=("jax", "jaxlib"), runtime="jax"),
     Home(
         "pyptx-arch-hopper",
+        extra="hopper",
         namespaces=(
             *("wgmma", "tma", "cluster", "elect_sync", "setmaxnreg", "setmaxnreg_inc", "setmaxnreg_dec"),
             *("griddepcontrol", "multimem", "tensormap", "st_async", "red_async", "stmatrix_x4_trans_f32_bf16"),
@@ -78,6 +80,7 @@ HOMES: Final = (
     ),
     Home(
         "pyptx-arch-blackwell",
+        extra="blackwell",
         namespaces=("tcgen05", "tmem", "clusterlaunchcontrol", "st_bulk"),
         instructions=(
             *("tcgen05", "st.bulk", "clusterlaunchcontrol", "spcompress", "spdecompress"),
@@ -91,6 +94,7 @@ HOMES: Final = (
 RUNTIMES: Final = frozenset(home.runtime for home in HOMES if home.runtime)
 """The names of this project's runtimes, each of which takes arrays of one framework; others say what they take."""
 
+_BY_DISTRIBUTION: Final = {home.distribution: home for home in HOMES}
 _BY_NAMESPACE: Final = {name: home for home in HOMES for name in home.namespaces}
 _BY_INSTRUCTION: Final = {words: home for home in HOMES for words in home.instructions}
 _BY_LAUNCH_ATTRIBUTE: Final = {name: home for home in HOMES for name in home.launch_attributes}
@@ -129,20 +133,25 @@ def _distribution(home: Home | None) -> str | None:
     return None if home is None else home.distribution
 
 
+def install_hint(distribution: str) -> str:
+    """Return how to install one of this project's distributions that has an extra."""
+    return install_command(_BY_DISTRIBUTION[distribution].extra)
+
+
 def remedy(framework: str) -> str | None:
     """Return how to install what runs kernels on a framework's arrays, told by their module's first word."""
-    if framework not in {name for home in HOMES for name in home.frameworks}:
-        return None
-    usual = " or ".join(home.requirement for home in HOMES if framework in home.frameworks)
-    on_cpu = [f", or {home.requirement} for CPU tensors" for home in HOMES if framework in home.cpu_frameworks]
-    return f"pip install {usual}{''.join(on_cpu)}"
+    usual = [home.extra for home in HOMES if framework in home.frameworks]
+    on_cpu = [
+        f"; the extra {home.extra} is enough for CPU tensors" for home in HOMES if framework in home.cpu_frameworks
+    ]
+    return f"{install_command(*usual)}{''.join(on_cpu)}" if usual else None
 
 
 def descriptor_remedy() -> str:
     """Return how to install what has kinds of descriptors."""
-    return f"pip install {' or '.join(home.requirement for home in HOMES if home.descriptors)}"
+    return install_command(*(home.extra for home in HOMES if home.descriptors))
 
 
 def gpu_remedy() -> str:
     """Return how to install what launches kernels on GPUs."""
-    return f"pip install {' or '.join(home.requirement for home in HOMES if home.extra)}"
+    return install_command(*(home.extra for home in HOMES if home.launches))

@@ -120,11 +120,11 @@ class Plugins:
         if owned is not None:
             return owned.value
         self._require_all(f"ptx.{name}")
-        from pyptx_ir.plugins.homes import home_of_namespace
+        from pyptx_ir.plugins.homes import home_of_namespace, install_hint
 
         home = home_of_namespace(name)
         if home is not None:
-            raise MissingPluginError(f"ptx.{name} needs {home}", hint=f"pip install {home}")
+            raise MissingPluginError(f"ptx.{name} needs {home}", hint=install_hint(home))
         raise MissingPluginError(
             f"no installed plugin provides ptx.{name}",
             hint=f"any instruction can be written as ptx.inst.{name}",
@@ -275,7 +275,9 @@ class Plugins:
             return owned.value
         self._require_all(asked)
         if home is not None:
-            raise MissingPluginError(f"{asked} needs {home}", hint=f"pip install {home}")
+            from pyptx_ir.plugins.homes import install_hint
+
+            raise MissingPluginError(f"{asked} needs {home}", hint=install_hint(home))
         raise MissingPluginError(f"no installed plugin has {asked}", hint=f"there is {', '.join(known) or 'none'}")
 
     def _require_all(self, asked: str) -> None:

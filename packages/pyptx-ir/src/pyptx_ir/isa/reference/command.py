@@ -85,15 +85,14 @@ def _nothing(text: str, known: Sequence[Entry], elsewhere: Sequence[Result]) -> 
 
 def _absent(text: str, known: Sequence[Entry]) -> str:
     """Say which package has the instruction that the words spell, whichever stands first; nothing if none lacks."""
-    from pyptx_ir.plugins.homes import home_of_instruction, words_of_home
+    from pyptx_ir.plugins.homes import home_of_instruction, install_hint, words_of_home
 
     words = tuple(re.split(r"[\s.]+", text.strip().lower()))
     for first in range(len(words)):
         opcode = (*words[first:], *words[:first])
-        start = words_of_home(opcode)
-        if start and not any(f"{entry.name}.".startswith(f"{start}.") for entry in known):
-            home = home_of_instruction(opcode)
-            return f"{'.'.join(opcode)}: its rows are in {home}: pip install {home}"
+        start, home = words_of_home(opcode), home_of_instruction(opcode)
+        if home is not None and not any(f"{entry.name}.".startswith(f"{start}.") for entry in known):
+            return f"{'.'.join(opcode)}: its rows are in {home}: {install_hint(home)}"
     return ""
 
 

@@ -1,6 +1,6 @@
 """A Pygments lexer that knows the instruction table: `pyptx`, also for files that end in `.ptx`.
 
-Needs Pygments (`pip install pyptx-ir[pygments]`), which finds it by its entry point. The lexer of that name that comes
+Needs Pygments (`pip install pygments`), which finds it by its entry point. The lexer of that name that comes
 with Pygments knows neither guards nor labels nor newer instructions, and marks most of what compilers write as wrong.
 """
 
