@@ -285,7 +285,7 @@ def foreign(session: nox.Session) -> None:
 @nox.session
 def evidence(session: nox.Session) -> None:
     """Lay our machine code for Blackwell beside that of CUTLASS, Triton, CuTe DSL; compilers are installed first."""
-    install(session, "pip", "numpy>=1.26", "ml-dtypes>=0.5", *group("jax"), *toolchain())
+    install(session, "pip", "numpy>=1.26", "ml-dtypes>=0.5", *group("jax", "loops"), *toolchain())
     folder = temporary(session, "nvcc")
     wanted = (f"--target={folder}", "--no-deps", *WHOLE_NVCC)
     session.run("python", "-m", "pip", "install", "--quiet", *wanted, silent=True)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+
+from timing import times
 
 from pyptx_ir.isa.modules import check_text
 from pyptx_ir.syntax import decode, parse_recovering
@@ -46,15 +48,8 @@ def measure(path: Path, repeat: int) -> Cost:
     """Measure one module."""
     data = path.read_bytes()
     text = decode(data)
-    checks: list[float] = []
-    parses: list[float] = []
-    for _ in range(max(2, repeat)):
-        started = time.process_time()
-        check_text(text, str(path))
-        checked = time.process_time()
-        parse_recovering(text)
-        checks.append(checked - started)
-        parses.append(time.process_time() - checked)
+    check, parse = partial(check_text, text, str(path)), partial(parse_recovering, text)
+    checks, parses = times(check, parse, repeat=max(2, repeat))
     return Cost(len(data), min(parses), checks[0], min(checks))
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
+from timing import best, times
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
@@ -227,19 +227,6 @@ CASES = (
 )  # fmt: skip
 
 
-def best(runs: Sequence[Callable[[], object]], repeat: int) -> list[float]:
-    """Return the least seconds of CPU time of each of some runs, made by turns after one that is not counted."""
-    for run in runs:
-        run()
-    least = [math.inf] * len(runs)
-    for _ in range(repeat):
-        for number, run in enumerate(runs):
-            start = time.process_time()
-            run()
-            least[number] = min(least[number], time.process_time() - start)
-    return least
-
-
 @dataclass(frozen=True)
 class Figures:
     """Seconds of a case: without checks, with all, and of tracing, where that is measured."""
@@ -273,11 +260,11 @@ def measure(case: Case, repeat: int) -> Figures:
         if result.findings:
             sys.exit(f"{case.name}: {result.findings[0]}")
 
-    plain, checked = best([partial(simulate, "none"), partial(simulate, "all")], repeat)
+    plain, checked = map(min, times(partial(simulate, "none"), partial(simulate, "all"), repeat=repeat + 1))
     traced = None
     if case.traces is not None:
         n, k = case.traces
-        (traced,) = best([lambda: str(kernel.ptx(M=next(HEIGHTS), N=n, K=k))], repeat)
+        traced = best(lambda: str(kernel.ptx(M=next(HEIGHTS), N=n, K=k)), repeat + 1)
     return Figures(case, plain, checked, traced)
 
 

@@ -16,9 +16,11 @@ import pstats
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from timing import times
 
 from pyptx_sim import run
 
@@ -356,15 +358,14 @@ def measure(case: Case, checks: str, repeat: int) -> tuple[float, float, float]:
     inputs = case.inputs(np.random.default_rng(1))
     expected = case.reference(*(each.astype(np.float64) if each.dtype == np.float32 else each for each in inputs))
     y = np.zeros(expected.shape, np.float32)
-    times = []
-    for _ in range(repeat + 1):
-        start = time.perf_counter()
+
+    def simulate() -> None:
         result = run(case.text, grid=case.grid, block=case.block, args=[*inputs, y], checks=checks, seed=case.seed)
-        times.append(time.perf_counter() - start)
         if result.findings:
             sys.exit(f"{case.name}: {result.findings[0]}")
-    error = float(np.abs(y - expected).max() / np.abs(expected).max())
-    return times[0], min(times[1:]), error
+
+    ((first, *others),) = times(simulate, repeat=repeat + 1, clock=time.perf_counter)
+    return first, min(others), float(np.abs(y - expected).max() / np.abs(expected).max())
 
 
 def beside(case: Case, repeat: int) -> str:
@@ -372,12 +373,8 @@ def beside(case: Case, repeat: int) -> str:
     if case.numpy is None:
         return ""
     inputs = [_widened(each) for each in case.inputs(np.random.default_rng(1))]
-    times = []
-    for _ in range(repeat + 1):
-        start = time.perf_counter()
-        case.numpy(*inputs)
-        times.append(time.perf_counter() - start)
-    return f"{min(times):8.4f}"
+    (found,) = times(partial(case.numpy, *inputs), repeat=repeat + 1, clock=time.perf_counter)
+    return f"{min(found):8.4f}"
 
 
 def main() -> None:

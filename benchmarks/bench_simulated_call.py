@@ -12,11 +12,13 @@ import argparse
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from timing import times
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
@@ -27,15 +29,10 @@ COUNT = 256
 
 
 def best(array: Any, checks: str, repeat: int) -> float:  # noqa: ANN401 - either framework's
-    """Return the least microseconds of some calls, after one that is not counted."""
+    """Return the least microseconds of some calls."""
     os.environ["PYPTX_CHECKS"] = checks
-    vector_add(array, array)
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        vector_add(array, array)
-        times.append(time.perf_counter() - start)
-    return min(times) * 1e6
+    (found,) = times(partial(vector_add, array, array), repeat=repeat + 1, clock=time.perf_counter)
+    return min(found) * 1e6
 
 
 def main() -> int:

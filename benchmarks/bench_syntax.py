@@ -18,15 +18,12 @@ import gc
 import os
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from timing import best
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 PROMISED = {"parse": 15.0, "times older": 18.0, "emit": 200.0, "styled": 3.6, "bytes per byte": 15.0}
@@ -58,17 +55,6 @@ class Cost:
         return {name: self.size / taken / 1e6 for name, taken in seconds.items()} | {
             "bytes per byte": self.weight / self.size
         }
-
-
-def best(run: Callable[[], Any], repeat: int) -> float:
-    """Return the least CPU time of `repeat` runs."""
-    least = float("inf")
-    for _ in range(repeat):
-        started = time.process_time()
-        made = run()
-        least = min(least, time.process_time() - started)
-        del made
-    return least
 
 
 def weigh(text: str) -> int:

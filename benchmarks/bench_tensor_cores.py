@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
+from timing import best
 
 from pyptx_arch_blackwell.descriptors import InstructionDescriptor, SharedDescriptor
 from pyptx_sim import run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
 SIZE, ROWS, COLUMNS, STEP, STAGES = 512, 128, 256, 64, 2
@@ -124,16 +123,6 @@ def tiled(matrix: NDArray[Any], rows: int) -> NDArray[np.uint16]:
     parts = matrix.view(np.uint16).reshape(SIZE // rows, rows, SIZE // STEP, 8, 8).swapaxes(1, 2)
     row, chunk = np.indices((rows, 8))
     return np.ascontiguousarray(parts[:, :, row, chunk ^ row % 8])
-
-
-def best(work: Callable[[], object], repeat: int) -> float:
-    """Return the least processor time of a few runs."""
-    times = []
-    for _ in range(repeat):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def main() -> None:

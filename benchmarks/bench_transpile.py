@@ -16,37 +16,22 @@ import argparse
 import gc
 import subprocess
 import sys
-import time
 import tomllib
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bench_modules import long_text, most_memory
+from timing import best
 
 from pyptx_ir.syntax import decode, parse
 from pyptx_transpile import transpile
 from pyptx_transpile.transpiler import chosen
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 PROMISED = {"plain, not verified": 1.5, "plain": 0.7, "sugar": 0.4}
 """MB/s."""
 LONG = 5_000_000  # bytes of PTX
 MOST_MEMORY = 300.0  # MB
-
-
-def best(run: Callable[[], object], repeat: int) -> float:
-    """Return the least CPU time of several runs."""
-    times: list[float] = []
-    for _ in range(repeat):
-        gc.collect()
-        start = time.process_time()
-        run()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def modules(every: int) -> list[tuple[str, bool]]:
@@ -94,17 +79,18 @@ def main() -> int:
         return 0
     texts = modules(options.every)
     size = sum(len(text) for text, _ in texts) / 1e6
-    parsing = best(lambda: [parse(text) for text, _ in texts], options.repeat)
+    parsing = best(lambda: [parse(text) for text, _ in texts], options.repeat, before=gc.collect)
     print(f"{len(texts)} modules, {size:.2f} MB; parsing them takes {parsing:.2f} s")
     kept = True
     for way, least in PROMISED.items():
-        seconds = best(partial(printed, texts, sugar=way == "sugar", verify="not" not in way), options.repeat)
+        work = partial(printed, texts, sugar=way == "sugar", verify="not" not in way)
+        seconds = best(work, options.repeat, before=gc.collect)
         kept &= size / seconds >= least
         print(
             f"{way:20} {size / seconds:5.2f} MB/s (promised {least})  {seconds / parsing:5.1f} times as long as parsing"
         )
     files = printed(texts, sugar=False, verify=False)
-    compiling = best(lambda: [compile(text, "<printed>", "exec") for text in files], options.repeat)
+    compiling = best(lambda: [compile(text, "<printed>", "exec") for text in files], options.repeat, before=gc.collect)
     print(f"CPython compiles the plain files in {compiling:.2f} s, {compiling / parsing:.1f} times as long as parsing")
     return int(not (memory_is_kept() and kept))
 

@@ -1,13 +1,14 @@
 """The natural loops of a body: back edges of its control flow, by the labels that dominate them.
 
-A loop is natural if one label is on each way into it; a branch back alone is no loop (Aho, Lam, Sethi, Ullman,
-"Compilers", 9.6). Dominators are found as by Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm".
+A loop is natural if one label is on each way into it; a branch back alone is no loop.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import TYPE_CHECKING
+
+from tools.back_edges import back_edges, flow_graph
 
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
@@ -27,13 +28,9 @@ def natural_loops(body: Body) -> dict[int, list[int]]:
     ends = [*starts[1:], body.end]
     number = {start: at for at, start in enumerate(starts)}
     after = [[number[each] for each in _successors(body, end - 1) if each in number] for end in ends]
-    order = _postorder(after)
-    above = _dominators(after, order)
     found: defaultdict[int, list[int]] = defaultdict(list)
-    for block in order:
-        for head in after[block]:
-            if _dominates(above, head, block):
-                found[starts[head]].append(ends[block] - 1)
+    for block, head in back_edges(flow_graph(after)):
+        found[starts[head]].append(ends[block] - 1)
     return dict(found)
 
 
@@ -85,56 +82,3 @@ def _listed(body: Body, node: nodes.Instruction) -> Iterator[int]:
         targets = None if at is None else body.items[at + 1].node
         if isinstance(targets, nodes.BranchTargets):
             yield from (body.labels[body.start - 1, name] for name in targets.targets)
-
-
-def _postorder(after: Sequence[Sequence[int]]) -> list[int]:
-    """Return the blocks that are reached from the first one, each behind those that it leads to, as far as may be."""
-    order: list[int] = []
-    seen = {0}
-    stack = [(0, iter(after[0]))]
-    while stack:
-        block, ways = stack[-1]
-        new = next((each for each in ways if each not in seen), None)
-        if new is None:
-            order.append(block)
-            stack.pop()
-        else:
-            seen.add(new)
-            stack.append((new, iter(after[new])))
-    return order
-
-
-def _dominators(after: Sequence[Sequence[int]], order: Sequence[int]) -> dict[int, int]:
-    """Return the immediate dominator of each block that is reached."""
-    rank = {block: at for at, block in enumerate(order)}
-    before: defaultdict[int, list[int]] = defaultdict(list)
-    for block in order:
-        for each in after[block]:
-            before[each].append(block)
-    above, changed = {0: 0}, True
-    while changed:
-        changed = False
-        for block in reversed(order[:-1]):
-            known = [each for each in before[block] if each in above]
-            best = known[0]
-            for each in known[1:]:
-                best = _common(above, rank, best, each)
-            changed |= above.get(block) != best
-            above[block] = best
-    return above
-
-
-def _common(above: Mapping[int, int], rank: Mapping[int, int], one: int, other: int) -> int:
-    """Return the closest block that dominates two."""
-    while one != other:
-        while rank[one] < rank[other]:
-            one = above[one]
-        while rank[other] < rank[one]:
-            other = above[other]
-    return one
-
-
-def _dominates(above: Mapping[int, int], head: int, block: int) -> bool:
-    while block not in {head, 0}:
-        block = above[block]
-    return block == head

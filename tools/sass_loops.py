@@ -14,6 +14,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+import networkx as nx
+from tools.back_edges import back_edges, flow_graph
+
 _LABEL = re.compile(r"^\s*(\.L[\w.]*|\$[\w.$]+|[A-Za-z_][\w.$]*):\s*$")
 _INSTRUCTION = re.compile(
     r"^\s*/\*[0-9a-f]+\*/\s+(?P<guard>@!?U?P\w+\s+)?(?P<opcode>[A-Z][\w.]*)\s*(?P<operands>[^;]*);"
@@ -132,49 +135,10 @@ def _successors(blocks: list[_Block]) -> list[set[int]]:
 def _bodies(sass: str) -> list[tuple[list[_Block], frozenset[int]]]:
     """Return the blocks, and of each loop the numbers of its blocks; loops with one head are one loop."""
     blocks = _blocks(sass)
-    after = _successors(blocks)
-    before: list[set[int]] = [set() for _ in blocks]
-    for index, targets in enumerate(after):
-        for target in targets:
-            before[target].add(index)
-    dominators = _dominators(after, before)
+    flow = flow_graph(_successors(blocks))
     bodies: dict[int, set[int]] = {}
-    for index, targets in enumerate(after):
-        for head in targets & dominators[index]:
-            bodies.setdefault(head, {head}).update(_reaching(index, head, before))
+    for last, head in back_edges(flow):
+        body = bodies.setdefault(head, {head})
+        if last not in body:
+            body |= {last} | nx.ancestors(nx.restricted_view(flow, [head], []), last)
     return [(blocks, frozenset(body)) for body in bodies.values()]
-
-
-def _dominators(after: list[set[int]], before: list[set[int]]) -> list[set[int]]:
-    """Return for each block those that every way from the entry passes; none for a block that no way leads to."""
-    reached, front = {0}, [0]
-    while front:
-        new = after[front.pop()] - reached
-        reached |= new
-        front += new
-    found = [set(reached) if index in reached else set[int]() for index in range(len(after))]
-    found[0] = {0}
-    changed = True
-    while changed:
-        changed = False
-        for index in sorted(reached - {0}):
-            common = set(reached)
-            for each in before[index] & reached:
-                common &= found[each]
-            now = common | {index}
-            changed |= now != found[index]
-            found[index] = now
-    return found
-
-
-def _reaching(start: int, head: int, before: list[set[int]]) -> set[int]:
-    """Return the blocks from which `start` can be reached without passing `head`."""
-    found, front = {start}, [start]
-    while front:
-        index = front.pop()
-        if index == head:
-            continue
-        new = before[index] - found
-        found |= new
-        front += new
-    return found

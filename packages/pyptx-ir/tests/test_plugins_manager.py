@@ -258,6 +258,19 @@ def test_pluggys_own_marker_works_as_well() -> None:
     assert plugins(a=module).instructions() == (FROB,)
 
 
+def test_a_plugin_for_a_later_release_may_have_hooks_that_pluggy_calls_optional() -> None:
+    import pluggy
+
+    def later() -> object:
+        return []
+
+    module = plugin(pyptx_instructions=lambda: [FROB])
+    vars(module)["pyptx_later"] = pluggy.HookimplMarker("pyptx")(later, optionalhook=True)
+    found = plugins()
+    found.register(module, "a")
+    assert found.instructions() == (FROB,)
+
+
 @pytest.mark.parametrize(
     ("hook", "value", "said"),
     [
@@ -319,8 +332,14 @@ def test_each_hook_is_called_once_even_by_many_threads() -> None:
 def test_two_plugins_of_one_name_are_an_error_that_names_them() -> None:
     first, second = plugin(), plugin()
     found = Plugins(lambda: [Candidate("x", "one", lambda: first), Candidate("x", "two", lambda: second)])
-    with pytest.raises(PluginError, match=r"plugin 'x' \(two\) is registered twice"):
+    with pytest.raises(PluginError, match=r"plugin 'x' \(two\) is registered twice, also as plugin 'x' \(one\)"):
         found.targets()
+
+
+def test_one_plugin_under_two_names_is_an_error_that_names_them() -> None:
+    one = plugin()
+    with pytest.raises(PluginError, match=r"plugin 'b' \(b-dist\) is registered twice, also as plugin 'a' \(a-dist\)"):
+        plugins(a=one, b=one).targets()
 
 
 def test_the_baseline_comes_through_the_same_hooks() -> None:
@@ -354,18 +373,35 @@ def test_nothing_is_loaded_before_something_is_asked_for() -> None:
     subprocess.run([sys.executable, "-c", source], check=True)
 
 
+def install(folder: Path, version: str, point: str) -> None:
+    """Write a distribution of one plugin, and without its module."""
+    information = folder / f"some_plugin-{version}.dist-info"
+    information.mkdir(parents=True)
+    text = f"Metadata-Version: 2.1\nName: Some.Plugin\nVersion: {version}\n"
+    (information / "METADATA").write_text(text, encoding="utf-8")
+    (information / "entry_points.txt").write_text(f"[pyptx]\n{point}\n[other]\nx = y\n", encoding="utf-8")
+
+
 def test_of_two_distributions_of_one_name_the_first_on_the_path_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for folder, version, point in (("first", "2.0", "new = new_module"), ("second", "1.0", "old = old_module")):
-        information = tmp_path / folder / f"some_plugin-{version}.dist-info"
-        information.mkdir(parents=True)
-        text = f"Metadata-Version: 2.1\nName: Some.Plugin\nVersion: {version}\n"
-        (information / "METADATA").write_text(text, encoding="utf-8")
-        (information / "entry_points.txt").write_text(f"[pyptx]\n{point}\n[other]\nx = y\n", encoding="utf-8")
+    install(tmp_path / "first", "2.0", "new = new_module")
+    install(tmp_path / "second", "1.0", "old = old_module")
     monkeypatch.syspath_prepend(str(tmp_path / "second"))
     monkeypatch.syspath_prepend(str(tmp_path / "first"))
     found = {candidate.name: candidate.distribution for candidate in discover()}
     assert found["new"] == "Some.Plugin"
     assert "old" not in found
     assert "x" not in found
+
+
+def test_a_module_that_the_environment_names_again_is_loaded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, an installed plugin's module was registered twice, and every list of rows raised an error."""
+    install(tmp_path, "2.0", "new = new_module")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    installed = [candidate.name for candidate in discover()]
+    assert "new" in installed
+    monkeypatch.setenv("PYPTX_PLUGINS", "pyptx_ir.isa.plugin,new,new_module,acme_one,acme_one")
+    assert [candidate.name for candidate in discover()] == [*installed, "acme_one"]

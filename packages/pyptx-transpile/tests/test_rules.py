@@ -49,7 +49,7 @@ def test_functions_are_called_as_in_cpp() -> None:
     source = HEAD.replace("entry k()", "entry _ZN4mine5scaleIfLi3EEEvPT_i()") + "\tret;\n}\n"
     text = transpile(source, RULES).text
     assert "def scale() -> None:" in text
-    assert '"""C++: void mine::scale<float, (int)3>(float*, int)."""' in text
+    assert '"""C++: void mine::scale<float, 3>(float*, int)."""' in text
     assert "def ZN4mine5scaleIfLi3EEEvPT_i() -> None:" in transpile(source).text
 
 

@@ -229,18 +229,22 @@ class Plugins:
         """
         candidate = Candidate(name, "registered by the program", lambda: plugin)
         with self._lock:
-            registry = self._registry().extended(candidate)
-            _, hooks = registry.plugins[-1]
+            registry = self._registry()
+            registry.add(candidate)
             joined = Plugins()
             joined._registry_or_none = registry
-            for hook in hooks.keys() - {"pyptx_api_version"}:
-                joined._collect(hook)
-            self._registry_or_none, self._collected, self._opcodes = registry, {}, None
+            try:
+                for hook in registry.hooks_of(candidate):
+                    joined._collect(hook)
+            except BaseException:
+                registry.remove(candidate)
+                raise
+            self._collected, self._opcodes = {}, None
         forget_answers()
 
     def loaded(self) -> tuple[str, ...]:
         """Return the names of the plugins that loaded."""
-        return tuple(candidate.name for candidate, _ in self._registry().plugins)
+        return tuple(self._registry().candidates)
 
     def broken(self) -> tuple[PluginError, ...]:
         """Return, for every plugin that did not load, the error that says why."""
@@ -254,7 +258,7 @@ class Plugins:
 
         with self._lock:
             if self._registry_or_none is None:
-                self._registry_or_none = Registry.of(self._discover())
+                self._registry_or_none = Registry(self._discover())
             return self._registry_or_none
 
     def _rows(self, hook: str) -> tuple[object, ...]:

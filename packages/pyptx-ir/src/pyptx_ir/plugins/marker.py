@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MARK = "pyptx_hookimpl"
+MARK = "pyptx_impl"  # what `pluggy.HookimplMarker("pyptx")` sets, to a hook's options
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -15,5 +15,5 @@ R = TypeVar("R")
 
 def hookimpl(function: Callable[P, R]) -> Callable[P, R]:
     """Mark `function` as the plugin's implementation of the hook that has its name."""
-    vars(function)[MARK] = True
+    vars(function)[MARK] = {}
     return function

@@ -1,10 +1,9 @@
-"""Loading plugins through pluggy, and calling their hooks one by one, so that every fault has an owner's name."""
+"""pluggy's manager for our hooks: each value that a hook returns, and each error, has the name of its plugin."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
@@ -62,73 +61,87 @@ ROWS: dict[str, tuple[type, str]] = {
 }
 
 
-class _Manager(pluggy.PluginManager):
-    """pluggy's manager, reading our own mark as well as pluggy's."""
+class Registry(pluggy.PluginManager):
+    """The plugins that loaded, with the candidate of each, and the errors of those that did not."""
 
-    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        member = _member(plugin, name)
-        if not getattr(member, MARK, False):
-            return super().parse_hookimpl_opts(plugin, name) if hasattr(member, "pyptx_impl") else None
-        return {
-            "wrapper": False,
-            "hookwrapper": False,
-            "optionalhook": False,
-            "tryfirst": False,
-            "trylast": False,
-            "specname": None,
-        }
-
-
-def _member(plugin: object, name: str) -> object:
-    """Return an attribute without computing any; of a module, without the long way round that objects need."""
-    return vars(plugin).get(name) if isinstance(plugin, ModuleType) else inspect.getattr_static(plugin, name, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Registry:
-    """The plugins that loaded, with their hooks, and the errors of those that did not."""
-
-    plugins: tuple[tuple[Candidate, Mapping[str, pluggy.HookImpl]], ...]
-    broken: tuple[PluginError, ...]
-
-    @staticmethod
-    def of(candidates: Iterable[Candidate]) -> Registry:
-        """Import and register `candidates`; a failure is kept, with the names of plugin and distribution."""
-        pluggy_manager = _Manager("pyptx")
-        pluggy_manager.add_hookspecs(HookSpecs)
-        plugins: list[tuple[Candidate, Mapping[str, pluggy.HookImpl]]] = []
-        broken: list[PluginError] = []
+    def __init__(self, candidates: Iterable[Candidate]) -> None:
+        """Import and register `candidates`; keep the error of each that fails."""
+        super().__init__("pyptx")
+        self.add_hookspecs(HookSpecs)
+        self.candidates: dict[str, Candidate] = {}
+        self.broken: tuple[PluginError, ...] = ()
         for candidate in candidates:
             try:
-                plugins.append((candidate, register(pluggy_manager, candidate)))
+                self.add(candidate)
             except PluginError as error:
-                broken.append(error)
-        return Registry(tuple(plugins), tuple(broken))
+                self.broken += (error,)
 
-    def extended(self, candidate: Candidate) -> Registry:
-        """Return a registry with one plugin more; raise its PluginError if it can't be registered."""
-        if any(known.name == candidate.name for known, _ in self.plugins):
-            raise PluginError(f"{candidate.label} is registered twice")
-        pluggy_manager = _Manager("pyptx")
-        pluggy_manager.add_hookspecs(HookSpecs)
-        return replace(self, plugins=(*self.plugins, (candidate, register(pluggy_manager, candidate))))
+    def add(self, candidate: Candidate) -> None:
+        """Import and register a plugin; raise PluginError, and add nothing, if it breaks the contract of plugins."""
+        plugin = _imported(candidate)
+        known = self.candidates.get(candidate.name) or self.candidates.get(self.get_name(plugin) or "")
+        if known is not None:
+            raise PluginError(f"{candidate.label} is registered twice, also as {known.label}")
+        try:
+            self.register(plugin, candidate.name)
+            self.check_pending()
+            self._check_version(candidate)
+        except BaseException as error:
+            self.remove(candidate)
+            if not isinstance(error, pluggy.PluginValidationError):
+                raise
+            raise PluginError(f"{candidate.label}: {' '.join(str(error).split())}", hint=_hooks_hint()) from error
+        self.candidates[candidate.name] = candidate
+
+    def remove(self, candidate: Candidate) -> None:
+        """Remove a plugin and its hooks."""
+        self.candidates.pop(candidate.name, None)
+        if self.has_plugin(candidate.name):
+            self.unregister(name=candidate.name)
 
     def contributions(self, hook: str) -> Iterable[tuple[Candidate, str, object]]:
-        """Call `hook` of every plugin; yield owner, name and value of all that they return."""
-        for candidate, hooks in self.plugins:
-            implementation = hooks.get(hook)
-            if implementation is None:
-                continue
-            returned = _call(candidate, hook, implementation)
-            named = _namespaces if hook == "pyptx_namespaces" else _rows
-            for name, value in named(candidate, hook, returned):
+        """Call `hook` of every plugin; yield owner, name and value of each row that they return."""
+        named = _namespaces if hook == "pyptx_namespaces" else _rows
+        for implementation in getattr(self.hook, hook).get_hookimpls():
+            candidate = self.candidates[implementation.plugin_name]
+            for name, value in named(candidate, hook, _call(candidate, hook, implementation)):
                 yield candidate, name, value
 
+    def hooks_of(self, candidate: Candidate) -> list[str]:
+        """Return the hooks that a plugin implements, less `pyptx_api_version`."""
+        callers = self.get_hookcallers(self.get_plugin(candidate.name)) or []
+        return [caller.name for caller in callers if caller.name in ROWS or caller.name == "pyptx_namespaces"]
 
-def register(pluggy_manager: pluggy.PluginManager, candidate: Candidate) -> Mapping[str, pluggy.HookImpl]:
-    """Import one plugin and check it: its hooks exist, take no arguments, carry the mark, and speak our API version."""
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        """Return the options of a marked function; raise for a hook without the mark, which pluggy would ignore."""
+        # Statically: pluggy before 1.7 computes properties. Of a module without the long way that objects need.
+        modular = isinstance(plugin, ModuleType)
+        member = vars(plugin).get(name) if modular else inspect.getattr_static(plugin, name, None)
+        if hasattr(member, MARK):
+            return super().parse_hookimpl_opts(plugin, name)
+        if name.startswith("pyptx_") and inspect.isfunction(member):
+            raise pluggy.PluginValidationError(plugin, f"{name} is not marked as a hook; decorate it with @hookimpl")
+        return None
+
+    def _check_version(self, candidate: Candidate) -> None:
+        implementations = self.hook.pyptx_api_version.get_hookimpls()
+        implementation = next((each for each in implementations if each.plugin_name == candidate.name), None)
+        if implementation is None:
+            raise PluginError(
+                f"{candidate.label} does not say which version of the hooks it was written for",
+                hint="implement the hook pyptx_api_version, returning pyptx_ir.plugins.API_VERSION as it was then",
+            )
+        version = _call(candidate, "pyptx_api_version", implementation)
+        if version != API_VERSION:
+            raise PluginError(
+                f"{candidate.label} speaks version {version} of the hooks; this pyptx-ir speaks {API_VERSION}",
+                hint=f"install versions of {candidate.distribution} and pyptx-ir that go together",
+            )
+
+
+def _imported(candidate: Candidate) -> object:
     try:
-        plugin = candidate.load()
+        return candidate.load()
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt | MemoryError):
             raise
@@ -136,53 +149,6 @@ def register(pluggy_manager: pluggy.PluginManager, candidate: Candidate) -> Mapp
             f"{candidate.label} failed to import: {type(error).__name__}: {error}",
             hint=f"repair or uninstall {candidate.distribution}",
         ) from error
-    _refuse_unmarked(candidate, plugin)
-    try:
-        pluggy_manager.register(plugin, candidate.name)
-        pluggy_manager.check_pending()
-    except ValueError as error:
-        raise PluginError(f"{candidate.label} is registered twice: {error}") from error
-    except pluggy.PluginValidationError as error:
-        pluggy_manager.unregister(name=candidate.name)
-        raise PluginError(f"{candidate.label}: {_one_line(error)}", hint=_hooks_hint()) from error
-    hooks = _implementations(pluggy_manager, plugin)
-    _check_version(candidate, hooks)
-    return hooks
-
-
-def _refuse_unmarked(candidate: Candidate, plugin: object) -> None:
-    """Raise for a function that is called like a hook and lacks the mark: pluggy would pass over it in silence."""
-    for name in dir(plugin):
-        member = _member(plugin, name) if name.startswith("pyptx_") else None
-        if not inspect.isfunction(member):
-            continue
-        if not hasattr(member, MARK) and not hasattr(member, "pyptx_impl"):
-            raise PluginError(f"{candidate.label}: {name} is not marked as a hook", hint="decorate it with @hookimpl")
-
-
-def _implementations(pluggy_manager: pluggy.PluginManager, plugin: object) -> Mapping[str, pluggy.HookImpl]:
-    callers = pluggy_manager.get_hookcallers(plugin) or []
-    return {
-        caller.name: implementation
-        for caller in callers
-        for implementation in caller.get_hookimpls()
-        if implementation.plugin is plugin
-    }
-
-
-def _check_version(candidate: Candidate, hooks: Mapping[str, pluggy.HookImpl]) -> None:
-    implementation = hooks.get("pyptx_api_version")
-    if implementation is None:
-        raise PluginError(
-            f"{candidate.label} does not say which version of the hooks it was written for",
-            hint="implement the hook pyptx_api_version, returning pyptx_ir.plugins.API_VERSION as it was then",
-        )
-    version = _call(candidate, "pyptx_api_version", implementation)
-    if version != API_VERSION:
-        raise PluginError(
-            f"{candidate.label} speaks version {version} of the hooks; this pyptx-ir speaks {API_VERSION}",
-            hint=f"install versions of {candidate.distribution} and pyptx-ir that go together",
-        )
 
 
 def _call(candidate: Candidate, hook: str, implementation: pluggy.HookImpl) -> object:
@@ -218,10 +184,6 @@ def _namespaces(candidate: Candidate, hook: str, returned: object) -> Iterable[t
 
 def _kind(value: object) -> str:
     return type(value).__name__
-
-
-def _one_line(error: pluggy.PluginValidationError) -> str:
-    return " ".join(str(error).split())
 
 
 def _hooks_hint() -> str:
