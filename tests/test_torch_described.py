@@ -31,6 +31,79 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pyptx_ir.errors.SimulatedExecution"),
 ]
 
+# Loads of slabs of 64 columns and of boxes, which one mbarrier waits for, and a store of slabs.
+TILES = """.version 8.0
+.target sm_90a
+.address_size 64
+
+.extern .shared .align 1024 .b8 memory[];
+
+.visible .entry tiles(
+	.param .align 64 .b8 tiles_param_0[128],
+	.param .align 64 .b8 tiles_param_1[128],
+	.param .u64 tiles_param_2,
+	.param .align 64 .b8 tiles_param_3[128],
+	.param .u32 tiles_param_4
+)
+.maxntid 128
+{
+	.reg .pred %p<3>;
+	.reg .b32 %r<16>;
+	.reg .b64 %rd<12>;
+	.shared .align 8 .b8 full[8];
+
+	mov.b64 %rd1, tiles_param_0;
+	mov.b64 %rd2, tiles_param_1;
+	mov.b64 %rd3, tiles_param_3;
+	ld.param.u64 %rd4, [tiles_param_2];
+	ld.param.u32 %r1, [tiles_param_4];
+	cvta.param.u64 %rd5, %rd1;
+	cvta.param.u64 %rd6, %rd2;
+	cvta.param.u64 %rd7, %rd3;
+	cvta.to.global.u64 %rd8, %rd4;
+	mov.u32 %r2, %tid.x;
+	mov.u32 %r3, full;
+	mov.u32 %r4, memory;
+	mov.b32 %r5, 0;
+	setp.ne.s32 %p1, %r2, 0;
+	@%p1 bra $L__BB0_2;
+	mbarrier.init.shared::cta.b64 [%r3], 1;
+	fence.mbarrier_init.release.cluster;
+	mov.b32 %r6, 24576;
+	mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], %r6;
+	add.s32 %r7, %r4, 65536;
+	cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%rd5, {%r5, %r1, %r5}], [%r3];
+	cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r7], [%rd6, {%r1, %r1}], [%r3];
+$L__BB0_2:
+	bar.sync 0;
+$L__BB0_3:
+	mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3], %r5;
+	@!%p2 bra $L__BB0_3;
+	mad.lo.s32 %r8, %r2, 64, %r4;
+	mov.b32 %r9, 1065369472;
+	st.shared.v4.b32 [%r8], {%r9, %r9, %r9, %r9};
+	mul.wide.u32 %rd9, %r2, 4;
+	add.s64 %rd10, %rd8, %rd9;
+	st.global.u32 [%rd10], %r2;
+	fence.proxy.async.shared::cta;
+	bar.sync 0;
+	@%p1 bra $L__BB0_5;
+	cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%rd7, {%r5, %r1, %r5}], [%r4];
+	cp.async.bulk.commit_group;
+	cp.async.bulk.wait_group 0;
+$L__BB0_5:
+	ret;
+}
+"""  # fmt: skip
+SPECS = """\
+        in_specs={
+            "param_0": Tile("M0", "N0", bf16, Layout.TMA_128B, tma_box=(96, 64), tma_rank=3),
+            "param_1": Tile("M1", "N1", bf16, Layout.TMA_128B, tma_box=(96, 64)),
+            "param_2": Tile("N2", b32),
+            "param_3": Tile("M3", "N3", bf16, Layout.TMA_128B, tma_box=(64, 64), tma_rank=3),
+        },
+        mutates=["param_2", "param_3"],
+"""
 LAUNCHED = ("nvcc-13.0/atomics.sm_80", "nvcc-13.0/hashing.sm_75", "triton-3.9/across.sm_80.counting")
 
 
@@ -50,16 +123,50 @@ def test_the_lines_run_as_they_are_and_both_frameworks_get_the_same(
     name: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = decode((CORPUS / f"{name}.ptx").read_bytes())
+    _, ours, theirs = launched(source, folder, capsys)
+    assert ours == theirs
+    assert any(set(each) != {0} for each in ours)
+
+
+def test_lines_with_tensor_maps_have_their_ranks_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines, ours, theirs = launched(TILES, folder, capsys)
+    assert SPECS in lines
+    assert ours == theirs
+    written, stored = ours
+    assert np.array_equal(np.frombuffer(written, np.uint32)[:128], range(128))
+    bits = np.frombuffer(stored, np.uint16).reshape(1024, 1024)
+    assert set(np.unique(bits)) == {0, 0x3F80}  # 1.0 of bf16
+    assert not bits[:16].any()  # above the row that the last argument names
+    assert bits[16:80, :64].any(axis=1).all()
+
+
+@pytest.mark.parametrize("name", ["hopper_gemm", "hopper_copy"])
+def test_lines_for_kernels_of_nvcc_with_tensor_maps_run(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines, ours, theirs = launched(decode((CORPUS / f"nvcc-13.0/{name}.sm_90a.ptx").read_bytes()), folder, capsys)
+    assert "tma_box=" in lines
+    assert ours == theirs
+
+
+def launched(source: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, list[bytes], list[bytes]]:
+    """Run the lines that a transpiled module prints; return them, and what they show of arrays of torch and of jax."""
     (folder / "my_kernel.py").write_text(ptx_to_python(source, sugar=True), encoding="ascii")
     runpy.run_path(str(folder / "my_kernel.py"), run_name="__main__")
     said = capsys.readouterr().out
     lines = said.partition("\nTo launch ")[2].partition("\n")[2].partition("\nWith numbers")[0]
     shown: list[list[bytes]] = []
-    names: dict[str, object] = {"print": lambda *arrays: shown.append([np.asarray(each).tobytes() for each in arrays])}
+    names: dict[str, object] = {"print": lambda *arrays: shown.append([bits(each) for each in arrays])}
     exec(textwrap.dedent(lines), names)  # noqa: S102  what users copy
     ours, theirs = shown
-    assert ours == theirs
-    assert any(set(each) != {0} for each in ours)
+    return lines, ours, theirs
+
+
+def bits(array: object) -> bytes:
+    """Return the bytes of an array of torch, which NumPy does not take with bf16, or of jax."""
+    if isinstance(array, torch.Tensor):
+        return array.contiguous().view(torch.uint8).numpy().tobytes()
+    return np.asarray(array).tobytes()
 
 
 def kernel(name: str, function: str, folder: Path) -> FunctionName:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 from tools.transpiler_report import of_module
@@ -91,6 +92,15 @@ def calls(statements: list[ast.stmt]) -> list[str]:
 def test_it_takes_less_than_half_a_line_for_an_instruction(path: str) -> None:
     counts = of_module(decode((CORPUS / path).read_bytes()), path)
     assert counts["lines"] + counts["formatting"] <= MOST[path] * counts["instructions"]
+
+
+@pytest.mark.parametrize("path", MOST)
+def test_each_wait_is_one_call_of_the_ring_of_its_barrier(path: str) -> None:
+    """The specification's `full.at(stage).wait(phase)`: no other rule takes a wait away from its ring."""
+    source = decode((CORPUS / path).read_bytes())
+    waits = re.findall(r"(full|empty)\w*\.at\(.*\)\.wait\(", ptx_to_python(source, sugar=True))
+    assert len(waits) == source.count("mbarrier.try_wait") == 3
+    assert waits.count("full") == 2
 
 
 @pytest.mark.parametrize("path", list(MOST)[:3])

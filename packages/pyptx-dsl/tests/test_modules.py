@@ -10,6 +10,7 @@ from pyptx_dsl.errors import (
     ArchError,
     CallError,
     ControlFlowError,
+    DirectiveError,
     DslError,
     DuplicateNameError,
     ForeignRegisterError,
@@ -376,6 +377,57 @@ def test_what_the_table_refuses_can_be_written_unchecked() -> None:
         body(once)
     assert "add.f32 %r0, %r1, %r2;" in body(wrong, unchecked=True)
     assert fresh("sm_20", unchecked=True).ptx() == ".version 8.7\n.target sm_20\n.address_size 64\n"
+
+
+REFUSED: dict[str, Callable[[ModuleBuilder], object]] = {
+    "a variable": lambda m: m.const("c", pred),
+    "a declaration": lambda m: m.declare("func", "f", [m.param("p", pred)]),
+    "a definition": lambda m: m.entry("k", [m.param("p", pred)])(ptx.inst.ret),
+    "a pragma": lambda m: m.pragma("unheard of"),
+    "a file": lambda m: m.file(1, "b.cu"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_one_statement_of_a_module_can_be_written_unchecked(kind: str) -> None:
+    m = fresh()
+    m.file(1, "a.cu")
+    with pytest.raises(DslError):
+        REFUSED[kind](m)
+    m = fresh()
+    m.file(1, "a.cu")
+    m.written(unchecked=True)
+    REFUSED[kind](m)
+    with pytest.raises(DslError):
+        m.const("other", pred)
+    parse(m.ptx())
+
+
+def test_one_line_of_a_section_can_be_written_unchecked() -> None:
+    m = fresh()
+    with m.section(".debug_x"):
+        m.label("one")
+        m.written(unchecked=True)
+        m.data(b8, 300)
+        m.written(unchecked=True)
+        m.label("one")
+        with pytest.raises(DirectiveError):
+            m.lines(b8, 1, 300)
+    assert m.ptx().endswith("{\none:\n\t.b8 300\none:\n}\n")
+
+
+def test_one_declaration_of_a_body_can_be_written_unchecked() -> None:
+    def wrong() -> None:
+        ptx.written(unchecked=True)
+        ptx.var("local", pred, "x")
+        ptx.written(unchecked=True)
+        ptx.file_(1, "a.cu")
+        with pytest.raises(DirectiveError):
+            ptx.var("local", pred, "y")
+        with pytest.raises(DirectiveError):
+            ptx.file_(2, "b.cu")
+
+    assert body(wrong).split("\n")[1:-1] == ["\t.local .pred x;", '\t.file 1 "a.cu"']
 
 
 # --- misuse ---------------------------------------------------------------------------------------------

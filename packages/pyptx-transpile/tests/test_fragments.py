@@ -55,10 +55,10 @@ def test_the_first_call_that_has_a_fragment_names_it() -> None:
 
 
 def test_one_call_names_several_and_what_it_adds_to_is_one_of_them() -> None:
-    lines = printed(product(1), "bar.sync 0", product(1), "bar.sync 1", product(1), "st.global.f32 [%r9], %f2")
+    lines = printed(product(1), "bar.sync 0", product(1), "bar.sync 1", product(1), "st.shared.f32 [%r9], %f2")
     assert lines[0] == "mma_m16n8k16_f32(acc := f[1:5], a := r[1:5], b := [r[9], r[10]], acc)"
     assert lines[2] == lines[4] == "mma_m16n8k16_f32(acc, a, b, acc)"
-    assert lines[5] == "ptx.inst.st.global_.f32(ptx.addr(r[9]), f[2])"
+    assert lines[5] == "ptx.inst.st.shared.f32(ptx.addr(r[9]), f[2])"
 
 
 def test_names_are_told_apart_by_numbers() -> None:

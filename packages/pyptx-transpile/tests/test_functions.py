@@ -288,7 +288,7 @@ def epilogue(*places: tuple[int, int, int]) -> str:
             ]
             found += [f"popc.b32 %r{at + 4}, %r{at};\nbrev.b32 %r{at + 5}, %r{at + 4};\n"]
             vector = ", ".join(f"%r{at + k}" for k in range(4))
-            found += [f"st.shared.v4.b32 [%r0+{address + 32 * turn}], {{{vector}}};\nbar.sync {at};\n"]
+            found += [f"st.shared.v4.b32 [%r0+{address + 32 * turn}], {{{vector}}};\nbar.sync {number};\n"]
     return "".join(found)
 
 

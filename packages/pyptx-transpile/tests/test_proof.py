@@ -174,7 +174,7 @@ def test_a_fault_of_the_printer_itself_is_told(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_the_table_refuses_is_written_unchecked() -> None:
-    source = SOURCE.replace("sm_90", "sm_20").replace("add.s32 %r4", "add.s31 %r4")
+    source = SOURCE.replace("sm_90", "sm_2345").replace("add.s32 %r4", "add.s31 %r4")
     done = transpile(source, RULES)
     assert "unchecked=True" in done.text
     assert done.refused

@@ -183,10 +183,10 @@ class BodyPrinter:
             self.page.say(_CALLS[type(node)](node), before="ptx.")
 
     def deviation(self, at: int) -> None:
-        """Print what an item has of its own, where it is not as the style says."""
-        item = self.body.items[at]
-        if item.lead is not None or item.raw is not None:
-            write_deviation(self.page, "ptx", item.lead, spelling_of(item))
+        """Print what an item has of its own, where it is not as the style says or is not checked."""
+        if self.body.deviates(at):
+            item = self.body.items[at]
+            write_deviation(self.page, "ptx", item.lead, spelling_of(item), self.body.row.refused.get(at))
 
     def instruction(self, node: nodes.Instruction) -> None:
         """Print an instruction as a call of `ptx.inst`."""
@@ -262,14 +262,17 @@ class BodyPrinter:
                 self.page.say(call("reg.declare", [*arguments, *more]), before=f"{bound} = ")
 
 
-def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | None) -> None:
-    """Print what is said of the next statement of a body, or of a module."""
+def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | None, refused: str | None = None) -> None:
+    """Print what is said of the next statement of a body, or of a module; `refused` is why it is written unchecked."""
     arguments: list[Expression] = []
     if lead is not None:
         arguments.append(keyword("lead", _repeated(lead) or text(lead, quoted)))
     if spelling is not None:
         long = len(spelling) > _LONGEST
         arguments.append(keyword("spelling", compressed_text(spelling) if long else text(spelling, quoted)))
+    if refused is not None:
+        page.line(f"# {refused}")
+        arguments.append("unchecked=True")
     if arguments:
         page.say(call(f"{owner}.written", arguments))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from pyptx_transpile.progress import Told
-    from pyptx_transpile.transpiler import Transpiled, Withdrawn
+    from pyptx_transpile.transpiler import Transpiled, Unchecked, Withdrawn
 
 USAGE_ERROR = 2
 _FOLDER = "several files go into a folder that there is: -o DIR"
@@ -42,6 +42,7 @@ class Report:
     applied: dict[str, int]
     withdrawn: tuple[Withdrawn, ...]
     dropped: tuple[Withdrawn, ...]
+    unchecked: tuple[Unchecked, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +167,12 @@ def _one(options: argparse.Namespace, work: _Work) -> Report | None:
         return None
     if done.refused:
         sys.stderr.write(f"pyptx transpile: {name} is written with unchecked=True: {done.refused}\n")
+    if done.unchecked:
+        what = f"{len(done.unchecked)} statements are" if len(done.unchecked) > 1 else "1 statement is"
+        sys.stderr.write(f"pyptx transpile: {name}: {what} written with unchecked=True: {done.unchecked[0].reason}\n")
     if options.report == "text":
         sys.stderr.write(_table(done))
-    return Report(name, dict(done.met), dict(done.applied), done.withdrawn, done.dropped)
+    return Report(name, dict(done.met), dict(done.applied), done.withdrawn, done.dropped, done.unchecked)
 
 
 @contextmanager

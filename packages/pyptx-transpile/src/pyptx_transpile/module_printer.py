@@ -197,7 +197,7 @@ class ModulePrinter:
 
     def _statement(self, page: Page, at: int) -> None:
         item = self.row.items[at]
-        write_deviation(page, "module", item.lead, spelling_of(item))
+        write_deviation(page, "module", item.lead, spelling_of(item), self.row.refused.get(at))
         if item.node is not None:
             page.say(_CALLS[type(item.node)](item.node), before=f"{self._held(item.node, at)}module.")
 
@@ -225,12 +225,12 @@ class ModulePrinter:
         """Print what begins at a line of a section; return where what follows does."""
         items = self.row.items
         end = at
-        while items[end].kind == "SectionData" and (end == at or (items[end].lead is None and items[end].raw is None)):
+        while items[end].kind == "SectionData" and (end == at or end not in self.row.deviating):
             end += 1
-        if end - at < _TABLE:
+        if end - at < _TABLE or at in self.row.refused:
             self._statement(page, at)
             return at + 1
-        write_deviation(page, "module", items[at].lead, spelling_of(items[at]))
+        write_deviation(page, "module", items[at].lead, spelling_of(items[at]), self.row.refused.get(at))
         for each in data_calls([node for item in items[at:end] if isinstance(node := item.node, nodes.SectionData)]):
             page.say(each)
         return end
@@ -245,7 +245,7 @@ class ModulePrinter:
         node = items[at].node
         if not isinstance(node, nodes.Function):
             raise TypeError(f"item {at} is no function")
-        write_deviation(page, "module", items[at].lead, spelling_of(items[at]))
+        write_deviation(page, "module", items[at].lead, spelling_of(items[at]), self.row.refused.get(at))
         if page.lines:
             page.space(2)
         brace = items[at + 1].lead

@@ -114,8 +114,11 @@ class Page:
         text = line.lstrip(" ")
         blocks = (len(line) - len(text)) // 4
         self.indent += blocks
-        before, expression, behind = parsed(text)
-        self.say(expression, before, behind)
+        if text.startswith("#"):
+            self.line(text)
+        else:
+            before, expression, behind = parsed(text)
+            self.say(expression, before, behind)
         self.indent -= blocks
 
     def insert(self, at: int, line: str) -> None:

@@ -43,6 +43,8 @@ class Row:
         self._derived: dict[Callable[[Row], object], object] = {}
         self.items: list[Item] = list(items(module)) if row is None else row
         self.ends: dict[int, int] = {}
+        self.refused: dict[int, str] = {}
+        """Why statements are written unchecked, by their places."""
         self._bodies: list[Body] | None = None
         opened: list[int] = []
         for at, item in enumerate(self.items):
@@ -58,9 +60,9 @@ class Row:
 
     @cached_property
     def deviating(self) -> frozenset[int]:
-        """The places of the items that have a lead or a spelling of their own."""
+        """The places of the items that have a lead or a spelling of their own, or are written unchecked."""
         found = (at for at, item in enumerate(self.items) if item.lead is not None or spelling_of(item) is not None)
-        return frozenset(found)
+        return frozenset(found) | self.refused.keys()
 
     def spelled(self) -> dict[str, dict[str, str]]:
         """Return how the module spells operations on registers of a type, by type and operation."""
@@ -220,7 +222,7 @@ class Body:
         return isinstance(items[at].node, nodes.Label) and isinstance(behind, nodes.Loc) and not self.jumps_to(at)
 
     def deviates(self, at: int) -> bool:
-        """Tell whether an item has a lead or a spelling of its own."""
+        """Return whether an item has a lead or a spelling of its own, or is written unchecked."""
         return at in self.row.deviating
 
 

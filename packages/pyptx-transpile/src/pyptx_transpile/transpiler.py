@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyptx_ir.collector import collector_paused
@@ -16,6 +17,7 @@ from pyptx_transpile.names import Naming
 from pyptx_transpile.plan import FaultyClaimError
 from pyptx_transpile.progress import Progress
 from pyptx_transpile.proof import Proof
+from pyptx_transpile.refusals import has_unknown, one_line, refusals
 from pyptx_transpile.rows import Row
 from pyptx_transpile.rules.forms import FORM
 from pyptx_transpile.rules.label_names import LABEL
@@ -49,12 +51,22 @@ class Withdrawn:
 
 
 @dataclass(frozen=True, slots=True)
+class Unchecked:
+    """A statement that is written unchecked: its function, its text and its place, and why."""
+
+    function: str
+    statement: str
+    place: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Transpiled:
     """Python for a module, and what its rules did.
 
     `met` counts the sites that a rule found, `applied` those that the text has; `withdrawn` are those that were wrong,
-    `dropped` those whose function has too few calls left without them. `refused` is what the instruction table says of
-    a module that is written unchecked for this.
+    `dropped` those whose function has too few calls left without them. `unchecked` are the statements that the checks
+    refuse, or of which they know nothing. `refused` is why a module is written unchecked as a whole.
     """
 
     text: str
@@ -62,6 +74,7 @@ class Transpiled:
     applied: Counter[str]
     withdrawn: tuple[Withdrawn, ...]
     dropped: tuple[Withdrawn, ...] = ()
+    unchecked: tuple[Unchecked, ...] = ()
     refused: str = ""
 
 
@@ -75,12 +88,18 @@ class Transpiler:
         *,
         kernel_name: str | None = None,
         unchecked: bool | str = False,
+        refusing: bool = False,
         told: Told | None = None,
     ) -> None:
-        """Prepare to print a module that was parsed, by some rules; `unchecked` may be the reason why it is that."""
+        """Prepare to print a module that was parsed, by some rules; `unchecked` may be the reason why it is that.
+
+        `refusing` tells that the checks refuse statements of it: these are looked for, and written unchecked.
+        """
         self._progress = Progress(told)
         self._style, row = learnt(module)
         self._row = Row(module, row)
+        if refusing or (not unchecked and has_unknown(self._row)):
+            self._row.refused = refusals(self._row)
         rules = tuple(rules)
         self._printer = ModulePrinter(
             self._row,
@@ -109,7 +128,11 @@ class Transpiler:
             printed = self.printed()
         self._progress.finish()
         dropped = tuple([self._site(claim, "too few calls are left") for claim in self._plan.dropped])
-        return Transpiled(printed.text(), self._met, self._plan.claims(), tuple(self._withdrawn), dropped)
+        items = self._row.items
+        unchecked = tuple(
+            [Unchecked(items[at].function, items[at].canonical(), at, why) for at, why in self._row.refused.items()]
+        )
+        return Transpiled(printed.text(), self._met, self._plan.claims(), tuple(self._withdrawn), dropped, unchecked)
 
     def proved(self, proof: Proof, printed: Printed) -> Faults:
         """Return the claims that are wrong in one round of the proof.
@@ -164,24 +187,28 @@ def transpile(
     """Return Python for the text of a module, and what the rules did.
 
     `name` is what the text is called in messages, `kernel_name` what its first kernel is called in Python. Unless
-    `verify` is false, the Python was run and emits the text again. A module that the instruction table refuses is
-    written unchecked, as all are with `unchecked`. `told` hears how many of how many steps are done.
+    `verify` is false, the Python was run and emits the text again. Statements that the instruction table refuses, or
+    does not know, are written unchecked, a module whose head is refused as a whole, and any module with `unchecked`.
+    `told` hears how many of how many steps are done.
 
     Raise PtxSyntaxError for what is no PTX, ProofError for what cannot be written at all.
     """
     rules = tuple(rules)
     with collector_paused():
         module = parse(source, name)
-        try:
-            return Transpiler(module, rules, kernel_name=kernel_name, unchecked=unchecked, told=told).run(verify=verify)
-        except ProofError as error:
-            refusal = error.__cause__
-            if unchecked or not isinstance(refusal, PyptxError):
-                raise
-            # The message may quote text of the module, which must not end the comment or speak to a terminal.
-            said = " ".join(refusal.message.split()).encode("unicode_escape").decode("ascii")
-            again = Transpiler(module, rules, kernel_name=kernel_name, unchecked=said, told=told)
-            return replace(again.run(verify=verify), refused=said)
+        made = partial(Transpiler, module, rules, kernel_name=kernel_name, told=told)
+        if unchecked:
+            return made(unchecked=True).run(verify=verify)
+        said = ""
+        for refusing in (False, True):
+            try:
+                return made(refusing=refusing).run(verify=verify)
+            except ProofError as error:
+                refusal = error.__cause__
+                if not isinstance(refusal, PyptxError):
+                    raise
+                said = one_line(refusal.message)
+        return replace(made(unchecked=said).run(verify=verify), refused=said)
 
 
 def ptx_to_python(

@@ -6,6 +6,7 @@ from typing import Final
 
 from pyptx_arch_hopper.tensor_maps.c_code import CODE
 from pyptx_arch_hopper.tensor_maps.description import tensor_map
+from pyptx_arch_hopper.tensor_maps.fitting import fitting_tile
 from pyptx_arch_hopper.tensor_maps.records import plain, restore
 from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 from pyptx_ir.plugins.packed import PACKED_ELEMENTS
@@ -37,4 +38,5 @@ TENSOR_MAP: Final = DescriptorKind(
     restore=restore,
     array_alignment=_array_alignment,
     code=CODE,
+    fitting=fitting_tile,
 )

@@ -27,8 +27,9 @@ def written(*, lead: str | None = None, spelling: str | None = None, unchecked: 
     r"""Say how the next statement is written: `ptx.written(lead="\n\n\t")`, then the statement.
 
     `lead` is the white space and the comments in front of it (of a `}` too, where one comes next), `spelling` its
-    text from its first token to its last. `unchecked` lets an instruction pass that the table refuses. Raise
-    SpellingError, at the statement, for a spelling that does not read as the same statement.
+    text from its first token to its last. `unchecked` lets a statement pass that the checks of
+    instructions and declarations refuse. Raise SpellingError, at the statement, for a spelling that does not read as
+    the same statement.
     """
     active("ptx.written").deviate(deviation(lead, spelling, unchecked=unchecked))
 

@@ -288,7 +288,7 @@ def _place(what: str, values: object) -> tuple[int, int, int]:
 def file_(file_idx: int, filename: str) -> None:
     """Declare `.file index "name"` in front of the entry; raise DuplicateNameError for two names of an index.
 
-    Raise DirectiveError in a function of a `module`, unless that is unchecked: a function holds no `.file`.
+    Raise DirectiveError in a function of a `module`, unless it is written unchecked: a function holds no `.file`.
     """
     trace = active("ptx.file_")
     node = file_node(file_idx, filename)

@@ -49,7 +49,7 @@ class ModuleBuilder:
 
     __slots__ = (
         *("_bodies", "_checker", "_defined", "_files", "_label_scheme", "_labels", "_platform", "_statements"),
-        *("_style", "_tail", "_unchecked", "_unfinished"),
+        *("_style", "_tail", "_unfinished"),
     )
 
     param = staticmethod(parameter)
@@ -64,8 +64,7 @@ class ModuleBuilder:
         labels: str | None = None,
     ) -> None:
         """Begin with nothing; see `beginning.module`."""
-        self._statements = Statements()
-        self._unchecked = unchecked
+        self._statements = Statements(unchecked=unchecked)
         self._tail = None if tail is None else trivia("tail", tail)
         self._style = chosen_style(style)
         self._platform = Platform()
@@ -159,7 +158,7 @@ class ModuleBuilder:
         try:
             self._platform = Platform(find_target(text("a target", names[0])).name, self._platform.version)
         except TargetError as error:
-            if not self._unchecked:
+            if not self._statements.unchecked:
                 hints = [hint for hint in (error.hint, "check nothing: module(…, unchecked=True)") if hint]
                 raise ArchError(error.message, hint="; or ".join(hints)) from None
             self._platform = Platform(names[0], self._platform.version)
@@ -173,7 +172,7 @@ class ModuleBuilder:
 
     def _begin(self, node: nodes.Statement) -> None:
         """Write a statement of the head; raise DirectiveError for one that ptxas refuses, unless it is unchecked."""
-        if not self._unchecked:
+        if not self._statements.unchecked:
             self._checker = self._checker.below(node)
         self._statements.append(node)
 
@@ -183,7 +182,7 @@ class ModuleBuilder:
         self._statements.append(node)
 
     def _check(self, node: nodes.Statement) -> None:
-        if not self._unchecked:
+        if not self._statements.next_unchecked:
             self._checker.check(node)
 
     # --- what is said of the next statement -----------------------------------------------------------
@@ -192,12 +191,13 @@ class ModuleBuilder:
         """Put `// text` on a line of its own in front of the next statement; each line of `text` is one."""
         self._statements.comment("\n".join(comment_lines(text)))
 
-    def written(self, *, lead: str | None = None, spelling: str | None = None) -> None:
+    def written(self, *, lead: str | None = None, spelling: str | None = None, unchecked: bool = False) -> None:
         """Say how the next statement is written, as `ptx.written` does for those of a body.
 
-        The spelling of a function is its header, that of a section all before its `{`.
+        The spelling of a function is its header, that of a section all before its `{`. `unchecked` lets one
+        declaration, directive, line of data or function's header pass that is refused otherwise, but not the head.
         """
-        self._statements.deviate(deviation(lead, spelling, unchecked=False))
+        self._statements.deviate(deviation(lead, spelling, unchecked=unchecked))
 
     # --- variables ------------------------------------------------------------------------------------
 
@@ -302,7 +302,7 @@ class ModuleBuilder:
         return name
 
     def _definition(self, head: nodes.Function, brace: str | None) -> Callable[[Callable[..., object]], FunctionName]:
-        if not self._unchecked and not (self._platform.target and self._platform.version[0]):
+        if not self._statements.unchecked and not (self._platform.target and self._platform.version[0]):
             raise ArchError(
                 f"the module has no .version and .target yet, by which {head.name!r} is checked",
                 hint='begin with module(version=(8, 7), target="sm_90a"), or check nothing: module(unchecked=True)',
@@ -326,7 +326,7 @@ class ModuleBuilder:
                 )
             at = self._statements
             labels = label_names(self._label_scheme, self._bodies)
-            finished = traced(body, head, at, self._platform, self._checker, unchecked=self._unchecked, labels=labels)
+            finished = traced(body, head, at, self._platform, self._checker, unchecked=at.unchecked, labels=labels)
             self._bodies += 1
             at.append_globals(finished.globals)
             block = finished.body if brace is None else rewritten(finished.body, brace, None)
@@ -350,7 +350,7 @@ class ModuleBuilder:
         Raise DuplicateNameError for an index that has a file. Manual: "Debugging Directives: .file".
         """
         node = file_node(index, name, timestamp, size)
-        if node.index in self._files and not self._unchecked:
+        if node.index in self._files and not self._statements.next_unchecked:
             raise DuplicateNameError(f"there is a file {index} already", hint=f"give {name!r} another index")
         self._files.add(node.index)
         self._statements.append(node)
@@ -381,7 +381,7 @@ class ModuleBuilder:
 
         Raise DirectiveError for a value that the type cannot hold.
         """
-        self._statements.append_data(data_line(dtype, values, unchecked=self._unchecked))
+        self._statements.append_data(data_line(dtype, values, unchecked=self._statements.next_unchecked))
 
     def lines(self, dtype: PtxType, *values: PtxType | int | str | bytes | list[int | str]) -> None:
         r"""Write lines of a section, one for each value: `m.lines(b32, ".debug_abbrev", b8, 8, 1, b"main.cu\0")`.
@@ -389,11 +389,11 @@ class ModuleBuilder:
         A type holds for the values behind it. Bytes are a line for each of them, a list is one line of several values.
         Raise as `data` does, and OperandError for a type without values.
         """
-        self._statements.append_data(*data_lines(dtype, values, unchecked=self._unchecked))
+        self._statements.append_data(*data_lines(dtype, values, unchecked=self._statements.next_unchecked))
 
     def label(self, name: str) -> None:
         """Write a label of a section, `name:`; raise DuplicateNameError for one that a section has."""
-        if identifier(name, "a label") in self._labels and not self._unchecked:
+        if identifier(name, "a label") in self._labels and not self._statements.next_unchecked:
             raise DuplicateNameError(f"a section has the label {name!r} already", hint="choose another name")
         self._labels.add(name)
         self._statements.append_data(nodes.Label(name, lead=usual_lead(0)))

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.modules.launch_lines import launch_lines
 from pyptx_dsl.modules.pointers import pointers
 from pyptx_ir.isa.modules.sizes import storage_of
+from pyptx_ir.isa.target_rows import TargetError
+from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.syntax import nodes, spell
 
 if TYPE_CHECKING:
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from pyptx_dsl.modules.entry_kernels import Entry
     from pyptx_dsl.modules.pointers import Pointer
     from pyptx_ir.syntax.operands import Operand
+
+_ALIGNMENT = 1024
+"""What dynamic shared memory that holds swizzled tiles begins at a multiple of."""
 
 
 def described(module: nodes.Module, entries: Mapping[str, Entry]) -> str:
@@ -50,7 +55,8 @@ def _lines(module: nodes.Module, entries: Mapping[str, Entry]) -> Iterator[str]:
     if first.name in entries:
         yield ""
         function = entries[first.name].function
-        yield from launch_lines(first, pointed, function.__name__, _file(function), dynamic=dynamic)
+        most = _most_shared(module, first)
+        yield from launch_lines(first, pointed, function.__name__, _file(function), dynamic=dynamic, most_shared=most)
     yield ""
     yield "With numbers and addresses for arguments, the simulator runs any kernel of it:"
     yield f"    pyptx_sim.run(module.module(), entry={first.name!r}, grid=…, block=…, args=[…])"
@@ -79,8 +85,19 @@ def _dynamic(module: nodes.Module) -> Iterator[str]:
             yield from (each.name for each in node.declarators)
 
 
-def _sizes(block: nodes.Block | None) -> Iterator[int]:
-    """Yield the bytes of the shared variables that a body declares."""
+def _most_shared(module: nodes.Module, kernel: nodes.Function) -> int:
+    """Return the bytes of dynamic shared memory that the target has beside the variables of a module and a kernel."""
+    try:
+        (name, *_) = next(node.names for node in module.body if isinstance(node, nodes.Target))
+        most = find_target(name).shared_optin
+    except (StopIteration, TargetError):
+        return 0
+    static = sum(_sizes(kernel.body)) + sum(_sizes(module))
+    return most - -(-static // _ALIGNMENT) * _ALIGNMENT
+
+
+def _sizes(block: nodes.Block | nodes.Module | None) -> Iterator[int]:
+    """Yield the bytes of the shared variables that a body declares, or a module outside of bodies."""
     for node in () if block is None else block.body:
         if isinstance(node, nodes.Block):
             yield from _sizes(node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.contract.descriptors import kind_of_size
@@ -15,11 +16,20 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.modules.pointers import Pointer
     from pyptx_dsl.types import PtxType
+    from pyptx_ir.plugins.descriptor_rows import DescriptorKind
     from pyptx_ir.syntax import nodes
 
 __all__ = ["launch_lines"]
 
-_ARRAYS = {"b8": "uint8", "b16": "int16", "b32": "int32", "b64": "int64", "f32": "float32", "f64": "float64"}
+_ARRAYS = {
+    "b8": "uint8",
+    "b16": "int16",
+    "b32": "int32",
+    "b64": "int64",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+}
 _ELEMENTS = 1 << 22  # of each array
 _NUMBER = 16  # for each integer: a size that is no edge for most kernels
 _THREADS = 128  # of a block, where the header says nothing
@@ -29,37 +39,85 @@ _WIDTH = 100  # columns
 _WIDE = 64  # bits, of which jax makes arrays only when it is asked to
 
 
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """An array that a kernel takes: the sizes that one may have, and what its Tile says behind the dimensions."""
+
+    sizes: tuple[int, ...]
+    dtype: str
+    written: bool
+    arguments: str = ""
+
+    def tile(self, number: str) -> str:
+        """Return its Tile, whose dimensions have names with a number behind them."""
+        letters = {1: "N", 2: "MN"}.get(len(self.sizes), "BCDMN")
+        names = [f"{letter}{number}" for letter in letters[-len(self.sizes) :]]
+        return f"Tile({', '.join(map(repr, names))}, {self.dtype}{self.arguments})".replace("'", '"')
+
+    @property
+    def shape(self) -> str:
+        """Its sizes, as an argument."""
+        return str(self.sizes[0]) if len(self.sizes) == 1 else str(self.sizes)
+
+
 def launch_lines(
-    kernel: nodes.Function, pointers: Mapping[str, Pointer], name: str, file: str, *, dynamic: Sequence[str]
+    kernel: nodes.Function,
+    pointers: Mapping[str, Pointer],
+    name: str,
+    file: str,
+    *,
+    dynamic: Sequence[str],
+    most_shared: int = _SHARED,
 ) -> Iterator[str]:
-    """Yield the lines for a kernel that a file has under a name; `dynamic` are variables in dynamic shared memory."""
-    types = parameter_types(kernel.parameters or ())
-    short = dict(zip((each.name for each in kernel.parameters or ()), parameter_names(kernel), strict=True))
-    kinds = {short[each.name]: kind_of_size(each) for each in kernel.parameters or ()}
-    described = {name: kind for name, kind in kinds.items() if kind is not None}
-    structures = [short[each.name] for each in kernel.parameters or () if types.get(each.name) is None]
-    arrays = {short[each]: pointers[each] for each in short if each in pointers}
-    if structures and structures == list(described):
+    """Yield the lines for a kernel that a file has under a name; `dynamic` are variables in dynamic shared memory.
+
+    A kernel that takes descriptors gets `most_shared` bytes of it: its buffers are at offsets that it computes.
+    """
+    parameters = kernel.parameters or ()
+    types = parameter_types(parameters)
+    short = dict(zip((each.name for each in parameters), parameter_names(kernel), strict=True))
+    described = {each.name: kind for each in parameters if (kind := kind_of_size(each)) is not None}
+    shown = {each: _fitting(kind, kernel, each) for each, kind in described.items()}
+    shown |= {each: _Array((_ELEMENTS,), found.element, found.written) for each, found in pointers.items()}
+    arrays = {short[each]: array for each in short if (array := shown.get(each)) is not None}
+    structures = [each.name for each in parameters if types.get(each.name) is None]
+    if structures and structures == list(described) and None in shown.values():
         titles = " and ".join(dict.fromkeys(f"{kind.title}s" for kind in described.values()))
-        yield f"{name} takes {titles} ({', '.join(described)}). To launch it, say what these are of, in {name}.kernel:"
-        yield f'    in_specs={{"{structures[0]}": {described[structures[0]].example}, …}}'
+        names = [short[each] for each in structures]
+        yield f"{name} takes {titles} ({', '.join(names)}). To launch it, say what these are of, in {name}.kernel:"
+        yield f'    in_specs={{"{names[0]}": {described[structures[0]].example}, …}}'
         return
-    if structures or not arrays:
-        why = f"{structures[0]} is a structure" if structures else "it takes no arrays"
+    if structures != list(described) or not arrays:
+        why = f"{short[structures[0]]} is a structure" if structures else "it takes no arrays"
         yield f"{name} is launched by the driver, out of module.cubin(): {why}."
         return
-    unused = {each.name for each in kernel.parameters or () if each.pointer is not None} - set(pointers)
-    scalars = [
-        f"{short[each]}={0 if each in unused else _one(dtype)}" for each, dtype in types.items() if each not in pointers
-    ]
+    unused = {each.name for each in parameters if each.pointer is not None} - set(pointers)
+    numbers = {name: dtype for name, dtype in types.items() if short[name] not in arrays}
+    values = [f"{short[each]}={0 if each in unused else _one(dtype)}" for each, dtype in numbers.items()]
+    shared = max(most_shared if described else _SHARED, -(-bytes_reached(kernel, dynamic) // _KIB) * _KIB)
+    keywords = list(_keywords(kernel, arrays, shared if dynamic else 0))
+    yield from _lines(name, file, arrays, keywords, values)
+
+
+def _lines(
+    name: str, file: str, arrays: Mapping[str, _Array], keywords: list[str], values: Sequence[str]
+) -> Iterator[str]:
+    """Yield the lines for a kernel, from its imports on."""
+    layout = "Layout, " if any("Layout." in each.arguments for each in arrays.values()) else ""
     yield f"To launch {name} on arrays, say what they are; those of torch and jax run on their GPU or the simulator:"
-    yield "    from pyptx import Tile"
-    yield f"    from pyptx.types import {', '.join(sorted({each.element for each in arrays.values()}))}"
+    yield f"    from pyptx import {layout}Tile"
+    yield f"    from pyptx.types import {', '.join(sorted({each.dtype for each in arrays.values()}))}"
     yield f"    from {file} import {name}"
     yield ""
-    yield from _call(f"    run = {name}.kernel(", list(_keywords(kernel, arrays, dynamic=dynamic)))
-    yield from _torch(arrays, scalars)
-    yield from _jax(arrays, scalars)
+    yield from _call(f"    run = {name}.kernel(", keywords)
+    yield from _torch(arrays, values)
+    yield from _jax(arrays, values)
+
+
+def _fitting(kind: DescriptorKind, kernel: nodes.Function, parameter: str) -> _Array | None:
+    """Return the array of a descriptor, as the kernel's instructions show it."""
+    found = None if kind.fitting is None else kind.fitting(kernel, parameter)
+    return None if found is None else _Array(found.sizes, found.dtype, found.written, found.arguments)
 
 
 def _call(opening: str, arguments: list[str]) -> Iterator[str]:
@@ -73,44 +131,49 @@ def _call(opening: str, arguments: list[str]) -> Iterator[str]:
     yield "    )"
 
 
-def _keywords(kernel: nodes.Function, arrays: Mapping[str, Pointer], *, dynamic: Sequence[str]) -> Iterator[str]:
-    sizes = ["N"] if len(arrays) == 1 else [f"N{number}" for number in range(len(arrays))]
-    tiles = [f'"{each}": Tile("{size}", {arrays[each].element})' for each, size in zip(arrays, sizes, strict=True)]
-    yield f"in_specs={{{', '.join(tiles)}}}"
-    written = [each for each, pointer in arrays.items() if pointer.written]
+def _keywords(kernel: nodes.Function, arrays: Mapping[str, _Array], shared: int) -> Iterator[str]:
+    numbers = [""] if len(arrays) == 1 else map(str, range(len(arrays)))
+    tiles = [f'"{each}": {arrays[each].tile(number)}' for each, number in zip(arrays, numbers, strict=True)]
+    specs = f"in_specs={{{', '.join(tiles)}}}"
+    yield (
+        specs
+        if len(specs) <= _WIDTH
+        else "\n".join(["in_specs={", *(f"            {each}," for each in tiles), "        }"])
+    )
+    written = [each for each, array in arrays.items() if array.written]
     if 0 < len(written) < len(arrays):
         yield f"mutates={written!r}".replace("'", '"')
-    yield "grid=1"
+    yield f"grid={directive_sizes(kernel, 'reqnctapercluster') or 1}"
     if directive_sizes(kernel, "reqntid") is None:
         most = directive_sizes(kernel, "maxntid")
         yield f"block={_THREADS if most is None else most[0] if len(most) == 1 or set(most[1:]) == {1} else most}"
-    if dynamic:
-        yield f"smem={max(_SHARED, -(-bytes_reached(kernel, dynamic) // _KIB) * _KIB)}"
+    if shared:
+        yield f"smem={shared}"
 
 
-def _torch(arrays: Mapping[str, Pointer], values: Sequence[str]) -> Iterator[str]:
+def _torch(arrays: Mapping[str, _Array], values: Sequence[str]) -> Iterator[str]:
     yield ""
     yield "    import torch"
-    for each, pointer in arrays.items():
-        yield f"    {each} = torch.zeros({_ELEMENTS}, dtype=torch.{_ARRAYS[pointer.element]})"
+    for each, array in arrays.items():
+        yield f"    {each} = torch.zeros({array.shape}, dtype=torch.{_ARRAYS[array.dtype]})"
     yield from _call("    run(", [*arrays, *values])
     yield f"    print({_written(arrays)})  # it has written to that"
 
 
-def _jax(arrays: Mapping[str, Pointer], values: Sequence[str]) -> Iterator[str]:
+def _jax(arrays: Mapping[str, _Array], values: Sequence[str]) -> Iterator[str]:
     yield ""
-    if any(BY_NAME[pointer.element].bits == _WIDE for pointer in arrays.values()):
+    if any(BY_NAME[array.dtype].bits == _WIDE for array in arrays.values()):
         yield "    import jax"
         yield '    jax.config.update("jax_enable_x64", True)'
     yield "    import jax.numpy as jnp"
-    for each, pointer in arrays.items():
-        yield f"    {each} = jnp.zeros({_ELEMENTS}, jnp.{_ARRAYS[pointer.element]})"
+    for each, array in arrays.items():
+        yield f"    {each} = jnp.zeros({array.shape}, jnp.{_ARRAYS[array.dtype]})"
     yield from _call(f"    {_written(arrays)} = run(", [*arrays, *values])
     yield f"    print({_written(arrays)})"
 
 
-def _written(arrays: Mapping[str, Pointer]) -> str:
-    return ", ".join([each for each, pointer in arrays.items() if pointer.written] or arrays)
+def _written(arrays: Mapping[str, _Array]) -> str:
+    return ", ".join([each for each, array in arrays.items() if array.written] or arrays)
 
 
 def _one(dtype: PtxType | None) -> str:

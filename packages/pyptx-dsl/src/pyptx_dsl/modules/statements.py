@@ -49,10 +49,12 @@ class Statements:
         "place",
         "recorder",
         "section",
+        "unchecked",
     )
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, *, unchecked: bool) -> None:
+        """Start empty; `unchecked` says whether all statements are."""
+        self.unchecked = unchecked
         self.body: list[nodes.Statement] = []
         self.section: list[Data] | None = None
         self.declared: dict[str, str] = {}
@@ -181,6 +183,11 @@ class Statements:
         """Return what stands behind the last statement: what was said, or the comments that no statement follows."""
         comment = self._next.end()
         return f"\n{comment}" if comment else said
+
+    @property
+    def next_unchecked(self) -> bool:
+        """Whether the next statement is written unchecked."""
+        return self.unchecked or self._next.unchecked
 
     def take_deviation(self) -> tuple[str, Deviation]:
         """Take what was said of the next statement: the comments, and how it deviates."""

@@ -139,6 +139,10 @@ class Checker:
         return None
 
 
+def unchecked(_: Instruction) -> None:
+    """Let an instruction pass, in the place of `Checker.check`."""
+
+
 def _vector_key(vector: Vector, declared: Callable[[str], str | None]) -> tuple[object, ...]:
     """Return what a vector's elements are: of registers the type or, undeclared, the name."""
     return tuple(

@@ -61,6 +61,11 @@ class NextStatement:
         self._deviation = deviation
         self.waiting = True
 
+    @property
+    def unchecked(self) -> bool:
+        """Whether it is written unchecked."""
+        return self._deviation.unchecked
+
     def take_spelling(self) -> str | None:
         """Take the spelling alone, for a statement that is not complete when it comes."""
         spelling = self._deviation.spelling

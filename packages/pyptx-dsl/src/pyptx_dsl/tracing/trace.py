@@ -20,7 +20,7 @@ from pyptx_dsl.registers.operands import lower, lower_selected
 from pyptx_dsl.registers.register import Reg, RegArray, declared_register
 from pyptx_dsl.trace_context import ACTIVE, active, current
 from pyptx_dsl.tracing.banks import Banks
-from pyptx_dsl.tracing.checker import Checker
+from pyptx_dsl.tracing.checker import Checker, unchecked
 from pyptx_dsl.tracing.deviations import Deviation, NextStatement, lost
 from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.memories import Memories
@@ -44,12 +44,11 @@ __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 class Trace:
     """Everything that the body of one kernel emits.
 
-    `exact` traces leave out nothing that is written, nor move it: `[x+0]`, variables at their place. `unchecked` ones
-    hold nothing against the table. `lead` is the white space of a statement that is written now.
+    `exact` traces leave out nothing that is written, nor move it: `[x+0]`, variables at their place. `lead` is the
+    white space of a statement that is written now.
     """
 
     exact = False
-    unchecked = False
 
     def __init__(
         self,
@@ -164,7 +163,12 @@ class Trace:
         """Say something of the next statement, or of the brace that comes next."""
         self._next.deviate(deviation)
         if deviation.unchecked:
-            self.check = _unchecked
+            self.check = unchecked
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether the next statement is written unchecked."""
+        return self.check is unchecked
 
     def take_spelling(self) -> str | None:
         """Take the spelling that is said of the next statement, to be given to `Scope.spell` when that is complete."""
@@ -172,8 +176,7 @@ class Trace:
 
     def check_nothing(self) -> None:
         """Hold no instruction against the table, and no declaration against the rules of modules."""
-        self.unchecked = True
-        self.check = self._checks = _unchecked
+        self.check = self._checks = unchecked
 
     def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
         if self._closed:
@@ -370,9 +373,6 @@ class Trace:
             where, hint = self.recorder.where(self._scopes[-2].sites[-1]), "end it with ptx.close_scope()"
             self.faults.append(ControlFlowError("a scope is not closed", where=where, hint=hint))
         self._closed = True
-
-
-def _unchecked(_: nodes.Instruction) -> None: ...
 
 
 @lru_cache(maxsize=1 << 8)

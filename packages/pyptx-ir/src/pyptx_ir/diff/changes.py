@@ -35,14 +35,14 @@ class Changes(NamedTuple):
         mine, other = bodies.mine, bodies.other
         hunks: list[tuple[Change, ...]]
         if mine is None or other is None:
-            hunks = [(self._change((mine.items[0] if mine else None, other.items[0] if other else None)),)]
+            hunks = [(self._change((mine.items[0] if mine else None, other.items[0] if other else None), ""),)]
         else:
-            hunks = self._hunks(list(bodies.items()))
+            hunks = self._hunks(list(bodies.items()), other.name)
             alone = [pair for pair in bodies.variables if self._differs(pair)]
             names = self.redeclared.get(other.name, []) if other.defined else []
             hunks = [
-                *(self._redeclaration(*pair) for pair in names),
-                *((self._change(pair),) for pair in alone),
+                *(self._redeclaration(*pair, other.name) for pair in names),
+                *((self._change(pair, other.name),) for pair in alone),
                 *hunks,
             ]
         body = mine or other
@@ -54,17 +54,18 @@ class Changes(NamedTuple):
         mine, other = pair
         return mine is None or other is None or not self.explanation.same(mine, other)
 
-    def _change(self, pair: ItemPair) -> Change:
+    def _change(self, pair: ItemPair, function: str) -> Change:
+        """Return how two items differ, in the names that a function of the second module has."""
         mine, other = pair
-        first = self.before.of(mine) if mine else None
+        first = self.before.of(mine, self.explanation.naming.statement(mine, function)) if mine else None
         second = self.after.of(other) if other else None
         if mine is None or other is None:
             return Change("removed" if mine else "added", first, second)
         if self.explanation.same(mine, other):
             return Change("same", first, second)
-        return Change("changed", first, second, self.explanation.reasons(mine, other))
+        return Change("changed", first, second, self.explanation.reasons(mine, other, function))
 
-    def _hunks(self, pairs: list[ItemPair]) -> list[tuple[Change, ...]]:
+    def _hunks(self, pairs: list[ItemPair], function: str) -> list[tuple[Change, ...]]:
         """Cut what differs out, with its context; what is near each other is one hunk."""
         ranges: list[tuple[int, int]] = []
         for at in (at for at, pair in enumerate(pairs) if self._differs(pair)):
@@ -72,12 +73,13 @@ class Changes(NamedTuple):
             if ranges and low <= ranges[-1][1]:
                 low = ranges.pop()[0]
             ranges.append((low, high))
-        return [tuple(map(self._change, pairs[low:high])) for low, high in ranges]
+        return [tuple([self._change(pair, function) for pair in pairs[low:high]]) for low, high in ranges]
 
-    def _redeclaration(self, mine: int, other: int) -> tuple[Change, ...]:
+    def _redeclaration(self, mine: int, other: int, function: str) -> tuple[Change, ...]:
         one, two = self.explanation.before[mine], self.explanation.after[other]
-        first = Place(self.before.line(one.at), _declared(one))
-        second = Place(self.after.line(two.at), _declared(two))
+        renamed = one._replace(name=self.explanation.naming.name(mine, function))
+        first = Place(self.before.line(one.at), _declared(one), _declared(renamed))
+        second = Place(self.after.line(two.at), _declared(two), _declared(two))
         return (Change("changed", first, second),)
 
 

@@ -9,6 +9,7 @@ from pyptx_ir.diff.changes import Changes, redeclared, renamings
 from pyptx_ir.diff.explanation import Explanation
 from pyptx_ir.diff.items import Tokens
 from pyptx_ir.diff.modules import align_modules
+from pyptx_ir.diff.naming import Naming
 from pyptx_ir.diff.places import Places
 from pyptx_ir.diff.reader import Reader
 from pyptx_ir.diff.result import Comparison, Part, Renaming
@@ -46,7 +47,9 @@ def compare(before: str | Module, after: str | Module, *, debug: bool = False, c
         mine, other = (Reader(tokens, at - 1, debug=debug).read(body) for at, body in sides)
         shapes, kinds = _taken_apart(tokens)
         bodies, renaming = align_modules(mine, other, shapes)
-        explanation = Explanation(mine.declarations, other.declarations, renaming, kinds)
+        naming = Naming(mine.declarations, other.declarations, renaming)
+        explanation = Explanation(mine.declarations, other.declarations, renaming, kinds, naming)
+        explanation.name(bodies)
         changes = Changes(explanation, *places, context, redeclared(explanation))
         parts += filter(None, map(changes.part, bodies))
         renamed += renamings(explanation)

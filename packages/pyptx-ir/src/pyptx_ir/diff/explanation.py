@@ -11,9 +11,11 @@ from pyptx_ir.syntax.nodes import Function, Instruction, Variable
 from pyptx_ir.syntax.operand_spelling import spell_operand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyptx_ir.diff.items import Item, Kinds
+    from pyptx_ir.diff.modules import AlignedBodies
+    from pyptx_ir.diff.naming import Naming
     from pyptx_ir.diff.renaming import Bijection
     from pyptx_ir.diff.scopes import Declarations
 
@@ -40,20 +42,44 @@ class Explanation(NamedTuple):
     after: Declarations
     renaming: Bijection
     kinds: Sequence[Kinds]
+    naming: Naming
 
     def same(self, mine: Item, other: Item) -> bool:
         """Tell whether two items are the same but for names that nobody outside can ask for."""
         return mine.token == other.token and agrees(mine, other, self.renaming) and not self._public(mine, other)
 
-    def reasons(self, mine: Item, other: Item) -> tuple[str, ...]:
-        """Return what differs; nothing where the two texts say it best."""
+    def reasons(self, mine: Item, other: Item, function: str) -> tuple[str, ...]:
+        """Return what differs, in the names of a function of the second module; nothing where the texts say it best."""
         first, second = mine.node, other.node
         if isinstance(first, Instruction) and isinstance(second, Instruction):
-            return tuple(self._of_instructions(mine, other, first, second))
+            return tuple(self._of_instructions(mine, other, first, second, function))
         if mine.token != other.token:
             return ()
         public = [f"others may ask for the name {name}" for name in self._public(mine, other)]
-        return (*public, *self._of_names(mine.names, other.names))
+        return (*public, *self._of_names(mine.names, other.names, function))
+
+    def name(self, bodies: Iterable[AlignedBodies]) -> None:
+        """Give names of the first module counterparts for the reports: the operands of changed statements, equal names.
+
+        Neither decides whether the modules are the same.
+        """
+        functions: dict[str, str] = {}
+        for both in bodies:
+            if both.mine is not None and both.other is not None:
+                functions[both.mine.name] = both.other.name
+            for mine, other in both.items():
+                if mine is not None and other is not None and mine.token != other.token:
+                    self._pair_operands(mine, other)
+        self.naming.pair_by_name(functions)
+
+    def _pair_operands(self, mine: Item, other: Item) -> None:
+        if not isinstance(mine.node, Instruction) or not isinstance(other.node, Instruction):
+            return
+        for one, two in zip(self._operands(mine, mine.node), self._operands(other, other.node), strict=False):
+            if one.shape == two.shape:
+                for first, second in zip(one.names, two.names, strict=True):
+                    if isinstance(first, int) and isinstance(second, int):
+                        self.naming.pair(first, second)
 
     def _public(self, mine: Item, other: Item) -> list[str]:
         """Return the public names that a function or variable has on one side only."""
@@ -62,19 +88,23 @@ class Explanation(NamedTuple):
         both = self.before[mine.names[0]], self.after[other.names[0]]
         return [one.name for one in both if one.public] if both[0].name != both[1].name else []
 
-    def _of_instructions(self, mine: Item, other: Item, first: Instruction, second: Instruction) -> Iterator[str]:
+    def _of_instructions(
+        self, mine: Item, other: Item, first: Instruction, second: Instruction, function: str
+    ) -> Iterator[str]:
         if first.opcode != second.opcode:
             yield f"{'.'.join(first.opcode)} → {'.'.join(second.opcode)}"
         pairs = zip_longest(self._operands(mine, first), self._operands(other, second))
         for number, (one, two) in enumerate(pairs):
             where = f"operand {number}" if number else "guard"
-            yield from (f"{where}: {why}" for why in self._of_operands(one, two))
+            yield from (f"{where}: {why}" for why in self._of_operands(one, two, function))
 
-    def _of_operands(self, one: _Operand | None, two: _Operand | None) -> Iterator[str]:
+    def _of_operands(self, one: _Operand | None, two: _Operand | None, function: str) -> Iterator[str]:
         if one is None or two is None or one.shape != two.shape:
-            yield f"{one.text if one else _NONE} → {two.text if two else _NONE}"
+            numbers = [name for name in one.names if isinstance(name, int)] if one else []
+            text = self.naming.text(one.text, numbers, function) if one else _NONE
+            yield f"{text} → {two.text if two else _NONE}"
         else:
-            yield from self._of_names(one.names, two.names)
+            yield from self._of_names(one.names, two.names, function)
 
     def _operands(self, item: Item, node: Instruction) -> list[_Operand]:
         """Return the guard and the operands, with what their names stand for."""
@@ -99,21 +129,13 @@ class Explanation(NamedTuple):
             add(spell_operand(operand), shape, names)
         return operands
 
-    def _of_names(self, mine: Sequence[_Name], other: Sequence[_Name]) -> Iterator[str]:
+    def _of_names(self, mine: Sequence[_Name], other: Sequence[_Name], function: str) -> Iterator[str]:
         for one, two in zip(mine, other, strict=True):
-            if isinstance(one, int) and isinstance(two, int):
-                if self.renaming.refuses(one, two):
-                    yield self._renamed(one, two)
-            elif one != two:
-                yield f"{self._text(one, self.before)} → {self._text(two, self.after)}"
+            if self._differ(one, two):
+                first = self.naming.name(one, function) if isinstance(one, int) else one[0]
+                yield f"{first} → {self.after[two].name if isinstance(two, int) else two[0]}"
 
-    def _renamed(self, one: int, two: int) -> str:
-        elsewhere = self.renaming.get(one)
-        text = f"{self.before[one].name} → {self.after[two].name}"
-        if elsewhere is None:
-            return text
-        return f"{text}, elsewhere {self.before[one].name} → {self.after[elsewhere].name}"
-
-    @staticmethod
-    def _text(name: _Name, declarations: Declarations) -> str:
-        return declarations[name].name if isinstance(name, int) else name[0]
+    def _differ(self, one: _Name, two: _Name) -> bool:
+        if isinstance(one, int) and isinstance(two, int):
+            return self.renaming.refuses(one, two)
+        return one != two

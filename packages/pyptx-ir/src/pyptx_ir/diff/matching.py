@@ -26,7 +26,7 @@ def match_bodies(before: Content, after: Content) -> list[BodyPair]:
 
     First by name; but the name of a function that nobody outside can ask for is no more than a compiler's choice, so
     that it is first looked for by what it does, and by who calls it. A declaration goes with its definition. What is
-    left is paired by likeness.
+    left is paired by likeness; the only kernel of a module goes with that of the other one, however unlike they are.
     """
     found, left, right = _by_key(_public_name, before, after, before.bodies, after.bodies)
     called = _called(found, before, after)
@@ -38,6 +38,9 @@ def match_bodies(before: Content, after: Content) -> list[BodyPair]:
     numbers = {mine.declaration: other.declaration for mine, other in pairs}
     found, left, right = pair_by_key(left, right, lambda one: numbers.get(one.declaration), lambda one: one.declaration)
     pairs += found
+    only = _only_kernels(before, after, left, right)
+    pairs += only
+    left, right = _without(left, [mine for mine, _ in only]), _without(right, [other for _, other in only])
     alike = _alike(left, right)
     partners = {id(other): mine for mine, other in (*pairs, *alike)}
     gone = _without(left, [mine for mine, _ in alike])
@@ -123,6 +126,16 @@ def _names(mine: list[Item], other: list[Item]) -> Iterator[tuple[int, int]]:
     """Yield the names that stand in the same places."""
     for i, k in align([item.token for item in mine], [item.token for item in other]):
         yield from zip(mine[i].names, other[k].names, strict=True)
+
+
+def _only_kernels(before: Content, after: Content, left: list[Body], right: list[Body]) -> _Pairs:
+    """Pair the kernels of two modules that have one each, however unlike they are, if both are left."""
+    kernels = [[body for body in one.bodies if body.kind == "entry" and body.defined] for one in (before, after)]
+    match kernels:
+        case [[mine], [other]] if mine in left and other in right:
+            return [(mine, other)]
+        case _:
+            return []
 
 
 def _alike(left: list[Body], right: list[Body]) -> _Pairs:

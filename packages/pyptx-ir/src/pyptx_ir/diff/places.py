@@ -23,9 +23,10 @@ class Places:
     def __init__(self, module: Module) -> None:
         self._module = module
 
-    def of(self, item: Item) -> Place:
-        """Return where an item stands, and its text."""
-        return Place(self.line(item.at, item.node), spelling(item.node))
+    def of(self, item: Item, shown: str | None = None) -> Place:
+        """Return where an item stands, and its text, which reports show unless there is another one for them."""
+        text = spelling(item.node)
+        return Place(self.line(item.at, item.node), text, text if shown is None else shown)
 
     def line(self, at: int, node: Node | None = None) -> int:
         """Return the line of a statement by its number; with part of a function's header, of that part."""

@@ -65,10 +65,10 @@ def _number(place: Place | None, width: int) -> str:
 
 def _shown(place: Place | None, other: Place | None = None) -> str:
     """Return a statement's text; of a long one what surrounds the first character that the other one does not have."""
-    whole = "" if place is None else place.text
+    whole = "" if place is None else place.shown
     if len(whole) <= _WIDEST:
         return whole
-    pairs = zip(whole, "" if other is None else other.text, strict=False)
+    pairs = zip(whole, "" if other is None else other.shown, strict=False)
     differs = next((at for at, (mine, its) in enumerate(pairs) if mine != its), 0)
     start = max(0, differs - _WIDEST // 2)
     return f"{'…' if start else ''}{whole[start : start + _WIDEST]}{'…' if start + _WIDEST < len(whole) else ''}"

@@ -15,14 +15,20 @@ SCHEMA = 1  # of `as_json`; a reader may rely on what it knows of one number
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A statement in one of the two texts: its line, which counts from 1, and its canonical text."""
+    """A statement in one of the two texts: its line, which counts from 1, and its canonical text.
+
+    `shown` is the text that reports show: that of a statement of the first module has the names of the second, as far
+    as they have counterparts there.
+    """
 
     line: int
     text: str
+    shown: str
 
     def as_json(self) -> dict[str, object]:
-        """Return `line` and `text`."""
-        return {"line": self.line, "text": self.text}
+        """Return `line` and `text`, and `shown` where that is another text."""
+        names = {"shown": self.shown} if self.shown != self.text else {}
+        return {"line": self.line, "text": self.text, **names}
 
 
 @dataclass(frozen=True, slots=True)

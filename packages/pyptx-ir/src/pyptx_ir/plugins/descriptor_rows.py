@@ -28,6 +28,20 @@ class DescriptorCode(Value):
 
 
 @value
+class ExampleTile(Value):
+    """A Tile that fits the uses of a descriptor in a kernel: sizes of an array, their PTX type, further arguments.
+
+    `arguments` are Python, each with a comma before it: `", Layout.TMA_128B, tma_box=(64, 64)"`. `written` tells
+    whether the kernel writes to the array.
+    """
+
+    sizes: tuple[int, ...]
+    dtype: str
+    arguments: str
+    written: bool
+
+
+@value
 class DescriptorKind(Value):
     """A kind of descriptor: `X.descriptor(name)` in a kernel is the address of one that describes the array X.
 
@@ -40,7 +54,8 @@ class DescriptorKind(Value):
     returns it from there: from a `pyptx_dsl.bundles.fields.Field`, of which nothing is believed.
 
     `array_alignment(description)` is what the address of the array must be a multiple of. `code` is how programs in C
-    make such descriptors, None where they have no way to.
+    make such descriptors, None where they have no way to. `fitting(kernel, parameter)` returns an ExampleTile for a
+    parameter of a kernel, a `Function`, by the instructions that use it; None if they do not show one.
     """
 
     name: str
@@ -54,6 +69,7 @@ class DescriptorKind(Value):
     restore: Callable[[Any], object]  # Any: Field of pyptx_dsl
     array_alignment: Callable[[Any], int]
     code: DescriptorCode | None = None
+    fitting: Callable[[Any, str], ExampleTile | None] | None = None  # Any: Function, which is heavy to import
 
     @property
     def title(self) -> str:

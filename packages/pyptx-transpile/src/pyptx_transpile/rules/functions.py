@@ -231,7 +231,10 @@ def _template(names: Names, found: Repeated, site: Site, given: Signature) -> Bo
     declarations = _declarations(site, given)
     function = nodes.Function("func", "", body=nodes.Block((*declarations, *statements)))
     row = Row(nodes.Module((function,)), part_of=names.body.row)
-    return Body(row, 2 + len(declarations), row.ends[1], declared=2)
+    first = 2 + len(declarations)
+    refused = names.body.row.refused
+    row.refused = {first + at - start: refused[at] for at in range(start, end) if at in refused}
+    return Body(row, first, row.ends[1], declared=2)
 
 
 def _statements(body: Body, start: int, end: int, rewriting: Rewriting) -> list[nodes.Statement]:

@@ -15,6 +15,7 @@ from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.operand_registers import registers_of
 from pyptx_transpile.plan import Claim
+from pyptx_transpile.rows import spelling_of
 from pyptx_transpile.rules.turns import MOST_TABLES, NAMES, lines_of_table, looped, stepped
 
 if TYPE_CHECKING:
@@ -101,10 +102,12 @@ class Items:
         """Return what an item is, without its numbers, and these; nothing for what is in no turn."""
         item = self.body.items[at]
         node = item.node
-        if self.body.deviates(at):
+        refused = self.body.row.refused.get(at)
+        if self.body.deviates(at) and (refused is None or item.lead is not None or spelling_of(item) is not None):
             return _NOTHING
         if isinstance(node, nodes.Instruction):
-            return _NOTHING if self.body.jump_at(at) else _instruction(node, parts)
+            text, numbers = _NOTHING if self.body.jump_at(at) else _instruction(node, parts)
+            return (text, numbers) if refused is None else ((text, refused), numbers)
         if isinstance(node, nodes.Label):
             return self._label(at, node.name)
         if item.kind in {"{", "}"}:

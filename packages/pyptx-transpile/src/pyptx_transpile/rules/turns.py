@@ -62,6 +62,8 @@ class _Merging:
 
     def line(self, lines: Sequence[str]) -> str | None:
         """Return one line for those of all turns; None if more than numbers differs, or too many of them."""
+        if lines[0].lstrip(" ").startswith("#"):
+            return lines[0] if len(set(lines)) == 1 else None
         pieces = [_LITERAL.split(line) for line in lines]
         if len({tuple(row[::3]) for row in pieces}) != 1:
             return None

@@ -1,0 +1,96 @@
+"""Statements of the first module in the names of the second, so that both sides of a change can be compared."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pyptx_ir.diff.items import spelling
+from pyptx_ir.diff.pairing import pair_by_key
+from pyptx_ir.diff.renaming import Bijection
+from pyptx_ir.syntax.nodes import Instruction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyptx_ir.diff.items import Item
+    from pyptx_ir.diff.scopes import Declarations
+
+ONLY_FIRST = "A:"
+"""Before a name of the first module that has no counterpart, if the second has another thing of this name."""
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w$%.])[%$\w]+', re.ASCII)  # or a string, in which nothing is a name
+
+
+class Naming:
+    """What names of the first module are called in the second, by a relation of both that no other name contradicts.
+
+    Registers, labels, parameters, private functions and private variables have the name of their counterpart. Public
+    names stay what they are, since a change of one is a difference.
+    """
+
+    def __init__(self, before: Declarations, after: Declarations, renaming: Bijection) -> None:
+        self._before, self._after = before, after
+        self._counterparts = Bijection()
+        for pair in renaming.items():
+            self._counterparts.add(*pair)
+
+    def pair(self, mine: int, other: int) -> None:
+        """Take two declarations for counterparts if neither has one yet, and if they are of one kind and type."""
+        one, two = self._before[mine], self._after[other]
+        if (one.kind, one.detail) == (two.kind, two.detail):
+            self._counterparts.add(mine, other)
+
+    def pair_by_name(self, functions: Mapping[str, str]) -> None:
+        """Pair what is left by name, in the functions of the first module and those that they are in the second."""
+        taken = set(self._counterparts.values())
+        left = [number for number in range(len(self._before)) if number not in self._counterparts]
+        right = [number for number in range(len(self._after)) if number not in taken]
+        found, _, _ = pair_by_key(
+            left,
+            right,
+            lambda number: (functions.get((one := self._before[number]).function, ""), one.name),
+            lambda number: ((two := self._after[number]).function, two.name),
+        )
+        for pair in found:
+            self.pair(*pair)
+
+    @cached_property
+    def _known(self) -> dict[str, set[str]]:
+        """The names of the second module, by the functions in which they are declared."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for one in self._after:
+            found[one.function].add(one.name)
+        return found
+
+    def name(self, number: int, function: str) -> str:
+        """Return what a declaration of the first module is called in a function of the second."""
+        one, partner = self._before[number], self._counterparts.get(number)
+        if partner is not None:
+            two = self._after[partner]
+            return one.name if one.public or two.public else two.name
+        taken = any(one.name in self._known.get(where, ()) for where in (function, ""))
+        return f"{ONLY_FIRST}{one.name}" if taken and not one.public else one.name
+
+    def text(self, text: str, numbers: Sequence[int], function: str) -> str:
+        """Return the text of an operand, or of a statement without opcode, whose names have these numbers."""
+        names = {self._before[number].name: self.name(number, function) for number in numbers}
+        if all(name == other for name, other in names.items()):
+            return text
+        return _NAME.sub(lambda found: names.get(found[0], found[0]), text)
+
+    def statement(self, item: Item, function: str) -> str:
+        """Return the text of a statement of the first module."""
+        whole = spelling(item.node)
+        if not isinstance(item.node, Instruction):
+            return self.text(whole, item.names, function)
+        words = ".".join(item.node.opcode)
+        guard, opcode, operands = whole.partition(words) if item.node.guard is None else _guarded(whole, words)
+        return f"{self.text(guard, item.names, function)}{opcode}{self.text(operands, item.names, function)}"
+
+
+def _guarded(whole: str, words: str) -> tuple[str, str, str]:
+    """Return the guard with a blank, the opcode, and the rest; a register may be called like an opcode."""
+    guard, blank, rest = whole.partition(" ")
+    return f"{guard}{blank}", words, rest.removeprefix(words)
