@@ -1,6 +1,6 @@
-"""Each measured figure links to its run, a page of docs/results that shows a file of benchmarks/results, or to its source.
+"""Each measured figure links to its run (a page of docs/results shows a file of benchmarks/results) or to its source.
 
-The link stands in the same paragraph or table, in the paragraph before a table, or in the first paragraph of the section.
+The link is in the same paragraph or table, in the paragraph before a table, or in the first paragraph of the section.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RESULTS = ROOT / "docs" / "results"
+RUNS = (RESULTS, ROOT / "benchmarks" / "results")
 CHECKED = [page for page in PAGES if page.parent in (ROOT / "docs", ROOT) and page.name != "FACTS.md"]
+CHECKED += ROOT.glob("packages/*/README.md")
 LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 FIGURE = re.compile(
     r"""µs | \b[TGM]B/s | \bTFLOP                                       # a unit that only measurements have
@@ -46,7 +48,7 @@ def unbacked(page: Path) -> list[str]:
     return [
         block.strip()[:80]
         for block, links in figures(text)
-        if not any(link.startswith("https:") or (page.parent / link).parent.resolve() == RESULTS for link in links)
+        if not any(link.startswith("https:") or (page.parent / link).parent.resolve() in RUNS for link in links)
     ]
 
 
