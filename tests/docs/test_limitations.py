@@ -23,7 +23,7 @@ from pyptx.calls import call_of
 from pyptx.codegen import ptx_to_python
 from pyptx.diff import compare
 from pyptx.smem import SharedTile
-from pyptx.types import f32, pred, tf32, u32
+from pyptx.types import b8, f32, pred, tf32, u32
 from pyptx_dsl.errors import (
     ContractError,
     DtypeError,
@@ -32,12 +32,14 @@ from pyptx_dsl.errors import (
     LayoutError,
     OperandError,
     RuntimeMissingError,
+    SignatureError,
     SpecError,
     TruthValueError,
     UnboundDimensionsError,
 )
 from pyptx_ir.isa.check import TABLE_VERSION
 from pyptx_ir.isa.modules import check_text
+from pyptx_ir.plugins.rows import EntryParameter, Im2col
 from pyptx_ir.syntax import PtxSyntaxError, parse, parse_instruction, parse_recovering
 from pyptx_sim import Mapped, Result, Sampler, Surface, TensorMap, Texture, readers, run
 from pyptx_sim.errors import LaunchError, MissingSemantics, ProgramError
@@ -71,6 +73,12 @@ def test_every_entry_has_a_test_and_every_test_an_entry() -> None:
     assert entries().keys() == tests
     for name, text in entries().items():
         assert re.findall(r"Test:\s+`(\w+)`\.", text) == [f"test_{name}"]
+
+
+def test_every_entry_is_linked_from_the_page_about_its_subject() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in PAGE.parent.glob("*.md"))
+    linked = {link.replace("-", "_") for link in re.findall(r"\(limitations\.md#([\w-]+)\)", pages)}
+    assert entries().keys() <= linked
 
 
 def entry(body: str, target: str = "sm_90a", version: str = "9.0", parameters: str = "") -> str:
@@ -136,8 +144,6 @@ def test_halo_of_im2colw() -> None:
 
 def readers_of_pixels() -> Mapped:
     """Return an array of pixels with its tensor map in im2col mode."""
-    from pyptx_ir.plugins.rows import Im2col
-
     pixels = np.zeros((2, 8, 8), np.float32)
     described = TensorMap("f32", (2, 8, 8), (256, 32, 4), (), (1, 1, 1), im2col=Im2col((0,), (0,), 4, 8))
     return Mapped(pixels, described)
@@ -173,7 +179,7 @@ def test_time() -> None:
 
 def test_bank_conflicts_and_uncoalesced_accesses() -> None:
     @kernel(in_specs=(Tile(32, 32, f32),), out_specs=(Tile(32, f32),), grid=1, block=32)
-    def column(x, y):  # type: ignore[no-untyped-def]  # a kernel's arrays
+    def column(x, y):
         px, py = ptx.global_ptrs(x, y)
         lane, tile, value = reg.from_(ptx.special.tid.x(), u32), smem.alloc(f32, (32, 32)), reg.scalar(f32)
         ptx.ld(f32, value, ptx.addr(px + lane * 128))  # uncoalesced
@@ -212,7 +218,7 @@ def test_views_that_are_refused() -> None:
 
 
 def test_tensor_maps_for_the_driver() -> None:
-    assert any(readers_of_pixels().descriptor.encode(4096)[64:])  # type: ignore[attr-defined]  # a TensorMap
+    assert any(readers_of_pixels().descriptor.encode(4096)[64:])
 
 
 def test_tritons_im2col_and_fp4_descriptors() -> None:
@@ -386,7 +392,7 @@ def test_equivalent_code_in_a_diff() -> None:
 
 
 @kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=1, block=64)
-def doubled(x, y):  # type: ignore[no-untyped-def]  # a kernel's arrays
+def doubled(x, y):
     px, py = ptx.global_ptrs(x, y)
     at, value = reg.from_(ptx.special.tid.x(), u32) * 4, reg.scalar(f32)
     ptx.ld(f32, value, ptx.addr(px + at))
@@ -410,7 +416,7 @@ def test_kernels_of_any_size() -> None:
 
 def test_kernels_that_call_kernels() -> None:
     with pytest.raises(RuntimeMissingError):
-        traced(lambda: doubled(reg.scalar(f32)))  # type: ignore[arg-type]  # what is refused
+        traced(lambda: doubled(reg.scalar(f32)))
 
 
 def test_pythons_if_and_while() -> None:
@@ -435,7 +441,7 @@ def test_element_types_without_an_array() -> None:
 def test_directives_of_printf() -> None:
     for directive in ("%*d", "%n"):
         with pytest.raises(OperandError, match="no directive"):
-            traced(lambda text=directive: ptx.printf(text, reg.scalar(u32)))  # type: ignore[misc]  # a default binds it
+            traced(lambda text=directive: ptx.printf(text, reg.scalar(u32)))
     with pytest.raises(OperandError):
         traced(lambda: ptx.printf("%d", reg.scalar(pred)))
 
@@ -459,6 +465,26 @@ def test_errors_of_a_whole_module() -> None:
 # Launching ------------------------------------------------------------------------------------------------------------
 
 
+def test_structures_by_value() -> None:
+    m = module(version=(8, 7), target="sm_90a")
+
+    @m.entry("k", [m.param("p", b8, 24, align=8)], visible=True)
+    def k(_: str) -> None:
+        ptx.ret()
+
+    with pytest.raises(SignatureError, match="a structure in memory"):
+        k.kernel(grid=1, block=32)()
+
+
+def test_descriptors_of_plugins() -> None:
+    from pyptx_launch import LaunchError as Refused
+    from pyptx_launch.plans import _parameter_for
+
+    parameter = EntryParameter(name="x_column", kind="descriptor", type="b8", index=0, descriptor=object())
+    with pytest.raises(Refused, match="a descriptor of object, cannot be passed"):
+        _parameter_for(parameter, "k")
+
+
 @pytest.mark.torch
 def test_strided_tensors() -> None:
     import torch
@@ -472,7 +498,7 @@ def test_arrays_of_two_frameworks() -> None:
     import torch
 
     with pytest.raises(ForeignArrayError):
-        doubled(torch.ones(64), out=np.zeros(64, np.float32))  # type: ignore[call-overload]  # what is refused
+        doubled(torch.ones(64), out=np.zeros(64, np.float32))
 
 
 @pytest.mark.torch
@@ -532,7 +558,7 @@ def test_sizes_of_a_bundle(tmp_path: Any) -> None:
 @pytest.mark.ptxas
 def test_pointers_to_descriptors_in_a_bundle(tmp_path: Any) -> None:
     @kernel(in_specs=(Tile(8, 8, f32, tma_box=(8, 8)),), grid=1, block=32, arch="sm_90a", tma_slots="pointer")
-    def pointed(x):  # type: ignore[no-untyped-def]  # a kernel's array
+    def pointed(x):
         x.tma_desc()
         ptx.ret()
 
