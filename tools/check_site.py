@@ -47,7 +47,7 @@ def target(site: Path, page: Path, path: str) -> Path:
 
 
 def fault(site: Path, page: Path, link: str) -> str | None:
-    """Return what is wrong with a link, or None."""
+    """Return the fault of a link, or None."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         return None
