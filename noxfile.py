@@ -349,13 +349,14 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the site into site/, strictly; `nox -s docs -- serve` shows it while you write."""
+    """Build the site into site/, strictly, and check its links; `nox -s docs -- serve` shows it while you write."""
     install(session, *group("docs"))
     pages = {"PYTHONPATH": unbuilt()}
     if session.posargs == ["serve"]:
         session.run("zensical", "serve", env=pages)
         return
     session.run("zensical", "build", "--clean", "--strict", env=pages)
+    session.run("python", "-m", "tools.check_site")
 
 
 @nox.session(venv_backend="none")

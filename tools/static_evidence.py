@@ -135,9 +135,10 @@ INTRODUCTION = f"""\
 
 # Static evidence for Blackwell
 
-No Blackwell GPU was at hand: nothing on this page is a time. It says what {PTXAS} makes of our kernels for {TARGET},
-and of kernels for the same problems that other compilers made. Of each kernel it tells the loops in which the work is
-done: the innermost one with products (UTC*MMA), and the innermost one that fetches tiles (UTMALDG). *Waits* are polls
+[No kernel has run on Blackwell](limitations.md#kernels-for-blackwell-on-a-gpu): nothing on this page is a time. It
+says what {PTXAS} makes of our kernels for {TARGET}, and of kernels for the same problems that other compilers made. Of
+each kernel it tells the loops in which the work is done: the innermost one with products (UTC*MMA), and the innermost
+one that fetches tiles (UTMALDG). *Waits* are polls
 of mbarriers (SYNCS.PHASECHK, each with a branch back), *commits* are UTCBAR, and *rest* is everything else: addresses,
 descriptors, counting. Both loops run in one warp, beside others; what counts is that they issue faster than tensor
 cores compute and memory delivers. `python -m tools.static_evidence` writes the rows of ours, `nox -s evidence` those

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -11,6 +12,13 @@ PICTURES = ROOT / "docs" / "pictures"
 
 # By page and first line of the block, each with its reason.
 NOT_RUN: dict[tuple[str, str], str] = {}
+
+INCLUDED = re.compile(r'(?m)^--8<-- "([\w/.-]+)"$')
+
+
+def text_of(page: Path) -> str:
+    """Return the text of a page, with the files that it includes."""
+    return INCLUDED.sub(lambda found: (ROOT / found[1]).read_text(encoding="utf-8"), page.read_text(encoding="utf-8"))
 
 
 def name(page: Path) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .pages import PAGES, ROOT, name
+from .pages import PAGES, ROOT, name, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,14 +38,14 @@ def menu() -> set[str]:
 
 def anchors(page: Path) -> set[str]:
     """Return the names of a page's headings, as the site makes them, and those that it gives itself."""
-    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    text = re.sub(r"(?ms)^```.*?^```", "", text_of(page))
     headings = re.findall(r"(?m)^#+ (.+?)(?: \{ ?#([\w-]+) ?\})?$", text)
     made = [given or re.sub(r"[\s-]+", "-", WORDS.sub("", title.lower())).strip("-") for title, given in headings]
     return {*made, *re.findall(r'id="([\w-]+)"', text)}
 
 
 def test_every_page_is_in_a_menu() -> None:
-    wanted = {page.relative_to(DOCS).as_posix() for page in (*OWN, *DOCS.glob("api/*.md"))}
+    wanted = {page.relative_to(DOCS).as_posix() for page in (*OWN, *DOCS.glob("api/*.md"), *DOCS.glob("results/*.md"))}
     assert wanted <= menu()
     assert all((DOCS / page).is_file() for page in menu())
 
