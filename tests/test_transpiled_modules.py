@@ -16,7 +16,9 @@ pytestmark = pytest.mark.no_cover
 HEAD = ".version 8.3\n.target sm_90{}\n.address_size 64\n"
 WIDTHS = {"b8": 8, "u8": 8, "s8": 8, "b16": 16, "u16": 16, "b32": 32, "s32": 32, "u32": 32, "b64": 64, "u64": 64}
 
-lines = st.lists(st.sampled_from(("", " ", "\t", "\n", "\n\n", "// said\n", "/* said */ ", "\n#line\n")), max_size=3)
+lines = st.lists(
+    st.sampled_from(("", " ", "\t", "\n", "\n\n", "// said\n", "/* said */ ", '\n# 1 "k.cu"\n')), max_size=3
+)
 gaps = lines.map(lambda drawn: "\n" + "".join(drawn))
 linkings = st.sampled_from(("", "", ".visible ", ".weak "))
 spaces = st.sampled_from((".global", ".const"))
@@ -88,7 +90,7 @@ def function(draw: st.DrawFn, name: str, symbols: tuple[str, ...]) -> str:
 def section(draw: st.DrawFn, name: str) -> str:
     """Return a section of debugging data, with labels."""
     data = st.tuples(
-        st.sampled_from((".b8", ".b16", ".b32", ".b64")), st.lists(st.integers(0, 255), min_size=1, max_size=4)
+        st.sampled_from((".b8", ".b16", ".b32", ".b64", ".byte", ".4byte", ".quad")), st.lists(st.integers(0, 255), min_size=1, max_size=4)
     )
     rows = draw(st.lists(data | st.just(("label", [0])), max_size=6))
     written = [

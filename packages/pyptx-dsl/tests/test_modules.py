@@ -195,13 +195,16 @@ def test_a_module_has_sections_aliases_files_and_directives() -> None:
         m.data(b32, ".debug_abbrev")
         m.data(b32, "$here-$there")
         m.data(b64, ".debug_str+4")
+        m.data("byte", 1)
+        m.data("4byte", ".debug_abbrev")
+        m.data("quad", "$here+4")
     m.alias("f", "g")
     m.pragma("nounroll")
     m.directive("@@DWARF", ".byte", "0x2b", 0, terminated=False)
     m.empty()
     assert m.ptx().partition("64\n\n")[2] == (
         '.file 1 "a.cu"\n.file 2 "b.cu", 7, 9\n\n.section .debug_info\n\t{\n\t.b8 1, 0x2\n$here:\n'
-        "\t.b32 .debug_abbrev\n\t.b32 $here-$there\n\t.b64 .debug_str+4\n}\n\n"
+        "\t.b32 .debug_abbrev\n\t.b32 $here-$there\n\t.b64 .debug_str+4\n\t.byte 1\n\t.4byte .debug_abbrev\n\t.quad $here+4\n}\n\n"
         '.alias f, g;\n\n.pragma "nounroll";\n\n'
         "@@DWARF .byte 0x2b, 0\n\n;\n"
     )
@@ -611,6 +614,11 @@ def test_sections_hold_data_alone() -> None:
         pass
     with pytest.raises(OperandError, match="type b128"), m.section(".debug_str"):
         m.data(b128, 1)
+    with pytest.raises(DirectiveError, match="out of range"), m.section(".debug_str"):
+        m.data("byte", 256)
+    for name in ("debug_str", ".debug.str", "._"):
+        with pytest.raises(OperandError, match="no name of a section"), m.section(name):
+            pass
 
 
 def test_what_is_extern_may_be_defined_too() -> None:

@@ -752,6 +752,65 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a conversion of an address of 32 bits", "operand-type", entry("cvta.shared.u32 %r1, «%r2»;")),
     Broken("a byte-order mark", "syntax", "«\ufeff»" + entry("")),
     Broken("zeros that fill up a file", "syntax", entry("") + "«\0»\0\0"),
+    Broken("a vertical tab", "syntax", entry("mov.b32 %r1,«\v»1;")),
+    Broken("a line marker without a file", "syntax", f"{HEAD}«#»define X\n.visible .entry k() {{ ret; }}\n"),
+    Broken("a line marker that ends the text", "syntax", entry("") + '«#» 1 "a.cu"'),
+    Broken("a section without a dot", "section-data", entry("") + ".section «debug_str»\n{\n.b8 1\n}\n"),
+    Broken("a section's name with two dots", "section-data", entry("") + ".section «.debug.str»\n{\n.b8 1\n}\n"),
+    Broken(
+        "an alignment in front of .ptr's space", "syntax", entry("", parameters=".param .u64 .ptr .align 8 «.global» p")
+    ),
+    Broken("two alignments of a pointer", "syntax", entry("", parameters=".param .u64 .ptr .align 8 «.align» 8 p")),
+    Broken("two pointers in one", "syntax", entry("", parameters=".param .u64 .ptr «.ptr» p")),
+    Broken(
+        "a file's name beyond ASCII", "directive-argument", f'{HEAD}«.file» 1 "é.cu"\n.visible .entry k() {{ ret; }}\n'
+    ),
+    Broken("a pragma beyond ASCII", "directive-argument", entry('«.pragma» "é";')),
+    Broken("a line of @@DWARF", "removed", f"{HEAD}«@@DWARF» .byte 1\n.visible .entry k() {{ ret; }}\n"),
+    Broken("a common texture", "misplaced-directive", entry("", above="«.common» .global .texref t;\n")),
+    Broken("a returned array of no bytes", "declaration", f"{HEAD}.func (.param .b8 «r»[0]) f() {{ ret; }}\n"),
+    Broken(
+        "a returned array of no bytes in a prototype",
+        "declaration",
+        entry("p: .callprototype (.param «.b8» _[0]) _ ();"),
+    ),
+    Broken(
+        "a texture in a prototype",
+        "declaration",
+        f"{HEAD}.func f() {{ p: .callprototype _ (.param «.texref» _); ret; }}\n",
+    ),
+    Broken("two dimensions in a prototype", "declaration", entry("p: .callprototype _ (.param «.b8» _[2][2]);")),
+    Broken(
+        "a pointer in a prototype",
+        "declaration",
+        f"{HEAD}.func f() {{ p: .callprototype _ (.param «.u64» .ptr _); ret; }}\n",
+    ),
+    Broken("an element of a scalar", "operand-kind", entry("ld.global.b32 %r1, «g»[0];", above=".global .b32 g;\n")),
+    Broken("an element of a function", "operand-kind", entry("mov.u64 %rd1, «f»[0];", above=".func f() { ret; }\n")),
+    Broken("an element in an atomic", "operand-kind", entry("atom.global.add.u32 %r1, «places[1]», 1;", above=VALUES)),
+    Broken(
+        "an element in a copy",
+        "operand-kind",
+        entry("cp.async.ca.shared.global [s], «places[1]», 4;", above=f"{VALUES}.shared .b32 s[4];\n"),
+    ),
+    Broken("an element in another space", "address-space", entry("ld.shared.b32 %r1, «places[1]»;", above=VALUES)),
+    Broken(
+        "the address of an element in another space",
+        "address-space",
+        entry("cvta.shared.u64 %rd1, «places[1]»;", above=VALUES),
+    ),
+    Broken("a sum in another space", "address-space", entry("cvta.shared.u64 %rd1, «places+4»;", above=VALUES)),
+    Broken("a special register as an address", "address-space", entry("cvta.global.u64 %rd1, «%clock64+8»;")),
+    Broken(
+        "a component in a video instruction",
+        "operand-type",
+        entry(".reg .v2 .b32 v; vadd.u32.u32.u32 %r1, «v.x», %r2;"),
+    ),
+    Broken(
+        "a component behind a register that fits",
+        "operand-type",
+        entry(".reg .v2 .b32 %v; vadd.u32.u32.u32 %r1, %r1, %r2; vadd.u32.u32.u32 %r1, «%v.x», %r2;"),
+    ),
     Broken("a byte of a section out of range", "section-data", entry("") + ".section .debug_info {\n«.byte» 256\n}\n"),
     Broken(
         "a number of a section that is not octal", "section-data", entry("") + ".section .debug_info {\n«.b8» 08\n}\n"

@@ -105,6 +105,14 @@ LEGAL: dict[str, str] = {
     "a call through a pointer to one of several": entry(
         "p: .calltargets f;\n\tcall %rd1, p;", above=".func f() { ret; }\n"
     ),
+    "elements of arrays": entry(
+        "ld.global.b32 %r1, g[1]; st.global.b32 g[1], %r1; ldu.global.b32 %r1, g[0]; mov.u64 %rd1, g[1];\n"
+        "\tcvta.global.u64 %rd1, g[1]; multimem.red.global.add.u32 g[1], %r1;",
+        above=".global .b32 g[4];\n",
+    ),
+    "sums with textures": entry("mov.b64 %rd1, t+4; cvta.global.u64 %rd1, t+4;", above=".global .texref t;\n"),
+    "prototypes in an entry": entry("p: .callprototype (.param .texref _) _ (.param .u64 .ptr .align 8 _);"),
+    "line markers anywhere": entry('# 1 "a.cu" 1 2\n\tmov.b32 %r1, # 2 "a.cu"\n 1; #line 3 ""\n'),
     # Directives and memory
     "two targets of one kind": entry("", head=".version 9.0\n.target sm_90a\n.target sm_90a\n"),
     "a size of block twice": entry("", directives=".maxntid 128 .maxntid 64"),

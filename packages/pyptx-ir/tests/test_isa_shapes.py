@@ -22,7 +22,7 @@ from pyptx_ir.syntax import parse_operand
         ("(3 + 4) * -2", ("literal", "int")),
         ("1 ? 2 : 3", ("literal", "int")),
         ("symbol + 4", ("symbol", "")),
-        ("values[2]", ("element",)),
+        ("values[2]", ("element", "")),
         ("[%u64_1+4]", ("address", "u64")),
         ("[symbol]", ("address", "")),
         (

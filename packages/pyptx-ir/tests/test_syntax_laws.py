@@ -109,7 +109,8 @@ ODD: dict[str, str] = {
     "seven leading blank lines": "\n\n\n\n\n\n\n.version 7.0\n",
     "line ends of Windows": ".version 7.0\r\n.target sm_80\r\n.entry k\r\n{\r\n\tadd.s32 %r1, %r2, 4;\r\n}\r\n",
     "lone carriage returns": "ret;\rret\r;\r",
-    "form feeds and vertical tabs": "\fret;\v\f add.s32\f%r1,\v%r2, 4\f;",
+    "form feeds": "\fret;\f\f add.s32\f%r1,\f%r2, 4\f;",
+    "line markers": '# 1 "a.cu"\nret; #line 2 "b.cu" 1 3\r\nadd.s32 # 3 "c.cu"\n%r1, %r2, 4; # 4 ""\n',
     "block comments between all": "/*a*/add/*b*/.s32/*c*/%r1/*d*/,/*e*/%r2/*f*/,/**/4/*g*/;/***//*h*/",
     "line comments inside": "add.s32 // first\n\t%r1, // second\n\t%r2 // third\n, 4; // fourth\n",
     "bare comments": "//\n//\nret; //\n//",
@@ -134,7 +135,6 @@ ODD: dict[str, str] = {
     "UTF-8": "// größe 維度 😀\nret; // é\n",
     "the end of a line directive": ".loc 1 2 3 ret; .loc 1 2 3\nL:.loc 1 2 3 // a.cu:2:3\n@p ret;.loc 1 2 3\n,"
     " function_name a, inlined_at 1 2 3\n",
-    "line markers": '# 1 "a.cu"\nret;\n# 2\n#pragma x\n',
     "sections": ".section .a { } .section\t.b\t// c\n\t{\n.b8 1 // d\n.b8 2,\n3\nx:y:.b32 x-y,x\n+4\n}.section .c{}",
     "spread declarations": ".reg\n.b32\n%r<\n4\n>\n,\na\n;\n.visible // x\n.global .u32 x [ 4 ] = { 1 , 2 } ;",
     "lower-case labels": "loop: ret; a:b:\nret:\n ret;",

@@ -288,7 +288,7 @@ STATEMENTS: dict[str, tuple[Statement, ...]] = {
         ),
     ),
     "mov.u32 %r1, (1+2);": (Instruction(("mov", "u32"), (R1, Parenthesized(Binary("+", ONE, TWO)))),),
-    '# 1 "x.cu"\nret;\n#pragma\n': (Instruction(("ret",)),),
+    '# 1 "x.cu"\nret;\n#line 2 "x.cu"\n': (Instruction(("ret",)),),
 }
 
 

@@ -20,7 +20,7 @@ from pyptx_transpile.outlined import called
 from pyptx_transpile.page import Page
 from pyptx_transpile.plan import Plan
 from pyptx_transpile.rows import Row, spelling_of
-from pyptx_transpile.sections import data_calls
+from pyptx_transpile.sections import data_calls, is_tabled
 from pyptx_transpile.signatures import declared_functions, definition
 from pyptx_transpile.values import quoted
 
@@ -225,7 +225,7 @@ class ModulePrinter:
         """Print what begins at a line of a section; return where what follows does."""
         items = self.row.items
         end = at
-        while items[end].kind == "SectionData" and (end == at or end not in self.row.deviating):
+        while is_tabled(items[end].node) and (end == at or end not in self.row.deviating):
             end += 1
         if end - at < _TABLE or at in self.row.refused:
             self._statement(page, at)

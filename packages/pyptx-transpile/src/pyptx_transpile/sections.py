@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyptx_dsl.types import BY_NAME
+from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.declarations import constant, kind
 from pyptx_transpile.layout import WIDTH, Group, call, listed
@@ -12,11 +14,14 @@ from pyptx_transpile.values import WHOLE, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyptx_ir.syntax import nodes
-
 _WIDEST = WIDTH - len("    module.lines()")
 _SHORTEST, _LONGEST = 3, 60  # characters of a text
 _TEXT = range(32, 127)
+
+
+def is_tabled(node: object) -> bool:
+    """Return whether a statement is a line of data that `module.lines` can write: its type has a name in Python."""
+    return isinstance(node, nodes.SectionData) and node.type in BY_NAME
 
 
 def data_calls(lines: Sequence[nodes.SectionData]) -> Iterator[Group]:

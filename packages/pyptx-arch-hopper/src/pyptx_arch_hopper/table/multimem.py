@@ -19,6 +19,7 @@ BITS = ("b32", "b64")
 BYTES = tuple(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64))
 WIDE_SCOPES = ("gpu", "sys")
 SIZED = {"a": "address(sized)"}
+INDEXED = {"a": "address(sized indexed)"}  # ptxas takes an element of an array in multimem.red alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,9 @@ def _forms(name: str, orders: tuple[str, ...], weak: str, operands: str, access:
     found: list[InstructionRow] = []
     for words in (weak, ".sem.scope"):
         head = f"{name}{words}{{.global}}{op}"
+        address = INDEXED if name == "multimem.red" else SIZED
         found += [
-            form(f"{head}.type {operands}", SIZED, since=ptx(8, 1), access=access, sem=orders, op=each, type=types)
+            form(f"{head}.type {operands}", address, since=ptx(8, 1), access=access, sem=orders, op=each, type=types)
             for each, types in ops
         ]
         for each in floats:
@@ -97,7 +99,7 @@ def _on_floats(
     held = f"vec({floats.held})" if floats.vectors else floats.held
     return form(
         line,
-        {**SIZED, "b" if line.endswith("b") else "d": held},
+        {**(INDEXED if line.startswith("multimem.red") else SIZED), "b" if line.endswith("b") else "d": held},
         since=since or floats.since,
         targets=floats.targets,
         access=access,

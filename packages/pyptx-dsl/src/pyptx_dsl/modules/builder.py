@@ -376,9 +376,10 @@ class ModuleBuilder:
         """
         return SectionBlock(name, self._statements, self._unfinished)
 
-    def data(self, dtype: PtxType, *values: int | str) -> None:
+    def data(self, dtype: PtxType | str, *values: int | str) -> None:
         """Write a line of a section, `.b8 1, 2`: numbers, labels (`".debug_str+4"`), differences of labels.
 
+        `dtype` is b8, b16, b32, b64, or one of the strings "byte", "4byte" and "quad", which mean b8, b32 and b64.
         Raise DirectiveError for a value that the type cannot hold.
         """
         self._statements.append_data(data_line(dtype, values, unchecked=self._statements.next_unchecked))

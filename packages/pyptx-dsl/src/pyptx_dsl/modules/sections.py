@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from functools import cache
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from pyptx_dsl.registers.texts import text
 from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.types import PtxType, as_type
 from pyptx_ir.syntax import nodes
+from pyptx_ir.syntax.lexemes import SECTION_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pyptx_dsl.modules.statements import Opening, Statements
     from pyptx_dsl.modules.unfinished import Unfinished
 
-_NAME = re.compile(r"\.[\w$.]+\Z", re.ASCII)
 _TYPES = ("b8", "b16", "b32", "b64")
+_DWARF_TYPES = ("byte", "4byte", "quad")
 _ANYWHERE = 1 << 7  # numbers below fit into every type
 
 
@@ -35,7 +35,7 @@ class SectionBlock:
 
     def __init__(self, name: str, statements: Statements, unfinished: Unfinished) -> None:
         """Prepare the block; raise OperandError for a name that no section can have."""
-        if not _NAME.match(text("the name of a section", name)):
+        if not SECTION_NAME.fullmatch(text("the name of a section", name)):
             raise OperandError(f"{name!r} is no name of a section", hint='with its dot: ".debug_str"')
         self._name = name
         self._statements = statements
@@ -87,11 +87,12 @@ def _small(kind: str, value: int) -> nodes.SectionData:
     return nodes.SectionData(kind, (whole_number(value),), lead=usual_lead(1))
 
 
-def data_line(dtype: PtxType, values: tuple[object, ...], *, unchecked: bool) -> nodes.SectionData:
+def data_line(dtype: PtxType | str, values: tuple[object, ...], *, unchecked: bool) -> nodes.SectionData:
     """Return a line of data; raise OperandError for no values or another type, DirectiveError for what does not fit."""
-    kind = as_type(dtype).name
-    if kind not in _TYPES:
-        raise OperandError(f"a section has no data of type {kind}", hint=f"one of {', '.join(_TYPES)}")
+    kind = str(dtype) if dtype in _DWARF_TYPES else as_type(dtype).name
+    if kind not in (*_TYPES, *_DWARF_TYPES):
+        choices = ", ".join((*_TYPES, *map(repr, _DWARF_TYPES)))
+        raise OperandError(f"a section has no data of type {kind}", hint=f"one of {choices}")
     if not values:
         raise OperandError("a line of a section has a value at least", hint="write m.data(b8, 1, 2)")
     if len(values) == 1 and type(values[0]) is int and 0 <= values[0] < _ANYWHERE:

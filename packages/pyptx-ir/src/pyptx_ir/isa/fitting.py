@@ -84,7 +84,7 @@ def placed(places: list[Place], count: int) -> list[Place]:
 
 def _mismatch(place: Place, shape: Shape, use: Use) -> Mismatch | None:
     """Return what `place` wants if `shape` is not that."""
-    if shape[0] == "element" and len(shape) > 1:
+    if shape[0] == "element" and len(shape) > 2:
         return Mismatch("an element whose index is an integer")
     if shape[0] == "pair":
         return _mismatch_pair(place, shape, use)

@@ -18,7 +18,8 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
     memory            in brackets; a variable as above, or for a generic address: in .global, .shared or .local
     address(spaces)   in brackets; a variable must lie in one of these: `address(shared)`, `address(global const)`
                       among the spaces of either, `sized`: a register with a generic or global address must be as wide
-                      as `.address_size` says; `constant`: a number may be an address, as it may be in .local memory
+                      as `.address_size` says; `constant`: a number may be an address, as it may be in .local memory;
+                      `indexed`: an element of an array may stand there without brackets
     tensor(n)         a tensor map and n coordinates in one bracket; or a slot with `lengths`
     box(n)            the same for copies of tensors: what overrides the map's fields stands between the two
     offsets(n)        a vector of n - 2 offsets of 16 bits, for a tensor of n dimensions

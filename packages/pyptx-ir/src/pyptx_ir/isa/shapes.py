@@ -1,12 +1,13 @@
 """Operands reduced to what the table asks of them, as hashable values, so that a verdict is computed once per shape.
 
-A shape is a tuple: `("register", type)`, `("special", type, former types…)` (`"v4"` for `%tid` as a whole),
-`("literal", "int" | "single" | "double")`, `("symbol", what)`, `("element",)` (of an array; `("element", type)` if its
-index is a register that can't be one), `("address", type or what)`, `("address", "literal", "int" | …)`, `("unified",
-shape)` (of an address), `("bracket", shape, …)`, `("sink",)`, `("negated", shape)`, `("minus", shape)` (of a register),
-`("part", type, selector)` (of a scalar register, as video instructions read it), `("pair", shape, shape)`, `("vector",
-shape, …)`, `("list", shape, …)`. A register whose type nobody knows has the type `""`, which fits everywhere; *what* a
-symbol is, is `".shared"` (a variable there), `".label"`, `".func"`, … or `""`.
+A shape is a tuple: `("register", type)`, `("register", type, "component")` (of a vector register), `("special", type,
+former types…)` (`"v4"` for `%tid` as a whole), `("literal", "int" | "single" | "double")`, `("symbol", what)`,
+`("element", what)` (of an array; `("element", what, type)` if its index is a register that can't be one), `("address",
+type or what)`, `("address", "literal", "int" | …)`, `("unified", shape)` (of an address), `("bracket", shape, …)`,
+`("sink",)`, `("negated", shape)`, `("minus", shape)` (of a register), `("part", type, selector)` (of a scalar register,
+as video instructions read it), `("pair", shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose
+type nobody knows has the type `""`, which fits everywhere; *what* a symbol is, is `".shared"` (a variable there),
+`".label"`, `".func"`, … or `""`.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def _named(name: str, declared: Declared, otherwise: str) -> Shape:
         if known[:1] == ".":
             return ("symbol", known)
         length, _, element = known.partition(".")
-        return ("vector", *[("register", element)] * int(length[1:])) if element else ("register", known)
+        if element:
+            return ("vector", *[("register", element)] * int(length[1:]))
+        return ("register", known, "component") if "." in name else ("register", known)
     base, point, _ = name.partition(".")
     if point and declared(base) is not None:
         return _part(name, declared)
@@ -123,9 +126,14 @@ def _constant(operand: Operand, declared: Declared) -> Shape:
         return ("literal", _constant_kind(operand))
     while isinstance(operand, Binary):
         operand = operand.left
+    known = declared(operand.name) if isinstance(operand, _NAMES) else ""
+    if known is None:
+        return ("symbol", ".special") if operand.name in special_registers() else ("symbol", "")
     # ptxas adds integers to the address of a variable, not to that of a function or label: all are labels here.
-    is_code = isinstance(operand, _NAMES) and declared(operand.name) in _CODE
-    return ("symbol", ".label") if is_code else ("symbol", "")
+    if known in _CODE:
+        return ("symbol", ".label")
+    # A texture, sampler or surface is a variable in .global; only its plain name is its handle.
+    return ("symbol", ".global" if known.endswith("ref") else known if known[:1] == "." else "")
 
 
 def _constant_kind(operand: Operand) -> str:
@@ -143,10 +151,11 @@ def _constant_kind(operand: Operand) -> str:
 
 def _element(operand: Index, declared: Declared) -> Shape:
     index = operand.index.left if isinstance(operand.index, Binary) else operand.index
+    what = (declared(operand.base.name) or "") if isinstance(operand.base, _NAMES) else ""
     if not isinstance(index, _NAMES):
-        return ("element",)
+        return ("element", what)
     known = "part" if "." in index.name else declared(index.name) or ""
-    return ("element", known) if known in _NO_INDICES or known.startswith("v") else ("element",)
+    return ("element", what, known) if known in _NO_INDICES or known.startswith("v") else ("element", what)
 
 
 def _other(_operand: Operand, _declared: Declared) -> Shape:

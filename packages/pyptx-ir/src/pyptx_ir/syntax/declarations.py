@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.syntax.cursor import Cursor, Fault
 from pyptx_ir.syntax.drafts import immediate
-from pyptx_ir.syntax.lexemes import DIGITS_TEXT, KEYWORD, NAME, NAME_TEXT, integer
+from pyptx_ir.syntax.lexemes import BLANK, DIGITS_TEXT, KEYWORD, NAME, NAME_TEXT, integer
 from pyptx_ir.syntax.nodes import (
     Attribute,
     Declarator,
@@ -28,14 +28,14 @@ _ParameterDraft = draft(Parameter)
 SPACES = frozenset({"global", "const", "shared", "local", "param", "tex", "sreg"})
 LINKING = frozenset({"extern", "visible", "weak", "common"})
 FUNCTIONS = frozenset({"entry", "func"})
-_BLANKS = " \t\r\n\f\v"
+_BLANKS = " \t\r\n\f"
 _VECTORS = frozenset({"v2", "v4", "v8"})
 _POINTED = frozenset({"const", "global", "local", "shared"})
 # Parameters as compilers write them: nine of ten lists match, at a fifth of the cost of reading them word by word.
 _USUAL = re.compile(
-    rf"\s*+\.param[ \t]++(?:\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+\.(pred|[bfsu][0-9]{{1,3}})[ \t]++"
+    rf"[{BLANK}]*+\.param[ \t]++(?:\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+\.(pred|[bfsu][0-9]{{1,3}})[ \t]++"
     rf"(?:(\.ptr)(?:[ \t]++\.(const|global|local|shared))?+[ \t]++\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+"
-    rf"({NAME_TEXT})(?:\[({DIGITS_TEXT})\])?+\s*+(?:,|\Z)",
+    rf"({NAME_TEXT})(?:\[({DIGITS_TEXT})\])?+[{BLANK}]*+(?:,|\Z)",
     re.ASCII,
 )
 
@@ -69,6 +69,8 @@ class Qualifiers:
             raise Fault(f"in front of '{word}' stands {allowed}, and nothing else", at, at + len(word), hint)
 
     def _word(self, cursor: Cursor, word: str, at: int) -> None:
+        if word in ("align", "ptr") and self.pointer is not None:
+            raise Fault(f"'.{word}' follows '.ptr'", at, at + len(word) + 1, "the order is .ptr{.space}{.align N}")
         if word == "align":
             self.alignment = cursor.number("a number of bytes")
         elif word == "attribute":
@@ -93,18 +95,19 @@ def _slot(word: str) -> str:
 
 
 def _pointer(cursor: Cursor) -> Pointer:
-    space, alignment = None, None
-    before = cursor.at, cursor.end
-    while word := cursor.find(KEYWORD):
-        if word[1] in _POINTED:
-            space = word[1]
-        elif word[1] == "align":
-            alignment = cursor.number("a number of bytes")
-        else:
-            cursor.at, cursor.end = before
-            break
-        before = cursor.at, cursor.end
-    return Pointer(space, alignment)
+    """Read what follows `.ptr`: a state space and an alignment, in this order."""
+    space = _next_word(cursor, _POINTED)
+    aligned = _next_word(cursor, frozenset({"align"}))
+    return Pointer(space, cursor.number("a number of bytes") if aligned else None)
+
+
+def _next_word(cursor: Cursor, words: frozenset[str]) -> str | None:
+    """Take a dotted word if it is next and one of these; return it without its dot."""
+    found = KEYWORD.match(cursor.text, cursor.skip())
+    if found is None or found[1] not in words:
+        return None
+    cursor.at = cursor.end = found.end()
+    return found[1]
 
 
 def attributes(cursor: Cursor) -> list[Attribute]:

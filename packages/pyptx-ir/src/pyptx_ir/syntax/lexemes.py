@@ -1,8 +1,8 @@
 """The words of PTX, as regular expressions. Manual: "Syntax".
 
-Beyond the manual, as ptxas 13.0 does: lines that begin with `#` are trivia, strings know no escapes, blanks may stand
-between an opcode and its modifiers. And so that a listing of `cuobjdump -ptx` is a text like any other: the lines that
-it writes before each module are trivia too.
+Beyond the manual, as ptxas 13.0 does: line markers, `# 1 "kernel.cu"`, are trivia wherever they stand, strings know no
+escapes, blanks may stand between an opcode and its modifiers. And so that a listing of `cuobjdump -ptx` is a text like
+any other: the lines that it writes before each module are trivia too.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_SPACE = r"[ \t\r\n\f\v]++"
+_SPACE = r"[ \t\r\n\f]++"
 # No group here gives back what it has consumed: re forgot how before Python 3.11.5 (gh-106052).
 COMMENT_TEXT = r"//[^\n\0]*+|/\*[^*\0]*+\*++(?:[^*/\0][^*\0]*+\*++)*+/"
-_LINE_MARKER = r"(?m:^)#[^\n\0]*+"
+_LINE_MARKER = r'#[ \t]*+(?:line[ \t]++)?+[0-9]++[ \t]++"[^"\\\n\0]*+"(?:[ \t]++[0-9])*+[ \t\r]*+(?=\n)'
 _LISTING = (
     r"(?m:^)Fatbin \w++ code:[^\n\0]*+\n=++\r?\n(?:(?:compressed|[A-Za-z_][\w ]*+ ?= )[^\n\0]*+(?:\n|\Z))*+"
     r"|(?m:^)member [^\n\0]*+:(?=\r?\n)"
 )
 TRIVIA_TEXT = rf"(?:{_SPACE}|{COMMENT_TEXT}|{_LINE_MARKER}|{_LISTING})*+"
 # What is matched most spells its sets out: these are bitmaps, where `\w` costs a call for each character.
-WORD, BLANK = "A-Za-z0-9_", r" \t\r\n\f\v"
+WORD, BLANK = "A-Za-z0-9_", r" \t\r\n\f"
 NAME_TEXT = rf"(?:[A-Za-z][{WORD}$]*+|[_$%][{WORD}$]++)"
 _FIRST = r"[.@A-Za-z_$%{}]"
 # A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace.
@@ -35,7 +35,8 @@ INTEGER_TEXT = rf"(?:0[xX][0-9a-fA-F]{_SOME}|0[bB][01]{_SOME}|{DIGITS_TEXT})U?"
 TRIVIA = re.compile(TRIVIA_TEXT, re.ASCII)
 NAME = re.compile(NAME_TEXT, re.ASCII)
 COMPONENT = re.compile(r"\.[A-Za-z_]\w*+", re.ASCII)
-DOTTED_NAME = re.compile(rf"\.[A-Za-z_][\w.]*+|{NAME_TEXT}", re.ASCII)
+SECTION_NAME = re.compile(r"\.[A-Za-z][\w$]*+", re.ASCII)
+DOTTED_NAME = re.compile(rf"\.[A-Za-z_][\w.$]*+|{NAME_TEXT}", re.ASCII)
 OPCODE = re.compile(r"[A-Za-z]\w*+", re.ASCII)
 MODIFIER = re.compile(r"\.(\w++(?:::(?:[0-9]++:[0-9]++|\w++))*+(?:(?<=const)\[[0-9]++\])?)", re.ASCII)
 KEYWORD = re.compile(r"\.([A-Za-z_]\w*+(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)", re.ASCII)

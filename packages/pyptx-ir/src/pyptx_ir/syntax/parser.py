@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 MOST_ERRORS = 1000
 # From this size on, visiting a new tree costs more than collecting what was young before it.
 _LARGE = 8_000
+_NO_BLANKS = "\v\x1c\x1d\x1e\x1f"
 _DATA = tuple(f".{name}" for name in sorted(DATA))
 
 
@@ -108,7 +109,9 @@ def parse_operand(text: str) -> Operand:
 
 
 def _parse(source: Source, *, sections: bool = False, fast: bool = True) -> tuple[Module, tuple[PtxSyntaxError, ...]]:
-    parser = _Parser(source, sections=sections, fast=fast)
+    # Python takes these characters for blanks, ptxas does not: the careful way refuses them.
+    usual = not any(mark in source.text for mark in _NO_BLANKS)
+    parser = _Parser(source, sections=sections, fast=fast and usual)
     with collector_paused(lasting=len(source.text) >= _LARGE):
         module = parser.module()
     return module, tuple(sorted(parser.errors, key=lambda error: error.span.start))

@@ -37,17 +37,22 @@ EXAMPLES: dict[str, str] = {
 # The spaces whose variables may stand for a generic address: .const and .param need cvta.
 _GENERIC = frozenset({"global", "shared", "local"})
 # Words of a kind's argument that are no spaces: what the address may be made of.
-_SIZED, _CONSTANT = "sized", "constant"
-_TRAITS = frozenset({_SIZED, _CONSTANT})
+_SIZED, _CONSTANT, _INDEXED = "sized", "constant", "indexed"
+_TRAITS = frozenset({_SIZED, _CONSTANT, _INDEXED})
 _COORDINATES = ("b32", "u32", "s32", "")
 
 
 def _mismatch_address(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    if shape[0] == "element":  # `values[2]` needs no brackets: the manual's "Arrays as Operands"
-        return None
+    if shape[0] == "element" and _INDEXED in argument.split():  # `values[2]`: the manual's "Arrays as Operands"
+        return _mismatch_base(str(shape[1]), _reachable(argument, use))
     if shape[0] != "address":
         return Mismatch("an address in brackets")
     return _mismatch_made(argument, shape, use) or _mismatch_base(str(shape[1]), _spaces(argument, use))
+
+
+def _reachable(argument: str, use: Use) -> frozenset[str]:
+    """Return the spaces of variables that an address reaches that is generic if the opcode names no space."""
+    return _spaces(argument, use) if any(word in SPACES for word in use.filled.values()) else _GENERIC
 
 
 def _mismatch_made(argument: str, shape: Shape, use: Use) -> Mismatch | None:
@@ -86,9 +91,7 @@ def _mismatch_memory(argument: str, shape: Shape, use: Use) -> Mismatch | None:
         return _mismatch_address(argument, shape, use)
     if "param::func" in use.filled.values() and shape[1] not in ("", "literal") and not str(shape[1]).startswith("."):
         return Mismatch("a .param variable, not a register with its address", ADDRESS_SPACE)
-    named = any(word in SPACES for word in use.filled.values())
-    spaces = _spaces(argument, use) if named else _GENERIC
-    return _mismatch_made(argument, shape, use) or _mismatch_base(str(shape[1]), spaces)
+    return _mismatch_made(argument, shape, use) or _mismatch_base(str(shape[1]), _reachable(argument, use))
 
 
 def spaces_named(use: Use) -> frozenset[str]:

@@ -18,10 +18,8 @@ def _mismatch_sink(_argument: str, _shape: Shape, _use: Use) -> Mismatch | None:
 
 def _mismatch_shared_location(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge a register or literal, or a shared variable without brackets."""
-    if shape[0] == "element" or (shape[0] == "symbol" and shape[1] in ("", ".shared")):
-        return None
-    if shape[0] == "symbol":
-        return Mismatch("a variable in .shared memory", ADDRESS_SPACE)
+    if shape[0] in ("symbol", "element"):
+        return None if shape[1] in ("", ".shared") else Mismatch("a variable in .shared memory", ADDRESS_SPACE)
     return type_mismatch(argument, shape, use)
 
 

@@ -22,7 +22,7 @@ def _mismatch_movable(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     type_name = use.word(argument)
     if shape[0] not in ("symbol", "element"):
         return type_mismatch(argument, shape, use)
-    what = str(shape[1]) if len(shape) > 1 else ""
+    what = str(shape[1])
     if what in _PLACES:
         return Mismatch("a value, or the name of a variable or function, not a label", OPERAND_KIND)
     if what in _HANDLES:
@@ -33,8 +33,8 @@ def _mismatch_movable(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 def _mismatch_variable(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     """Judge an address in a state space: a register or constant, or the name of a variable in it."""
-    if shape[0] != "symbol":
-        return None if shape[0] == "element" else type_mismatch(argument, shape, use)
+    if shape[0] not in ("symbol", "element"):
+        return type_mismatch(argument, shape, use)
     what, spaces = str(shape[1]).removeprefix("."), spaces_named(use)
     if not what or what in spaces:
         return None

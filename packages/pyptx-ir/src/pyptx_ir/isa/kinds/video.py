@@ -21,6 +21,8 @@ def _mismatch_part(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
     """Judge a register, or the part of one that a selector names."""
     if shape[0] not in ("register", "part"):
         return Mismatch("a 32-bit integer register, or a part of one")
+    if shape[0] == "register" and len(shape) > 2:
+        return Mismatch("a scalar register, not a component of a vector register", OPERAND_TYPE)
     register, selector = str(shape[1]), str(shape[2]) if shape[0] == "part" else ""
     if register and register not in _REGISTERS:
         return Mismatch("a 32-bit integer register", OPERAND_TYPE)

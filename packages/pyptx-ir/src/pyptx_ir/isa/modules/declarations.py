@@ -71,6 +71,8 @@ def _linked(walk: Walk, node: Variable) -> None:
     """Refuse linking and spaces where ptxas does: what functions declare is theirs, and .common is global."""
     if node.linking and walk.routine is not None:
         message, hint = f".{node.linking} goes with what a module declares", "move the declaration out of the function"
+    elif node.linking == "common" and node.type in OPAQUE and not all(one.dimensions for one in node.declarators):
+        message, hint = f".common goes with numbers, not with .{node.type}", "remove it"
     elif node.linking == "common" and node.space != "global":
         message, hint = f".common goes with .global variables, not with .{node.space}", "remove it"
     elif "::" in node.space:

@@ -43,6 +43,7 @@ class _InHeader(NamedTuple):
     """What they ask of a parameter beside that; `named` is `_`, nothing, or some name."""
 
     of_entry: bool
+    is_result: bool
     space: str
     named: str
     dimensions: tuple[Operand | None, ...]
@@ -97,7 +98,7 @@ def _report_shape(walk: Walk, node: Function, *, is_entry: bool) -> None:
     last = len(inputs) if inputs and not is_entry else 0
     for number, one in enumerate((*node.returns, *inputs), 1 - len(node.returns)):
         named = one.name if one.name in ("", "_") else "x"
-        asked = _InHeader(is_entry, one.space, named, one.dimensions, one.pointer, 0 < number == last)
+        asked = _InHeader(is_entry, number < 1, one.space, named, one.dimensions, one.pointer, 0 < number == last)
         _report(walk, _fault_of_parameter(asked), one.name or f".{one.type}")
 
 
@@ -108,7 +109,7 @@ def _fault_of_parameter(parameter: _InHeader) -> tuple[str, str] | None:
 
 def _faults_of_parameter(parameter: _InHeader) -> Iterator[tuple[str, str]]:
     """Yield message and hint of what is wrong with a parameter beside its type; the first is reported."""
-    is_entry, space, named, dimensions, pointer, is_last = parameter
+    is_entry, is_result, space, named, dimensions, pointer, is_last = parameter
     if is_entry and space != "param":
         yield "the parameters of an entry are in .param space", "declare it .param, and load it with ld.param"
     if space not in ("param", "reg"):
@@ -121,8 +122,8 @@ def _faults_of_parameter(parameter: _InHeader) -> Iterator[tuple[str, str]]:
         yield "a parameter has one dimension", "declare it with the product of the dimensions"
     if None in dimensions and not is_last:
         yield "only the last parameter of a .func may be an array without a size", "give it a size"
-    if is_entry and value_of(next(iter(dimensions), None)) == 0:
-        yield "a parameter of an entry is no array of 0 bytes", "give it a size"
+    if (is_entry or is_result) and value_of(next(iter(dimensions), None)) == 0:
+        yield "a result, or a parameter of an entry, must not be an array of 0 bytes", "give it a size"
     if any((plain_number(size) or 0) > _WORD for size in dimensions):
         yield "the size of a parameter is a number of 32 bits", "pass a pointer to a buffer instead"
     if pointer is not None and not is_entry:

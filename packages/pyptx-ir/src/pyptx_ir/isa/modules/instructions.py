@@ -17,7 +17,7 @@ from pyptx_ir.isa.modules.undeclared import undeclared
 from pyptx_ir.isa.modules.wording import finding_of
 from pyptx_ir.isa.shapes import literal_kind, shape_of
 from pyptx_ir.syntax.operand_names import names_of
-from pyptx_ir.syntax.operands import Address, Immediate, Register, Symbol, Vector
+from pyptx_ir.syntax.operands import Address, Immediate, Index, Register, Symbol, Vector
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.check import Verdict
@@ -83,7 +83,7 @@ def _obeys(walk: Walk, node: Instruction, verdict: Verdict | None) -> bool:
 
 def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int:
     """Check the names of an operand and its form; return the number of its shape, if that is all that counts."""
-    if isinstance(operand, Register):
+    if isinstance(operand, Register) and "." not in operand.name:
         number = walk.plain_names.get(walk.scope[operand.name], _BY_ITSELF)
     else:
         number = walk.literals.get(id(operand)) or _plain(walk, operand)
@@ -101,6 +101,8 @@ def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int
     for name in names:
         sound = _stands(walk, node, index, name) and sound
         plain = plain and walk.scope[name] is not None
+    if sound and isinstance(operand, Index):
+        sound = _is_of_array(walk, index, operand)
     if not sound:
         return _UNSOUND
     number = shape_number(shape_of(operand, walk.scope.__getitem__)) if plain else _BY_ITSELF
@@ -116,7 +118,7 @@ def _plain(walk: Walk, operand: Operand) -> int:
             return _literal(operand.text)
         case Address():
             return _plain_address(walk, operand)
-        case Symbol():
+        case Symbol() if "." not in operand.name:
             return walk.plain_names.get(walk.scope[operand.name], _BY_ITSELF)
         case Vector():
             return _plain_vector(walk, operand)
@@ -163,6 +165,19 @@ def _stands(walk: Walk, node: Instruction, index: int, name: str) -> bool:
     if kind == ".shared" and walk.routine is not None:
         walk.routine.shared.add(name)
     return kind != UNKNOWN
+
+
+def _is_of_array(walk: Walk, index: int, operand: Index) -> bool:
+    """Return whether the name in front of an index is an array's; report it if it is not."""
+    if not isinstance(operand.base, Register | Symbol):
+        return True
+    name = operand.base.name
+    storage = walk.scope.storage_of(name)
+    if storage is not None and storage.is_array:
+        return True
+    message, hint = f"'{name}' is not an array, and has no elements", "write variable+n, or declare an array"
+    walk.report(Finding("operand-kind", message, hint, operand=index, word=name))
+    return False
 
 
 def _guard(walk: Walk, guard: Guard) -> bool:

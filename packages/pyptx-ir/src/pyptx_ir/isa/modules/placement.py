@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _PRAGMAS_OF_MODULES = frozenset({"nounroll"})
 _PRAGMAS_OF_BODIES = frozenset({"used_bytes_mask", "enable_smem_spilling", "frequency"})
+_NO_DWARF_LINES = (2, 0)
 _WITH_VALUE = frozenset({"used_bytes_mask", "frequency"})
 # ptxas reads .align and .ptr following the type in parameters of entries only, and in prototypes.
 _HEAD = 400  # characters of a declaration that hold its type; its initialiser may be long
@@ -46,7 +47,9 @@ def at_top(walk: Walk, node: File | Section) -> None:
 
 
 def between(walk: Walk, node: Directive) -> None:
-    """Refuse what belongs into the header of a function anywhere else."""
+    """Refuse what belongs into the header of a function anywhere else, and `@@DWARF` from PTX 2.0 on."""
+    if node.name.startswith("@@") and walk.judged_version >= _NO_DWARF_LINES:
+        walk.report(Finding("removed", "@@DWARF is gone from PTX 2.0 on", "write a .section, or remove it"))
     if not node.name.startswith("@@"):
         message = f".{node.name} stands between the parameters of a function and its body"
         walk.report(Finding("misplaced-directive", message, "move it there"))
@@ -77,6 +80,17 @@ def pragma_of_header(walk: Walk, node: Function) -> None:
         if name in _PRAGMAS_OF_BODIES:
             message, hint = f'the pragma "{name}" belongs into the body of a function', "move it below the {"
             walk.report(Finding("misplaced-directive", message, hint, word=".pragma"))
+
+
+def only_ascii(walk: Walk, node: File | Pragma | Function) -> None:
+    """Refuse strings with characters beyond ASCII, which ptxas doesn't read."""
+    if isinstance(node, Function):
+        texts: tuple[object, ...] = tuple(value for found in node.directives for value in found.arguments)
+    else:
+        texts = (node.name,) if isinstance(node, File) else node.values
+    if any(isinstance(text, str) and not text.isascii() for text in texts):
+        message, hint = "a string has characters beyond ASCII, which ptxas doesn't read", "write ASCII characters"
+        walk.report(Finding("directive-argument", message, hint))
 
 
 def late_attribute(walk: Walk, node: Function | Variable) -> None:

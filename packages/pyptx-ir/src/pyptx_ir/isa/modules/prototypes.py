@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
-from pyptx_ir.isa.modules.sizes import plain_number
+from pyptx_ir.isa.modules.opaque_fields import OPAQUE
+from pyptx_ir.isa.modules.sizes import plain_number, value_of
 from pyptx_ir.isa.scalar_types import HELD_BY, SIZES
 
 if TYPE_CHECKING:
@@ -26,9 +27,11 @@ _WORD = (1 << 32) - 1
 def prototype(walk: Walk, node: CallPrototype) -> None:
     """Check the parameters of a prototype."""
     inputs = node.parameters or ()
-    for parameter in (*node.returns, *inputs):
-        last = bool(inputs) and parameter is inputs[-1]
-        fault = next(_faults(parameter, is_last=last), None)
+    in_entry = walk.routine is not None and walk.routine.node.kind == "entry"
+    for number, parameter in enumerate((*node.returns, *inputs), 1 - len(node.returns)):
+        fault = next(_faults(parameter, is_result=number < 1, is_last=0 < number == len(inputs)), None)
+        if fault is None and not in_entry:
+            fault = _fault_outside_entries(parameter)
         if fault is not None:
             walk.report(Finding("declaration", *fault, word=f".{parameter.type}"))
     if len(node.returns) > 1 and any(parameter.space == "param" for parameter in node.returns):
@@ -36,7 +39,16 @@ def prototype(walk: Walk, node: CallPrototype) -> None:
         walk.report(Finding("declaration", message, hint, word=f".{node.returns[1].type}"))
 
 
-def _faults(parameter: Parameter, *, is_last: bool) -> Iterator[tuple[str, str]]:
+def _fault_outside_entries(parameter: Parameter) -> tuple[str, str] | None:
+    """Return the error in a parameter that prototypes have in bodies of entries alone."""
+    if parameter.type in OPAQUE:
+        return f".{parameter.type} is a type of an entry's parameters", "pass a .u64 handle"
+    if parameter.pointer is not None:
+        return ".ptr goes with the parameters of entries", "remove it, and what stands behind it"
+    return None
+
+
+def _faults(parameter: Parameter, *, is_result: bool, is_last: bool) -> Iterator[tuple[str, str]]:
     """Yield message and hint of what is wrong with a parameter; the first is reported."""
     name, alignment = parameter.type, parameter.alignment
     if parameter.space not in ("param", "reg"):
@@ -51,6 +63,10 @@ def _faults(parameter: Parameter, *, is_last: bool) -> Iterator[tuple[str, str]]
         yield f"no parameter is a .{parameter.vector} of .{name}", "declare an array, aligned as the vector is"
     if alignment is not None and (not 0 < alignment <= _WORD or alignment & (alignment - 1)):
         yield f"an alignment is a power of two, not {alignment}", "correct it"
+    if len(parameter.dimensions) > 1:
+        yield "a parameter has one dimension", "declare it with the product of the dimensions"
+    if is_result and parameter.dimensions and value_of(parameter.dimensions[0]) == 0:
+        yield "a result must not be an array of 0 bytes", "give it a size"
     numbers = [plain_number(size) for size in parameter.dimensions if size is not None]
     if any(number is None for number in numbers):
         yield "the size of an array is a plain number", "write the number, without a sign and operators"

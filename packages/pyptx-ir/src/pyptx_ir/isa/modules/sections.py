@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyptx_ir.isa.constant_values import fault_of_integer
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.shapes import literal_kind
-from pyptx_ir.syntax.lexemes import integer
+from pyptx_ir.syntax.lexemes import SECTION_NAME, integer
 from pyptx_ir.syntax.nodes import Label, SectionData
 from pyptx_ir.syntax.operands import Binary, Immediate, Symbol
 
@@ -28,7 +28,10 @@ DATA_FORM = "write an integer, a label, label+n, or label-label"
 
 
 def data(walk: Walk, node: Section) -> None:
-    """Check the lines of a section."""
+    """Check the name of a section and its lines."""
+    if not SECTION_NAME.fullmatch(node.name):
+        message = f"'{node.name}' is not a section's name: a dot, a letter, and no other dot"
+        walk.report(Finding("section-data", message, "such as .debug_str", word=node.name))
     labels: dict[str, int] = {}
     right: set[int] = set()  # lines by identity: a parsed text has one node for all that are written alike
     for line, part in enumerate(node.body, walk.at + 1):

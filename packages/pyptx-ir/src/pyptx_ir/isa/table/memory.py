@@ -59,7 +59,7 @@ def _forms(
     operands = ("[a], b" if name == "st" else "d, [a]") + ("{, policy}" if hint else "")
     value = "b" if name == "st" else "d"
     kinds = {
-        "a": "memory(sized) or unified" if name == "ld" else "memory(sized)",
+        "a": "memory(sized indexed) or unified" if name == "ld" else "memory(sized indexed)",
         value: "sparse(relaxed(type))" if name == "st" and widths is WIDE else "vec(relaxed(type))",
     } | ({"policy": "u64 with L2::cache_hint"} if hint else {})
     return tuple(
