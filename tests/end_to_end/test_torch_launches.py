@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
 import importlib.util
@@ -19,7 +20,13 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import pyptx_launch as launch
-from pyptx_dsl.errors import AlignmentError, DtypeError, LayoutError
+from pyptx_dsl import ptx
+from pyptx_dsl.contract.scalars import Scalar
+from pyptx_dsl.contract.specs import Tile
+from pyptx_dsl.errors import AlignmentError, DtypeError, LayoutError, ShapeError
+from pyptx_dsl.kernels import decorator
+from pyptx_dsl.kernels.kernel import Kernel
+from pyptx_dsl.types import f32
 from pyptx_torch import cuda, dispatch, eager, operators, places, plans
 
 PACKAGES = Path(__file__).parents[2] / "packages"
@@ -66,10 +73,11 @@ def caller(kernel, place=HOST):
     """Return the kernel's short way, and a list of the calls that took the long way."""
     operator, long = operators.operator_of(kernel), []
 
-    def miss(*tensors, out=None, **keywords):
+    def miss(*tensors, out=None, device="cpu", **keywords):
         long.append(keywords)
         given = None if out is None else (out if isinstance(out, tuple) else (out,))
-        made = cuda.run(operator, tensors, keywords, given, tensors[0].device, place)
+        where = tensors[0].device if tensors else torch.device(device)
+        made = cuda.run(operator, tensors, keywords, given, where, place)
         return made[0] if len(made) == 1 else made or None
 
     return eager.launcher_of(kernel, miss, place), long
@@ -108,9 +116,119 @@ def test_template_values_make_plans_of_their_own(null):
     x = torch.ones(2, 32)
     for times in (1, 2, 1, 2):
         call(x, alpha=1.0, times=times)
-    assert len(long) == 4
     libraries = [one["library"] for one in null.launches()]
     assert libraries[0] == libraries[2] != libraries[1] == libraries[3]
+    assert len(long) <= 2
+
+
+@pytest.fixture
+def specialized(monkeypatch):
+    """The calls that were checked in full, by their keywords."""
+    entered, specialize = [], Kernel.specialize
+
+    def counted(self, arguments, keywords):
+        entered.append(dict(keywords))
+        return specialize(self, arguments, keywords)
+
+    monkeypatch.setattr(Kernel, "specialize", counted)
+    monkeypatch.setitem(dispatch.RUNNERS, "cpu", functools.partial(cuda.run, place=HOST))
+    return entered
+
+
+def directly(kernel):
+    """Return a kernel whose calls with CPU tensors go to its launcher first."""
+    kernel._launcher = eager.launcher_of(kernel, kernel._run, HOST)
+    return kernel
+
+
+def build_sized():
+    """Return a kernel with a dimension, a template value, two numbers and no inputs."""
+
+    @decorator.kernel(
+        in_specs=(Scalar(f32),),
+        out_specs=(Tile("N", f32),),
+        grid=lambda N: N // 32,
+        block=32,
+        raw_params=[("u32", "N"), ("u32", "count")],
+    )
+    def sized(alpha, Y, *, mode="sum", shape=(1, 1), skip=None):
+        del mode, skip
+        (py,) = ptx.global_ptrs(Y)
+        for _ in range(shape[0]):
+            ptx.inst.st.global_.f32(ptx.addr(py), alpha)
+        ptx.ret()
+
+    return sized
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"N": 64, "device": "cpu"},
+        {"N": 64, "device": torch.device("cpu")},
+        {"N": 64, "device": "cpu", "mode": "max"},
+        {"N": 64, "device": "cpu", "shape": (2, 1)},
+        {"N": 64, "device": "cpu", "shape": (2, 1), "mode": "max", "skip": True},
+        {"N": 64, "out": torch.empty(64)},
+    ],
+    ids=" ".join,
+)
+def test_calls_with_sizes_and_template_values_are_checked_once_and_launched_directly(null, specialized, keywords):
+    kernel = directly(build_sized())
+    for number in range(5):
+        made = kernel(0.5 * number, count=number, **keywords)
+        assert made.shape == (64,)
+    for kept in (dict(reversed(keywords.items())), copy.deepcopy(keywords) | {"N": int("64")}):
+        kernel(1.0, count=1, **kept)
+    assert len(specialized) == 1
+    launches = null.launches()
+    assert len(launches) == 7
+    for number, one in enumerate(launches[:5]):
+        assert one["parameters"][1:] == [struct.pack("<f", 0.5 * number), *(struct.pack("<I", n) for n in (64, number))]
+
+
+def test_a_size_that_is_a_raw_parameter_too_is_checked_in_every_call(null, specialized):
+    kernel = directly(build_sized())
+    for size in (64, 128, 64, 128):
+        assert kernel(1.0, N=size, count=1, device="cpu").shape == (size,)
+    assert [one["grid"][0] for one in null.launches()] == [2, 4, 2, 4]
+    assert len(specialized) == 2
+
+    @decorator.kernel(in_specs=(Tile("N", f32),), grid=1, block=32, raw_params=[("u32", "N")])
+    def told(X):
+        ptx.global_ptrs(X)
+        ptx.ret()
+
+    directly(told)(torch.ones(32))
+    for _ in range(2):
+        with pytest.raises(ShapeError, match="N=64 was given, and the arrays say 32"):
+            told(torch.ones(32), N=64)
+
+
+@pytest.mark.usefixtures("null")
+def test_values_that_are_equal_and_shape_another_text_have_plans_of_their_own(specialized):
+    kernel = directly(build_sized())
+    values = (1, True, 1.0, "1", (1,), (1.0,), (True,), -0.0, 0.0)
+    for _ in range(3):
+        for value in values:
+            kernel(1.0, N=32, count=1, device="cpu", skip=value)
+    assert len(specialized) == len(values)
+    changed = [1]
+    for value in (1, 2):
+        changed[0] = value
+        kernel(1.0, N=32, count=1, device="cpu", skip=changed)
+    assert [each["skip"] for each in specialized[-2:]] == [[1], [2]]
+
+
+@pytest.mark.usefixtures("null", "specialized")
+def test_kernels_go_with_the_values_that_they_were_called_with():
+    kernel = directly(build_sized())
+    gone = weakref.ref(kernel)
+    kernel(1.0, N=32, count=1, device="cpu", skip=lambda held=kernel: held)
+    kernel(1.0, N=32, count=1, device="cpu", skip=(1, 2))
+    del kernel
+    gc.collect()
+    assert gone() is None
 
 
 def test_specialisations_that_differ_in_their_grid_alone_share_their_code(null):

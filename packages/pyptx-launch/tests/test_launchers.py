@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import struct
 import threading
@@ -57,7 +58,7 @@ def launcher_of(torch, *, scalars=(), keywords=(), inputs=None, outputs=None, **
 def prototype(torch, signature):
     """Return a tensor that looks like a signature."""
     dtype = {"f32": torch.float32, "f16": torch.float16, "s64": torch.int64}[signature.dtype]
-    return torch.empty_strided(signature.shape, signature.strides or signature._dense, dtype=dtype)
+    return torch.empty_strided(signature.shape, signature.steps, dtype=dtype)
 
 
 def address(tensor) -> bytes:
@@ -459,7 +460,7 @@ def test_an_allocation_that_fails_is_raised_and_launches_nothing(null, torch):
 
 def bad_additions():
     one = Signature((4, 8), device=CPU)
-    yield plan_of(1), (), (one,), "0 inputs and 1 outputs"
+    yield plan_of(0), (), (), "0 inputs and 0 outputs"
     yield plan_of(3), (one,), (one,), "takes 3 tensors"
     yield plan_of(1), (one,) * 33, (), "33 inputs"
     yield plan_of(1, Scalar("f32", "beta")), (one,), (), "scalar beta has no value"
@@ -475,6 +476,88 @@ def test_plans_that_no_call_could_launch_are_refused(torch):
             launcher.add(plan, inputs, outputs)
     with pytest.raises(TypeError, match="offers no DLPack exchange API"):
         Launcher(print, types=(list,))
+    with pytest.raises(LaunchError, match="no fixed keyword size"):
+        launcher.add(plan_of(1), (Signature((4, 8), device=CPU),), (), fixed={"size": 1})
+
+
+class Lazy:
+    """Is equal to all values, and must not be asked."""
+
+    def __eq__(self, other):
+        raise AssertionError("asked")
+
+    __hash__ = None
+
+
+VALUES = [128, -1, 2**70, True, 1.5, -0.0, 1e300, "sum", "", None, b"", (16, 8), (16, (8.0, "a")), ()]
+OTHERS = [129, 1, 2**70 + 1, 1, 1.0, 0, 0.0, "sun", Lazy(), [], [16, 8], (16, 8, 4), (16, 8.0), (16, Lazy()), (Lazy(),)]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_a_plan_is_for_one_value_of_each_fixed_keyword(null, torch, value):
+    one, missed = Signature((4, 8), device=CPU), Missed()
+    launcher = Launcher(missed, types=(torch.Tensor,), fixed=("size", "mode"))
+    launcher.add(plan_of(1), (one,), (), fixed={"mode": "a", "size": value})
+    x = torch.ones(4, 8)
+    alike = ast.literal_eval(repr(value))  # equal, and for most values another object
+    for keywords in ({"size": value, "mode": "a"}, {"mode": "a", "size": value}, {"size": alike, "mode": "a"}):
+        assert launcher(x, **keywords) is None
+    for other in (each for each in [*VALUES, *OTHERS] if each is not value):
+        assert launcher(x, size=other, mode="a") == "missed", other
+    for keywords in ({}, {"size": value}, {"mode": "a"}, {"size": value, "mode": "b"}):
+        assert launcher(x, **keywords) == "missed"
+    assert len(null.launches()) == 3
+    launcher.add(plan_of(1), (one,), ())
+    assert launcher(x) is None
+
+
+def test_a_call_without_inputs_is_launched_on_the_device_that_the_framework_tells(null, torch):
+    one, missed, asked = Signature((4, 8), device=CPU), Missed(), []
+
+    def place(witness):
+        asked.append(witness)
+        return 1 << 32 if witness is None or witness == "here" or isinstance(witness, torch.Tensor) else -1
+
+    launcher = Launcher(
+        missed, types=(torch.Tensor,), fixed=("N",), device="device", place=place, empty_like=torch.empty_like
+    )
+    launcher.add(plan_of(1), (), (one,), like=[torch.empty(4, 8)], fixed={"N": 8})
+    y = torch.empty(4, 8)
+    assert launcher(N=8).shape == launcher(N=8, device="here").shape == (4, 8)
+    assert launcher(N=8, out=y) is y
+    assert asked == [None, "here", y]
+    assert null.launches()[2]["parameters"] == [address(y)]
+    for keywords in ({}, {"N": 9}, {"N": 8, "device": "there"}, {"N": 8, "device": "here", "out": y}):
+        assert launcher(**keywords) == "missed"
+    assert launcher(N=8, out=torch.empty(8, 4)) == launcher(N=8, out=torch.empty(4, 8, device="meta")) == "missed"
+    assert launcher(y, N=8) == launcher(y, N=8, device="here") == "missed"
+    assert not null.launches()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords"),
+    [("x2w3", {}), ("xw3", {"alpha": 2}), ("x2w", {"n": 3}), ("xw", {"alpha": 2, "n": 3})],
+    ids=["by position", "the first by name", "the second by name", "by name"],
+)
+def test_numbers_stand_between_tensors_or_are_keywords(null, torch, arguments, keywords):
+    scalars, names = (Scalar("f32", "alpha"), Scalar("s32", "n")), ("alpha", "n")
+    known = {"x": torch.ones(4, 8), "w": torch.ones(8), "2": 2.0, "3": 3}
+    positions = ((3, "n"), (1, "alpha"))
+    launcher, _ = launcher_of(torch, scalars=scalars, keywords=names, outputs=(), positions=positions)
+    assert launcher(*map(known.get, arguments), **keywords) is None
+    wanted = [address(known["x"]), address(known["w"]), struct.pack("<f", 2), struct.pack("<i", 3)]
+    assert null.launches()[0]["parameters"] == wanted
+    for wrong in ("xw2w", "x2w33", "x2w", "x23w", "2xw3", ""):
+        if wrong != arguments:
+            assert launcher(*map(known.get, wrong), **keywords) == "missed"
+    assert not null.launches()
+
+
+def test_a_tensor_is_no_number(null, torch):
+    launcher, _ = launcher_of(torch, scalars=(Scalar("f32", "alpha"),), keywords=("alpha",))
+    x, w = torch.ones(4, 8), torch.ones(8)
+    assert launcher(x, w, alpha=torch.tensor(2.0)) == launcher(x, w, alpha=torch.ones(1)) == "missed"
+    assert not null.launches()
 
 
 def test_the_first_plan_for_a_signature_stays(torch):

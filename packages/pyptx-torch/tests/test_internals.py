@@ -70,6 +70,24 @@ def test_where_torch_lacks_one_of_its_functions_python_is_asked(monkeypatch, mis
     assert native.native.__wrapped__() is None, "a function that answers wrong must not be used"
 
 
+@pytest.mark.parametrize("missing", [*native._ALLOCATION, *native._CODES])
+def test_where_torch_lacks_a_function_that_allocates_python_allocates(monkeypatch, missing):
+    assert native.native().empty
+    for names in ("_ALLOCATION", "_CODES"):
+        listed = getattr(native, names)
+        monkeypatch.setattr(native, names, tuple("no_such_function" if each == missing else each for each in listed))
+    found = native.native.__wrapped__()
+    assert found is not None
+    assert (found.empty, found.wrap, found.drop) == (0, 0, 0)
+    monkeypatch.setattr(native, "native", lambda: found)
+    assert native.codes_of(torch.ones(2)) == ()
+
+
+def test_an_allocation_that_is_not_what_was_asked_for_is_not_used(monkeypatch):
+    monkeypatch.setattr(native, "_codes", lambda tensor, offset: (7, 0, -1))  # doubles, whatever is asked for
+    assert native.native.__wrapped__().empty == 0
+
+
 def test_tensors_and_parameters_offer_dlpacks_exchange_api():
     assert hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
     assert hasattr(torch.nn.Parameter, "__dlpack_c_exchange_api__")

@@ -6,6 +6,7 @@ import weakref
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final, cast
 
+from pyptx_dsl.contract.scalars import apart
 from pyptx_dsl.errors import KeywordError
 from pyptx_ir.errors import PyptxError
 from pyptx_jax.arguments import arguments_of
@@ -39,7 +40,15 @@ def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Ca
     """Return what answers calls with concrete jax arrays, or with none, at once; everything else goes to `miss`."""
     wrappers = _wrappers(kernel)
     alone = _without_arrays(kernel, wrappers, miss)
-    return straight_to(wrappers, lambda *arrays, **keywords: miss(*arrays, **keywords) if arrays else alone(keywords))
+    launch = straight_to(wrappers, lambda *arrays, **keywords: miss(*arrays, **keywords) if arrays else alone(keywords))
+    if not kernel.declaration.scalars:
+        return launch
+
+    def separated(*arguments: object, **keywords: object) -> object:
+        arrays, named = apart(kernel.declaration, arguments, keywords)
+        return launch(*arrays, **named)
+
+    return separated
 
 
 def straight_to(wrappers: Wrappers, miss: Callable[..., object]) -> Callable[..., object]:

@@ -78,11 +78,7 @@ NB_MODULE(_shim, shim) {
   using namespace pyptx;
   nb::set_leak_warnings(false);  // what still runs where Python ends keeps its memory: the driver goes with the process
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
-    try {
-      std::rethrow_exception(error);
-    } catch (const Failure& failure) {
-      raise(failure);
-    }
+    try { std::rethrow_exception(error); } catch (const Failure& failure) { raise(failure); }
   });
   shim.def("open_driver", &open_driver, "path"_a);
   shim.def("encode_map", &encode_map, "packed"_a, "address"_a);

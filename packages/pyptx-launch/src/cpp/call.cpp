@@ -1,6 +1,6 @@
 // One call of a launcher: from the arguments of a vectorcall to the driver.
 #include <array>
-#include <cstddef>
+#include <cmath>
 
 #include "launcher.h"
 
@@ -9,7 +9,6 @@ namespace nb = nanobind;
 namespace pyptx {
 namespace {
 
-// Elements of a call, on the stack if there are as few as usual.
 template <typename T, std::size_t kUsual = 16>
 class Few {
  public:
@@ -24,13 +23,9 @@ class Few {
 
 struct Miss {};
 
-void need(bool hit) {
-  if (!hit) throw Miss{};
-}
+void need(bool hit) { if (!hit) throw Miss{}; }
 
-void checked(int status) {
-  if (status != 0) throw nb::python_error();
-}
+void checked(int status) { if (status != 0) throw nb::python_error(); }
 
 nb::object called(PyObject* callable, PyObject* argument = nullptr) {
   PyObject* arguments[] = {nullptr, argument};
@@ -42,7 +37,6 @@ nb::object called(PyObject* callable, PyObject* argument = nullptr) {
 }
 
 bool truth(const nb::object& answer) {
-  if (answer.is(Py_False)) return false;
   int truth = PyObject_IsTrue(answer.ptr());
   checked(truth < 0);
   return truth != 0;
@@ -62,23 +56,31 @@ bool same_name(PyObject* name, PyObject* wanted) {
 // One call: its steps throw Miss for what is not for a plan, and python_error or Failure for what is wrong.
 class Call {
  public:
-  Call(State& state, PyObject* const* inputs, std::size_t count)
-      : state_(state), native_(state.native.get()), inputs_(inputs), count_(count), given_(state.scalars.size()) {}
+  explicit Call(State& state) : state_(state), native_(state.native.get()), given_(state.keywords.size()) {}
 
   void read_keyword(PyObject* name, PyObject* value) {
-    if (same_name(name, state_.out)) {
-      out_ = value == Py_None ? nullptr : value;
-      return;
-    }
     std::size_t at = 0;
-    while (at < state_.scalars.size() && !same_name(name, state_.scalars[at])) ++at;
-    need(at < state_.scalars.size());
-    given_[at] = value;
-    ++given_count_;
+    while (at < state_.keywords.size() && !same_name(name, state_.keywords[at])) ++at;
+    if (at < state_.keywords.size()) return give(at, value);
+    need(same_name(name, state_.out) || (state_.device != Py_None && same_name(name, state_.device)));
+    (same_name(name, state_.out) ? out_ : device_given_) = value == Py_None ? nullptr : value;
+  }
+
+  // Separate numbers from tensors, after all keywords: a number that is given by name has no position.
+  template <typename Argument>
+  void read_arguments(std::size_t count, Argument argument) {
+    auto number = state_.positions.begin();
+    for (std::size_t i = 0, position = 0; i < count; ++position) {
+      bool is_number = number != state_.positions.end() && number->first == position;
+      std::size_t at = is_number ? number++->second : 0;
+      need(is_number || count_ < kMaxTensors);
+      if (!is_number) inputs_[count_++] = argument(i++);
+      else if (given_[at] == nullptr) give(at, argument(i++));
+    }
   }
 
   PyObject* run() {
-    need(count_ > 0 && count_ <= kMaxTensors);
+    need(device_given_ == nullptr || (count_ == 0 && out_ == nullptr));
     ask();
     find();
     find_stream();
@@ -86,11 +88,19 @@ class Call {
     read_scalars(scalars);
     if (out_ != nullptr) read_out(); else allocate();
     count_writes();
-    launch(scalars.data());
+    {
+      nb::gil_scoped_release unlocked;  // a launch waits where the stream's queue is full
+      entry_->plan->launch(addresses_.data(), count_ + entry_->outputs.size(), stream_, device_.id, scalars.data());
+    }
     return (out_ != nullptr ? nb::borrow(out_) : std::move(made_)).release().ptr();
   }
 
  private:
+  void give(std::size_t at, PyObject* value) {
+    given_[at] = value;
+    given_count_ += at < state_.scalars;
+  }
+
   // Ask whether something goes on that a launch would bypass, and whether gradients are on.
   void ask() {
     for (const Variable& variable : state_.variables) need(PyDict_GetItem(variable.names, variable.name) == variable.value);
@@ -138,8 +148,27 @@ class Call {
     std::array<std::int64_t, kMaxWords> words;
     std::size_t used = 0;
     for (std::size_t i = 0; i < count_; ++i) used += read(inputs_[i], i, &words[used], kMaxWords - used);
-    entry_ = state_.entries.find(words.data(), used, addresses_.data(), count_);
+    if (count_ == 0) words[used++] = read_device();
+    PyObject** fixed = given_.data() + state_.scalars;
+    for (std::size_t i = state_.scalars, next = 0; i < state_.keywords.size(); ++i) {
+      if (given_[i] == nullptr) continue;
+      need(used < kMaxWords);
+      words[used++] = -1 - static_cast<std::int64_t>(i - state_.scalars);
+      fixed[next++] = given_[i];
+    }
+    entry_ = state_.entries.find(words.data(), used, fixed, addresses_.data(), count_);
     need(entry_ != nullptr);
+  }
+
+  // Describe the device of a call without inputs, as the framework tells it by `out=`, or by the keyword.
+  std::int64_t read_device() {
+    PyObject* witness = out_ != nullptr ? out_ : device_given_ != nullptr ? device_given_ : Py_None;
+    need(state_.place != Py_None);
+    std::int64_t word = PyLong_AsLongLong(called(state_.place, witness).ptr());
+    need(word >= 0);
+    device_ = {static_cast<std::int32_t>(word >> 32), static_cast<std::int32_t>(word)};
+    api_ = state_.types[0].api;
+    return word;
   }
 
   // A launch that a graph captures is a miss: whoever answers it keeps the plan for the graph.
@@ -157,6 +186,7 @@ class Call {
       if (entry_->scalars[i] < 0) continue;
       PyObject* value = given_[entry_->scalars[i]];
       need(value != nullptr);
+      for (const Accepted& tensor : state_.types) need(!PyType_IsSubtype(Py_TYPE(value), tensor.type));
       if (!convert(entry_->plan->scalars[i]->type, value, to[i])) miss_instead();
       ++taken;
     }
@@ -178,13 +208,10 @@ class Call {
     need(tuple ? PyTuple_Size(out_) == static_cast<Py_ssize_t>(wanted) : wanted == 1);
     for (std::size_t i = 0; i < wanted; ++i) {
       read_output(tuple ? PyTuple_GetItem(out_, static_cast<Py_ssize_t>(i)) : out_, i);
-      for (std::size_t before = 0; before < i; ++before) need(!overlap(count_ + before, count_ + i));
+      for (std::size_t one = count_, other = count_ + i; one < other; ++one)
+        need(addresses_[one] >= addresses_[other] + entry_->sizes[other] ||
+             addresses_[other] >= addresses_[one] + entry_->sizes[one]);
     }
-  }
-
-  bool overlap(std::size_t one, std::size_t other) const {
-    return addresses_[one] < addresses_[other] + entry_->sizes[other] &&
-           addresses_[other] < addresses_[one] + entry_->sizes[one];
   }
 
   void allocate() {
@@ -192,11 +219,27 @@ class Call {
     need(count == entry_->outputs.size());
     made_ = count == 0 ? nb::none() : nb::steal(count > 1 ? PyTuple_New(static_cast<Py_ssize_t>(count)) : nullptr);
     for (std::size_t i = 0; i < count; ++i) {
-      nb::object output = called(state_.empty_like, entry_->like[i].ptr());
+      nb::object output = make(entry_->like[i]);
       read_output(output.ptr(), i);
       if (count == 1) made_ = std::move(output);
       else checked(PyTuple_SetItem(made_.ptr(), static_cast<Py_ssize_t>(i), output.release().ptr()));
     }
+  }
+
+  // Where the framework's function fails, Python's raises.
+  nb::object make(const Like& output) {
+    const auto& [like, sizes, strides, codes] = output;
+    void* handle = nullptr;
+    if (native_ != nullptr && native_->empty != nullptr && codes.size() == 3) {
+      nb::gil_scoped_release unlocked;  // an allocation may wait for the device
+      auto rank = static_cast<std::int64_t>(sizes.size());
+      native_->empty(rank, sizes.data(), strides.data(), codes[0], codes[1], codes[2], &handle);
+    }
+    if (handle == nullptr) return called(state_.empty_like, like.ptr());
+    nb::object made = nb::steal(native_->wrap(handle));
+    native_->drop(handle);
+    checked(!made.is_valid());
+    return made;
   }
 
   // Tell the framework of tensors that were there before and are written to.
@@ -204,34 +247,23 @@ class Call {
     bool tuple = out_ != nullptr && PyTuple_Check(out_);
     std::size_t given = out_ == nullptr ? 0 : entry_->outputs.size(), mutated = entry_->mutated.size();
     if (state_.count_writes == Py_None || given + mutated == 0) return;
-    Few<PyObject*> written(given + mutated);
-    for (std::size_t i = 0; i < mutated; ++i) written[i] = inputs_[entry_->mutated[i]];
-    for (std::size_t i = 0; i < given; ++i)
-      written[mutated + i] = tuple ? PyTuple_GetItem(out_, static_cast<Py_ssize_t>(i)) : out_;
-    if (native_ != nullptr) return count_writes(written.data(), given + mutated);
-    nb::list listed;
-    for (std::size_t i = 0; i < given + mutated; ++i) listed.append(nb::handle(written[i]));
-    nb::object answer = nb::steal(PyObject_CallFunctionObjArgs(state_.count_writes, listed.ptr(), nullptr));
-    if (!answer.is_valid()) miss_instead();
-  }
-
-  void count_writes(PyObject* const* written, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const void* const* handle = native_->handle(written[i]);
+    nb::object listed = nb::steal(native_ == nullptr ? PyList_New(0) : nullptr);
+    auto count = [&](PyObject* tensor) {
+      if (native_ == nullptr) return checked(PyList_Append(listed.ptr(), tensor));
+      const void* const* handle = native_->handle(tensor);
       if (!native_->is_inference(handle)) native_->bump_version(handle);
-    }
-  }
-
-  void launch(const Scalar* scalars) {
-    nb::gil_scoped_release unlocked;  // a launch waits where the stream's queue is full
-    entry_->plan->launch(addresses_.data(), count_ + entry_->outputs.size(), stream_, device_.id, scalars);
+    };
+    for (std::size_t i : entry_->mutated) count(inputs_[i]);
+    for (std::size_t i = 0; i < given; ++i) count(tuple ? PyTuple_GetItem(out_, static_cast<Py_ssize_t>(i)) : out_);
+    if (native_ != nullptr) return;
+    if (!nb::steal(PyObject_CallFunctionObjArgs(state_.count_writes, listed.ptr(), nullptr)).is_valid()) miss_instead();
   }
 
   State& state_;
   const Native* native_;
-  PyObject* const* inputs_;
-  std::size_t count_, given_count_ = 0;
-  PyObject* out_ = nullptr;
+  std::array<PyObject*, kMaxTensors> inputs_;
+  std::size_t count_ = 0, given_count_ = 0;  // of inputs, of scalars
+  PyObject *out_ = nullptr, *device_given_ = nullptr;
   bool gradients_ = false;
   const dl::ExchangeApi* api_ = nullptr;  // of the first tensor's type; it knows the stream
   dl::Device device_;
@@ -242,11 +274,14 @@ class Call {
   nb::object made_;  // the output, a tuple of several, or None
 };
 
-// Do `body`; where it throws a miss, do that.
-template <typename Body, typename Otherwise>
-PyObject* launched(Body body, Otherwise miss) noexcept {
+// Launch, with the keywords that `read` reads and the arguments of `argument`; if that throws a miss, answer that.
+template <typename Read, typename Argument, typename Otherwise>
+PyObject* launched(State& state, std::size_t count, Read read, Argument argument, Otherwise miss) noexcept {
   try {
-    return body();
+    Call call(state);
+    read(call);
+    call.read_arguments(count, argument);
+    return call.run();
   } catch (const Miss&) {
     return miss();
   } catch (nb::python_error& error) {
@@ -261,30 +296,40 @@ PyObject* launched(Body body, Otherwise miss) noexcept {
 
 }  // namespace
 
+bool same_value(PyObject* one, PyObject* other) {
+  if (one == other) return true;
+  if (Py_TYPE(one) != Py_TYPE(other)) return false;
+  if (PyTuple_CheckExact(one)) {
+    Py_ssize_t size = PyTuple_Size(one), i = 0;
+    if (PyTuple_Size(other) != size) return false;
+    while (i < size && same_value(PyTuple_GetItem(one, i), PyTuple_GetItem(other, i))) ++i;
+    return i == size;
+  }
+  bool number = PyFloat_CheckExact(one);
+  if (number && std::signbit(PyFloat_AsDouble(one)) != std::signbit(PyFloat_AsDouble(other))) return false;
+  bool comparable = number || PyLong_CheckExact(one) || PyUnicode_CheckExact(one);
+  return comparable && PyObject_RichCompareBool(one, other, Py_EQ) == 1;
+}
+
 PyObject* answer(State& state, PyObject* const* arguments, std::size_t flags, PyObject* names) noexcept {
   auto count = static_cast<std::size_t>(PyVectorcall_NARGS(flags));
-  auto body = [&] {
-    Call call(state, arguments, count);
+  auto read = [&](Call& call) {
     for (Py_ssize_t i = 0; names != nullptr && i < PyTuple_Size(names); ++i)
       call.read_keyword(PyTuple_GetItem(names, i), arguments[count + static_cast<std::size_t>(i)]);
-    return call.run();
   };
-  return launched(body, [&] { return PyObject_Vectorcall(state.miss, arguments, flags, names); });
+  auto miss = [&] { return PyObject_Vectorcall(state.miss, arguments, flags, names); };
+  return launched(state, count, read, [&](std::size_t i) { return arguments[i]; }, miss);
 }
 
 PyObject* answer(State& state, PyObject* arguments, PyObject* keywords) noexcept {
-  auto body = [&] {
-    auto count = static_cast<std::size_t>(PyTuple_Size(arguments));
-    need(count <= kMaxTensors);
-    std::array<PyObject*, kMaxTensors> inputs;
-    for (std::size_t i = 0; i < count; ++i) inputs[i] = PyTuple_GetItem(arguments, static_cast<Py_ssize_t>(i));
-    Call call(state, inputs.data(), count);
+  auto read = [&](Call& call) {
     PyObject *name, *value;
     for (Py_ssize_t at = 0; keywords != nullptr && PyDict_Next(keywords, &at, &name, &value);)
       call.read_keyword(name, value);
-    return call.run();
   };
-  return launched(body, [&] { return PyObject_Call(state.miss, arguments, keywords); });
+  auto argument = [&](std::size_t i) { return PyTuple_GetItem(arguments, static_cast<Py_ssize_t>(i)); };
+  auto miss = [&] { return PyObject_Call(state.miss, arguments, keywords); };
+  return launched(state, static_cast<std::size_t>(PyTuple_Size(arguments)), read, argument, miss);
 }
 
 }  // namespace pyptx

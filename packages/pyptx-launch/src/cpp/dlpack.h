@@ -20,23 +20,11 @@ struct Tensor {
   std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(data) + byte_offset; }
 };
 
-struct ManagedTensor {
-  Version version;
-  void* context;
-  void (*deleter)(ManagedTensor*);
-  std::uint64_t flags;
-  Tensor tensor;
-};
-
-// The functions that a type offers as __dlpack_c_exchange_api__. Those that return int answer 0, or -1 with a Python
-// exception set; the allocator tells its error to the function that it is given.
+// The functions of a type's __dlpack_c_exchange_api__: they return 0, or -1 with a Python exception set.
 struct ExchangeApi {
   Version version;
   ExchangeApi* previous;
-  int (*allocate)(Tensor* prototype, ManagedTensor** out, void* context,
-                  void (*set_error)(void* context, const char* kind, const char* message));
-  int (*managed_from_object)(void* object, ManagedTensor** out);
-  int (*object_from_managed)(ManagedTensor* tensor, void** out);
+  void* unused[3];  // which allocate and wrap
   int (*tensor_from_object)(void* object, Tensor* out);  // may be null
   int (*current_stream)(std::int32_t device_type, std::int32_t device_id, void** out);
 };

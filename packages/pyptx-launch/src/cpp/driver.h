@@ -87,9 +87,7 @@ class ContextScope {
     check(driver().context_current(&previous_), "cuCtxGetCurrent");
     if (previous_ != context && (previous_ == nullptr || cu::is_default(stream))) change(context);
   }
-  ~ContextScope() {
-    if (changed_) driver().context_set_current(previous_);
-  }
+  ~ContextScope() { if (changed_) driver().context_set_current(previous_); }
   ContextScope(const ContextScope&) = delete;
 
  private:

@@ -1,5 +1,4 @@
 // The eager fast path: a callable that knows specialisations by what their tensors look like.
-#include <dlfcn.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -27,17 +26,22 @@ struct LauncherObject {
   State* state;
 };
 
-PyObject* vectorcall(PyObject* self, PyObject* const* arguments, std::size_t flags, PyObject* names) {
+// Return the state, or null with a Python exception.
+State* alive(PyObject* self) {
   auto launcher = reinterpret_cast<LauncherObject*>(self);
-  if (launcher->references == nullptr) return PyErr_Format(PyExc_RuntimeError, "this launcher is being collected");
-  return answer(*launcher->state, arguments, flags, names);
+  if (launcher->references == nullptr) PyErr_SetString(PyExc_RuntimeError, "this launcher is being collected");
+  return launcher->references == nullptr ? nullptr : launcher->state;
+}
+
+PyObject* vectorcall(PyObject* self, PyObject* const* arguments, std::size_t flags, PyObject* names) {
+  State* state = alive(self);
+  return state == nullptr ? nullptr : answer(*state, arguments, flags, names);
 }
 
 // For `launcher(*tensors, **keywords)`: PyVectorcall_Call would make a tuple of the names first.
 PyObject* call(PyObject* self, PyObject* arguments, PyObject* keywords) {
-  auto launcher = reinterpret_cast<LauncherObject*>(self);
-  if (launcher->references == nullptr) return PyErr_Format(PyExc_RuntimeError, "this launcher is being collected");
-  return answer(*launcher->state, arguments, keywords);
+  State* state = alive(self);
+  return state == nullptr ? nullptr : answer(*state, arguments, keywords);
 }
 
 const dl::ExchangeApi* api_of(nb::handle type) {
@@ -52,7 +56,7 @@ const dl::ExchangeApi* api_of(nb::handle type) {
 
 using GuardRow = std::pair<std::uintptr_t, std::uint16_t>;
 using NativeRow = std::tuple<std::size_t, std::vector<GuardRow>, std::vector<std::uintptr_t>,
-                             std::array<std::uintptr_t, 5>>;  // Native of launchers.py
+                             std::array<std::uintptr_t, 8>>;  // Native of launchers.py
 
 std::unique_ptr<const Native> native_of(const NativeRow& row) {
   const auto& [offset, guards, tensor_guards, others] = row;
@@ -60,27 +64,30 @@ std::unique_ptr<const Native> native_of(const NativeRow& row) {
   native->offset = offset;
   for (auto [address, argument] : guards) native->guards.emplace_back(reinterpret_cast<Native::Asked>(address), argument);
   for (auto address : tensor_guards) native->tensor_guards.push_back(reinterpret_cast<Native::OfHandle>(address));
-  native->grad_mode = reinterpret_cast<Native::Asked>(others[0]);
-  native->requires_grad = reinterpret_cast<Native::OfTensor>(others[1]);
-  native->is_inference = reinterpret_cast<Native::OfHandle>(others[2]);
-  native->bump_version = reinterpret_cast<void (*)(const void* const*)>(others[3]);
-  native->storage_size = reinterpret_cast<Native::SizeOf>(others[4]);
+  auto set = [next = others.begin()](auto&... functions) mutable {
+    ((functions = reinterpret_cast<std::decay_t<decltype(functions)>>(*next++)), ...);
+  };
+  set(native->grad_mode, native->requires_grad, native->is_inference, native->bump_version, native->storage_size,
+      native->empty, native->wrap, native->drop);
   return native;
 }
 
-// `references` are miss, grad_mode, "out", "requires_grad", empty_like, count_writes, types, guards, tensor_guards,
-// variables and names of scalars.
+// `references` are miss, grad_mode, "out", "requires_grad", empty_like, count_writes, name of the device, place, types,
+// guards, tensor_guards, variables, positions, names of scalars and of fixed keywords.
 nb::object make(nb::handle cls, nb::tuple references, const std::optional<NativeRow>& native) {
   auto state = std::make_unique<State>();
   auto at = [&](int number) { return nb::handle(references[number]); };
   state->miss = at(0).ptr(), state->grad_mode = at(1).ptr();
   state->out = at(2).ptr(), state->requires_grad = at(3).ptr();
   state->empty_like = at(4).ptr(), state->count_writes = at(5).ptr();
-  for (nb::handle type : at(6)) state->types.push_back({reinterpret_cast<PyTypeObject*>(type.ptr()), api_of(type)});
-  for (nb::handle guard : at(7)) state->guards.push_back(guard.ptr());
-  for (nb::handle guard : at(8)) state->tensor_guards.push_back(guard.ptr());
-  for (nb::handle row : at(9)) state->variables.push_back({row[0].ptr(), row[1].ptr(), row[2].ptr()});
-  for (nb::handle name : at(10)) state->scalars.push_back(name.ptr());
+  state->device = at(6).ptr(), state->place = at(7).ptr();
+  for (nb::handle type : at(8)) state->types.push_back({reinterpret_cast<PyTypeObject*>(type.ptr()), api_of(type)});
+  for (nb::handle guard : at(9)) state->guards.push_back(guard.ptr());
+  for (nb::handle guard : at(10)) state->tensor_guards.push_back(guard.ptr());
+  for (nb::handle row : at(11)) state->variables.push_back({row[0].ptr(), row[1].ptr(), row[2].ptr()});
+  state->positions = nb::cast<std::vector<std::pair<std::size_t, std::size_t>>>(at(12));
+  state->scalars = nb::len(at(13));
+  for (int names : {13, 14}) for (nb::handle name : at(names)) state->keywords.push_back(name.ptr());
   if (native) state->native = native_of(*native);
   nb::object self = nb::steal(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(cls.ptr()), 0));
   auto launcher = reinterpret_cast<LauncherObject*>(self.ptr());
@@ -94,13 +101,12 @@ State& state_of(nb::handle launcher) { return *reinterpret_cast<LauncherObject*>
 
 void add(nb::handle self, nb::object owner, const std::vector<std::int64_t>& words,
          const std::vector<std::vector<std::int64_t>>& outputs, const std::vector<std::uint64_t>& alignments,
-         const std::vector<std::uint64_t>& sizes, nb::tuple like, const std::vector<std::size_t>& mutated,
-         const std::vector<int>& scalars) {
+         const std::vector<std::uint64_t>& sizes, const std::vector<Like>& like,
+         const std::vector<std::size_t>& mutated, const std::vector<int>& scalars,
+         const std::vector<nb::object>& fixed) {
   const Plan* plan = &nb::cast<const Plan&>(owner);
-  std::vector<nb::object> prototypes;
-  for (nb::handle each : like) prototypes.push_back(nb::borrow(each));
   state_of(self).entries.add(std::make_shared<const Entry>(
-      Entry{words, outputs, alignments, sizes, std::move(prototypes), mutated, scalars, std::move(owner), plan}));
+      Entry{words, fixed, outputs, alignments, sizes, like, mutated, scalars, std::move(owner), plan}));
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -135,38 +141,24 @@ PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call)},
 PyType_Spec spec = {"pyptx_launch.Launcher", sizeof(LauncherObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
-std::uintptr_t symbol_address(const std::string& library, const std::string& name) {
-  void* loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  if (loaded == nullptr) return 0;
-  auto address = reinterpret_cast<std::uintptr_t>(dlsym(loaded, name.c_str()));
-  dlclose(loaded);  // which only ends our hold on it
-  return address;
-}
-
 }  // namespace
 
 void bind_launcher(nb::module_& shim) {
   shim.attr("MAX_TENSORS") = kMaxTensors;
   shim.def("make_launcher", &make, "cls"_a, "references"_a, "native"_a.none(),
            nb::sig("def make_launcher(cls: type, references: tuple[object, ...], native: tuple[int, "
-                   "collections.abc.Sequence[tuple[int, int]], collections.abc.Sequence[int], tuple[int, int, int, int, int]] "
+                   "collections.abc.Sequence[tuple[int, int]], collections.abc.Sequence[int], tuple[int, ...]] "
                    "| None) -> object"));
-  shim.def("symbol_address", &symbol_address, "library"_a, "name"_a,
-           "Return the address of a symbol in a library that is loaded, 0 if there is none.");
   shim.def("add_plan", &add, "launcher"_a, "plan"_a, "words"_a, "outputs"_a, "alignments"_a, "sizes"_a, "like"_a,
-           "mutated"_a, "scalars"_a,
+           "mutated"_a, "scalars"_a, "fixed"_a,
            nb::sig("def add_plan(launcher: object, plan: Plan, words: collections.abc.Sequence[int], outputs: "
                    "collections.abc.Sequence[collections.abc.Sequence[int]], alignments: collections.abc.Sequence[int], "
-                   "sizes: collections.abc.Sequence[int], like: tuple[object, ...], mutated: "
-                   "collections.abc.Sequence[int], scalars: collections.abc.Sequence[int]) -> None"));
+                   "sizes: collections.abc.Sequence[int], like: tuple[tuple[object, ...], ...], mutated: "
+                   "collections.abc.Sequence[int], scalars: collections.abc.Sequence[int], fixed: tuple[object, ...]) "
+                   "-> None"));
   shim.def("forget_plans", [](nb::handle launcher) { state_of(launcher).entries.clear(); }, "launcher"_a,
            nb::sig("def forget_plans(launcher: object) -> None"));
-  shim.def("launcher_type", [](nb::dict attributes) {
-    nb::object type = nb::steal(PyType_FromSpec(&spec));
-    if (!type.is_valid()) throw nb::python_error();
-    for (auto [name, value] : attributes) nb::setattr(type, name, value);
-    return type;
-  }, "attributes"_a, nb::sig("def launcher_type(attributes: dict[str, object]) -> type"));
+  shim.def("launcher_type", [] { return nb::steal(PyType_FromSpec(&spec)); }, nb::sig("def launcher_type() -> type"));
 }
 
 }  // namespace pyptx

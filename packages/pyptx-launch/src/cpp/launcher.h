@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -41,19 +42,31 @@ inline std::uint64_t hash_of(const std::int64_t* words, std::size_t count) {
   return hash;
 }
 
-// One specialisation.
+// Return whether two fixed keywords have the same immutable value: 1, 1.0 and True differ. Runs no Python code.
+bool same_value(PyObject* one, PyObject* other);
+
+// A prototype of an output; its sizes, its strides, and the codes that Native::empty takes, or none.
+using Sizes = std::vector<std::int64_t>;
+using Like = std::tuple<nanobind::object, Sizes, Sizes, std::vector<std::int32_t>>;
+
+// One specialization.
 struct Entry {
-  std::vector<std::int64_t> words;  // of all inputs
-  std::vector<std::vector<std::int64_t>> outputs;
+  Sizes words;  // of all inputs, or the device if there are none; then -1 - i for fixed keyword i
+  std::vector<nanobind::object> fixed;  // the values of these keywords
+  std::vector<Sizes> outputs;
   std::vector<std::uint64_t> alignments, sizes;  // of inputs, then outputs, in bytes
-  std::vector<nanobind::object> like;                  // what each output is allocated like; empty if calls must give them
-  std::vector<std::size_t> mutated;              // the inputs that the kernel writes to
-  std::vector<int> scalars;                      // for each of the plan's, which of the launcher's it is; -1 for none
-  nanobind::object owner;                              // of the plan
+  std::vector<Like> like;            // for each output; empty if calls must give them
+  std::vector<std::size_t> mutated;  // the inputs that the kernel writes to
+  std::vector<int> scalars;          // for each of the plan's, which of the launcher's it is; -1 for none
+  nanobind::object owner;            // of the plan
   const Plan* plan;
 
-  bool same(const std::int64_t* others, std::size_t count) const {
-    return words.size() == count && std::memcmp(words.data(), others, count * sizeof *others) == 0;
+  template <typename Objects>
+  bool same(const std::int64_t* others, std::size_t count, const Objects& values) const {
+    if (words.size() != count || std::memcmp(words.data(), others, count * sizeof *others) != 0) return false;
+    std::size_t i = 0;
+    while (i < fixed.size() && same_value(fixed[i].ptr(), nanobind::handle(values[i]).ptr())) ++i;
+    return i == fixed.size();
   }
   // Address 0 is a tensor without memory: its storage is freed, or was never allocated.
   bool usable(const cu::Address* addresses, std::size_t from, std::size_t to) const {
@@ -68,9 +81,10 @@ class Entries {
  public:
   using Shared = std::shared_ptr<const Entry>;
 
-  Shared find(const std::int64_t* words, std::size_t count, const cu::Address* addresses, std::size_t inputs) {
+  Shared find(const std::int64_t* words, std::size_t count, PyObject* const* fixed, const cu::Address* addresses,
+              std::size_t inputs) {
     std::lock_guard lock(mutex_);
-    auto fits = [&](const Shared& entry) { return entry->same(words, count) && entry->usable(addresses, 0, inputs); };
+    auto fits = [&](const Shared& one) { return one->same(words, count, fixed) && one->usable(addresses, 0, inputs); };
     if (last_ != nullptr && fits(last_)) return last_;
     auto [from, to] = by_hash_.equal_range(hash_of(words, count));
     for (; from != to; ++from)
@@ -82,7 +96,8 @@ class Entries {
     std::lock_guard lock(mutex_);
     auto [from, to] = by_hash_.equal_range(hash_of(entry->words.data(), entry->words.size()));
     for (; from != to; ++from)
-      if (from->second->words == entry->words && from->second->alignments == entry->alignments) return;
+      if (from->second->same(entry->words.data(), entry->words.size(), entry->fixed) &&
+          from->second->alignments == entry->alignments) return;
     by_hash_.emplace(hash_of(entry->words.data(), entry->words.size()), std::move(entry));
   }
 
@@ -117,6 +132,11 @@ struct Native {
   OfHandle is_inference = nullptr;
   void (*bump_version)(const void* const*) = nullptr;
   SizeOf storage_size = nullptr;  // in bytes; answers 0 unless it fails; may be null
+  // Allocate a tensor: rank, sizes, strides, codes; 0 and a handle that `drop` frees. Null, or `wrap` makes its object.
+  int (*empty)(std::int64_t, const std::int64_t*, const std::int64_t*, std::int32_t, std::int32_t, std::int32_t,
+               void**) = nullptr;
+  PyObject* (*wrap)(const void*) = nullptr;
+  int (*drop)(void*) = nullptr;
 
   const void* const* handle(PyObject* tensor) const {
     return reinterpret_cast<const void* const*>(reinterpret_cast<const char*>(tensor) + offset);
@@ -132,8 +152,10 @@ struct Variable { PyObject *names, *name, *value; };  // of a module's dictionar
 
 // The Python objects are those of the launcher's tuple of references.
 struct State {
-  PyObject *miss, *grad_mode, *out, *requires_grad, *empty_like, *count_writes;
-  std::vector<PyObject*> guards, tensor_guards, scalars;
+  PyObject *miss, *grad_mode, *out, *requires_grad, *empty_like, *count_writes, *device, *place;
+  std::vector<PyObject*> guards, tensor_guards, keywords;  // names of scalars, then of fixed keywords
+  std::size_t scalars;                                     // how many
+  std::vector<std::pair<std::size_t, std::size_t>> positions;  // among the arguments, and the keyword that stands there
   std::vector<Accepted> types;
   std::vector<Variable> variables;
   std::unique_ptr<const Native> native;  // asked in place of the Python objects that answer the same, if it is there

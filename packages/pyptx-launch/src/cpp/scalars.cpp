@@ -22,7 +22,7 @@ std::uint16_t narrow(double value, int fraction) {
 bool put_float(ScalarType type, double number, unsigned char* to) {
   auto single = static_cast<float>(number);
   int fraction = type.kind == ScalarKind::is_bfloat ? 7 : 10;
-  std::uint16_t half = narrow(number, fraction);
+  std::uint16_t half = type.bytes == 2 ? narrow(number, fraction) : 0;
   const void* forms[] = {&half, &single, nullptr, &number};
   std::memcpy(to, forms[type.bytes / 2 - 1], type.bytes);
   if (type.bytes == 2) return ((half & 0x7FFF) == 0x7FFF >> fraction << fraction) == std::isinf(number);

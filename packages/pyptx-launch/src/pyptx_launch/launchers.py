@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
+import os
 import sys
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import astuple, dataclass
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from pyptx_launch import _shim
@@ -53,8 +55,7 @@ class Signature:
     def words(self) -> tuple[int, ...]:
         """The numbers that the compiled part compares: device, element type and rank, extents and strides."""
         code, bits, lanes = _DTYPES[self.dtype]
-        strides = self._dense if self.strides is None else self.strides
-        pairs = ((extent, 0 if extent == 1 else stride) for extent, stride in zip(self.shape, strides, strict=True))
+        pairs = ((extent, 0 if extent == 1 else stride) for extent, stride in zip(self.shape, self.steps, strict=True))
         head = (self.device[0] << 32 | self.device[1], len(self.shape) << 32 | lanes << 16 | bits << 8 | code)
         return (*head, *chain.from_iterable(pairs))
 
@@ -65,7 +66,10 @@ class Signature:
         return math.prod(self.shape) * bits * lanes // 8
 
     @property
-    def _dense(self) -> tuple[int, ...]:
+    def steps(self) -> tuple[int, ...]:
+        """The strides in elements, of a contiguous tensor too."""
+        if self.strides is not None:
+            return self.strides
         strides = [1]
         for extent in self.shape[:0:-1]:
             strides.append(strides[-1] * extent)
@@ -92,7 +96,9 @@ class Native:
     as a method does. `guards` are functions `bool(uint16)`, each with its argument; `grad_mode` is one without.
     `bump_version` is called for written tensors, unless `is_inference` answers true for them. `storage_size` is
     `int(handle, int64_t* bytes)`, 0 if there is none: a tensor whose storage has no bytes is a miss, because a view of
-    freed storage is at the address of its offset.
+    freed storage is at the address of its offset. `empty` allocates a tensor, and is called without the interpreter's
+    lock: `int(int64_t rank, sizes, strides, int32_t code, int32_t code, int32_t code, void** handle)`. `wrap` returns
+    its Python object, and `drop` frees the handle. Without them (0), Python's `empty_like` allocates.
 
     Nothing can check these: a wrong number is a crash. `symbol_address` finds functions by their names.
     """
@@ -105,11 +111,18 @@ class Native:
     is_inference: int
     bump_version: int
     storage_size: int = 0
+    empty: int = 0
+    wrap: int = 0
+    drop: int = 0
 
 
 def symbol_address(library: str, name: str) -> int:
     """Return the address of a symbol in a shared library that is loaded already; 0 where either is missing."""
-    return _shim.symbol_address(library, name)
+    try:
+        loaded = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+    except OSError:
+        return 0
+    return ctypes.cast(getattr(loaded, name, None), ctypes.c_void_p).value or 0
 
 
 def _new(
@@ -120,21 +133,27 @@ def _new(
     guards: Sequence[Callable[[], object]] = (),
     grad_mode: Callable[[], object] | None = None,
     scalars: Sequence[str] = (),
+    fixed: Sequence[str] = (),
+    positions: Sequence[tuple[int, str]] = (),
+    device: str | None = None,
+    place: Callable[[Any], int] | None = None,
     tensor_guards: Sequence[Callable[[Any], object]] = (),
     empty_like: Callable[[Any], object] | None = None,
     count_writes: Callable[[Sequence[Any]], object] | None = None,
     variables: Sequence[tuple[Mapping[str, object], str]] = (),
     native: Native | None = None,
 ) -> object:
-    names = tuple(map(sys.intern, scalars))
+    numbers, others = tuple(map(sys.intern, scalars)), tuple(map(sys.intern, fixed))
     attributes = (sys.intern("out"), sys.intern("requires_grad"))
     usual = tuple((module, sys.intern(name), module[name]) for module, name in variables)
-    groups = (tuple(types), tuple(guards), tuple(tensor_guards), usual, names)
+    listed = tuple((position, (*numbers, *others).index(name)) for position, name in sorted(positions))
+    groups = (tuple(types), tuple(guards), tuple(tensor_guards), usual, listed, numbers, others)
     row = None
     if native is not None:
-        others = (native.grad_mode, native.requires_grad, native.is_inference, native.bump_version, native.storage_size)
-        row = (native.offset, native.guards, native.tensor_guards, others)
-    return _shim.make_launcher(cls, (miss, grad_mode, *attributes, empty_like, count_writes, *groups), row)
+        offset, guards_of_native, of_tensor, *rest = astuple(native)
+        row = (offset, guards_of_native, of_tensor, rest)
+    references = (miss, grad_mode, *attributes, empty_like, count_writes, device and sys.intern(device), place, *groups)
+    return _shim.make_launcher(cls, references, row)
 
 
 def _add(
@@ -144,12 +163,14 @@ def _add(
     outputs: Sequence[Signature],
     *,
     like: Sequence[object] = (),
+    codes: Sequence[Sequence[int]] = (),
     mutated: Sequence[int] = (),
+    fixed: Mapping[str, object] | None = None,
 ) -> None:
     tensors = (*inputs, *outputs)
     for signature in tensors:
         signature.check(plan.entry)
-    if not inputs or len(tensors) < plan.tensors or len(tensors) > MAX_TENSORS:
+    if not tensors or len(tensors) < plan.tensors or len(tensors) > MAX_TENSORS:
         raise LaunchError(
             f"{plan.entry}: the plan takes {plan.tensors} tensors, and a launcher calls of 1 to {MAX_TENSORS};"
             f" these are {len(inputs)} inputs and {len(outputs)} outputs"
@@ -162,21 +183,33 @@ def _add(
         raise LaunchError(
             f"{plan.entry}: {len(like)} prototypes, for {len(outputs)} outputs and a launcher's empty_like"
         )
+    scalars, names = self._references[-2:]
+    given = {_fixed_position(name, names, plan): value for name, value in (fixed or {}).items()}
+    looks = chain.from_iterable(signature.words for signature in inputs) if inputs else outputs[0].words[:1]
+    rows = zip_longest(like, outputs if like else (), codes, fillvalue=())
     _shim.add_plan(
         self,
         plan,
-        tuple(chain.from_iterable(signature.words for signature in inputs)),
+        (*looks, *(-1 - at for at in sorted(given))),
         tuple(signature.words for signature in outputs),
         tuple(signature.alignment for signature in tensors),
         tuple(signature.nbytes for signature in tensors),
-        tuple(like),
+        tuple((each, signature.shape, signature.steps, tuple(of)) for each, signature, of in rows),
         tuple(mutated),
-        tuple(_position(name, self._references[-1], plan) for name in plan.scalars),
+        tuple(_position(name, scalars, plan) for name in plan.scalars),
+        tuple(given[at] for at in sorted(given)),
     )
 
 
 def _forget(self: Launcher) -> None:
     _shim.forget_plans(self)
+
+
+def _fixed_position(name: str, keywords: Sequence[str], plan: Plan) -> int:
+    """Return the index of a fixed keyword."""
+    if name not in keywords:
+        raise LaunchError(f"{plan.entry}: the launcher has no fixed keyword {name}")
+    return keywords.index(name)
 
 
 def _position(name: str, keywords: Sequence[str], plan: Plan) -> int:
@@ -193,14 +226,18 @@ if TYPE_CHECKING:
     class Launcher:
         """Launch plans for tensors that look like those that the plans were added for; leave all else to `miss`.
 
-        A call takes tensors, `out=` and the keywords in `scalars`. It is a hit if every tensor's type is one of `types`
-        (itself, no subclass), every guard answers false, each of `tensor_guards` answers false for every tensor, no
-        tensor requires a gradient while `grad_mode()` is true, the tensors of `out` share no memory, no tensor with
-        elements is at address 0, and dtype, shape, strides, device and alignment are those of a plan. Then
-        `count_writes` is called with the tensors of `out` and those that the kernel mutates, if there are any, the
-        kernel is launched on the framework's current stream, and the output is returned: a tuple of several, None for
-        none. Without `out`, outputs are made by `empty_like(prototype)`. In any other case the whole call is
-        `miss(*tensors, **keywords)`.
+        A call takes tensors, `out=` and the keywords in `scalars` and `fixed`. Scalars are launch parameters; a plan is
+        for one value of each fixed keyword, of the same type. `positions` are pairs: the index of an argument, and the
+        name of the keyword that a call may pass there. A call without inputs takes the keyword `device`, too:
+        `place(out or device or None)` returns DLPack's type of the device << 32 | its ordinal, or -1 for a miss.
+
+        A call is a hit if every tensor's type is one of `types` (itself, no subclass), every guard answers false, each
+        of `tensor_guards` answers false for every tensor, no tensor requires a gradient while `grad_mode()` is true,
+        the tensors of `out` share no memory, no tensor with elements is at address 0, and dtype, shape, strides, device
+        and alignment are those of a plan. Then `count_writes` is called with the tensors of `out` and those that the
+        kernel mutates, if there are any, the kernel is launched on the framework's current stream, and the output is
+        returned: a tuple of several, None for none. Without `out`, outputs are made by `native.empty`, or by
+        `empty_like(prototype)`. In any other case the whole call is `miss(*tensors, **keywords)`.
 
         `variables` are names in modules' dictionaries; a call is a miss while one is not the object that it is now.
         `native` answers in place of `grad_mode`, `tensor_guards` and `count_writes`, and its guards are asked beside
@@ -219,6 +256,10 @@ if TYPE_CHECKING:
             guards: Sequence[Callable[[], object]] = (),
             grad_mode: Callable[[], object] | None = None,
             scalars: Sequence[str] = (),
+            fixed: Sequence[str] = (),
+            positions: Sequence[tuple[int, str]] = (),
+            device: str | None = None,
+            place: Callable[[Any], int] | None = None,
             tensor_guards: Sequence[Callable[[Any], object]] = (),
             empty_like: Callable[[Any], object] | None = None,
             count_writes: Callable[[Sequence[Any]], object] | None = None,
@@ -230,7 +271,7 @@ if TYPE_CHECKING:
             """Launch, or answer what `miss` answers."""
             ...
 
-        _references: tuple[Any, ...]  # what it was made of; the names of its scalars come last
+        _references: tuple[Any, ...]  # what it was made of; the names of its scalars and fixed keywords come last
 
         def add(
             self,
@@ -239,14 +280,18 @@ if TYPE_CHECKING:
             outputs: Sequence[Signature],
             *,
             like: Sequence[object] = (),
+            codes: Sequence[Sequence[int]] = (),
             mutated: Sequence[int] = (),
+            fixed: Mapping[str, object] | None = None,
         ) -> None:
-            """Launch `plan` from now on for such inputs; the first plan for a signature stays.
+            """Launch `plan` from now on for such inputs and fixed keywords; the first plan for a signature stays.
 
             `like` holds a prototype for each output, whose elements are never read; without it, calls without `out` are
-            misses. `mutated` are the indices of inputs that the kernel writes to. Raises LaunchError if there are no
-            inputs, if the plan needs more tensors, if one of its scalars has neither a value nor a keyword, or if
-            `like` or `mutated` don't fit.
+            misses. `codes` are, for each output, the three numbers that `Native.empty` takes after sizes and strides.
+            `mutated` are the indices of inputs that the kernel writes to. The values of `fixed` must be immutable:
+            int, float, str and tuple are compared by value, other types by identity. Raises LaunchError if there are no
+            tensors, if the plan needs more of them, if one of its scalars has neither a value nor a keyword, or if
+            `like`, `mutated` or `fixed` don't fit.
             """
             ...
 
@@ -255,12 +300,8 @@ if TYPE_CHECKING:
             ...
 
 else:
-    Launcher = _shim.launcher_type(
-        {
-            "__new__": staticmethod(_new),
-            "__doc__": "Launch plans for tensors that look as before; leave all else to `miss`.",
-            "__module__": __name__,
-            "add": _add,
-            "forget": _forget,
-        }
-    )
+    Launcher = _shim.launcher_type()
+    Launcher.__new__ = staticmethod(_new)
+    Launcher.__doc__ = "Launch plans for tensors that look as before; leave all else to `miss`."
+    Launcher.__module__ = __name__
+    Launcher.add, Launcher.forget = _add, _forget

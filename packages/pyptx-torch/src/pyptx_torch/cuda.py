@@ -31,8 +31,8 @@ def run(
     Nothing waits for the kernel. Raise DriverMissingError where there is no driver, and the driver's errors.
     """
     plans = operator.plans(place)
-    if inputs and given is None and not keywords:
-        made = plans.again(inputs)
+    if inputs and given is None:
+        made = plans.again(inputs, keywords)
         if made is not NOT_MET:
             return outputs.as_tuple(made)
     if str(device) == place.type:  # without an ordinal: torch will ask which one is current

@@ -26,8 +26,6 @@ def launcher_of(
 ) -> Callable[..., object]:
     """Return what `Kernel.__call__` goes to; `miss` itself where nothing can be launched directly."""
     operator = operator_of(kernel)
-    if not operator.signature.inputs:
-        return miss
     if not place.built() or not driver.available() or not place.visible():
         return miss
     return operator.plans(place).attach(miss)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -18,7 +19,7 @@ from pyptx_launch.launchers import Native, symbol_address
 
 # ruff: noqa: SLF001 - the module is about private names
 
-_LIBRARIES: Final = ("libc10.so", "libtorch_cpu.so")
+_LIBRARIES: Final = ("libc10.so", "libtorch_cpu.so", "libtorch_python.so")
 _WORD: Final = ctypes.sizeof(ctypes.c_void_p)
 
 # What the dispatcher includes for a thread while something listens: a TorchDispatchMode (fake tensors, make_fx,
@@ -35,17 +36,25 @@ _IS_ZERO: Final = "_ZN2at6native14_is_zerotensorERKNS_6TensorE"
 _IS_INFERENCE: Final = "_ZN2at6native12is_inferenceERKNS_6TensorE"
 _BUMP_VERSION: Final = "_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE"
 _STORAGE_SIZE: Final = "aoti_torch_get_storage_size"
+# All or none of these: without them, `torch.empty_like` allocates.
+_ALLOCATION: Final = (
+    "aoti_torch_empty_strided",
+    "_Z16THPVariable_WrapRKN2at10TensorBaseE",
+    "aoti_torch_delete_tensor_object",
+)
+_CODES: Final = ("aoti_torch_get_dtype", "aoti_torch_get_device_type", "aoti_torch_get_device_index")
+
+
+@functools.cache
+def address(name: str) -> int:
+    """Return the address of a function of torch's libraries; 0 if there is none."""
+    folder = Path(torch.__file__).parent / "lib"
+    return next(filter(None, (symbol_address(str(folder / library), name) for library in _LIBRARIES)), 0)
 
 
 @functools.cache
 def native() -> Native | None:
     """Return torch's functions, found and tried once; None where this torch has others."""
-    folder = Path(torch.__file__).parent / "lib"
-    libraries = [str(folder / name) for name in _LIBRARIES]
-
-    def address(name: str) -> int:
-        return next(filter(None, (symbol_address(library, name) for library in libraries)), 0)
-
     offset = _offset()
     guards = (
         *((address(_IS_INCLUDED), _key(name)) for name in _KEYS),
@@ -57,7 +66,51 @@ def native() -> Native | None:
     if offset is None or not known:
         return None
     found = Native(offset, guards, of_tensor, *rest)
-    return found if _answers_right(found) else None
+    if not _answers_right(found):
+        return None
+    empty, wrap, drop = map(address, _ALLOCATION)
+    allocating = replace(found, empty=empty, wrap=wrap, drop=drop)
+    return allocating if _allocates(allocating) else found
+
+
+def codes_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Return the codes of a tensor that `Native.empty` takes; () if torch allocates through Python."""
+    found = native()
+    return () if found is None or not found.empty else _codes(tensor, found.offset)
+
+
+def _codes(tensor: torch.Tensor, offset: int) -> tuple[int, ...]:
+    """Return the numbers of element type and device type, and the ordinal of the device."""
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32))
+    codes = (ctypes.c_int32 * len(_CODES))()
+    for at, name in enumerate(_CODES):
+        kind(address(name))(id(tensor) + offset, ctypes.cast(ctypes.byref(codes, 4 * at), kind._argtypes_[1]))
+    return tuple(codes)
+
+
+def _allocates(found: Native) -> bool:
+    """Return whether torch's functions are there and allocate tensors like some that are known."""
+    if not all((found.empty, found.wrap, found.drop, *map(address, _CODES))):
+        return False
+    pointer, code = ctypes.POINTER(ctypes.c_int64), ctypes.c_int32
+    kinds = (ctypes.c_int64, pointer, pointer, code, code, code, ctypes.POINTER(ctypes.c_void_p))
+    empty = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(found.empty)
+    wrap = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(found.wrap)
+    drop = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(found.drop)
+    for like in (torch.ones(2, 3), torch.ones(4, 2, dtype=torch.bfloat16).t(), torch.tensor(1)):
+        row, handle = ctypes.c_int64 * like.dim(), ctypes.c_void_p()
+        codes = _codes(like, found.offset)
+        if empty(like.dim(), row(*like.shape), row(*like.stride()), *codes, ctypes.byref(handle)) != 0:
+            return False
+        made = cast("object", wrap(handle))
+        drop(handle)
+        if type(made) is not torch.Tensor or _looks(made) != _looks(like):
+            return False
+    return True
+
+
+def _looks(tensor: torch.Tensor) -> tuple[object, ...]:
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.untyped_storage().nbytes()
 
 
 def _offset() -> int | None:

@@ -90,8 +90,9 @@ class Operator:
         self.literals = Literals(kernel.name, fingerprint.digest, whole=not fingerprint.unknown)
         self._fixed = {*kernel.declaration.templates, *kernel.declaration.dimensions}
         self._numbers = {number.name: number for number in self.signature.numbers}
-        # What a launch passes by value, and no text depends on.
-        self.scalars = tuple(number.name for number in self.signature.numbers if number.raw is not None)
+        sizes = kernel.declaration.dimensions
+        # Numbers that a launch passes by value and that shape nothing: a size may be a raw parameter as well.
+        self.scalars = tuple(each.name for each in self.signature.numbers if each.raw and each.name not in sizes)
         self._plans: dict[str, Plans] = {}
         self._packets: list[Packet] = []  # those of earlier names too: graphs may call them
         self._define()

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import torch
 
@@ -14,7 +14,7 @@ from pyptx_dsl.contract.arguments import dense_strides
 from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.errors import DeviceError
 from pyptx_dsl.kernels.images import image_of
-from pyptx_dsl.kernels.keys import freeze
+from pyptx_dsl.kernels.keys import freeze, is_immutable
 from pyptx_dsl.once import OncePerKey
 from pyptx_ir.plugins.descriptors import described_alignments
 from pyptx_launch import Launcher, Module, Signature, driver, plan_for
@@ -24,7 +24,7 @@ from pyptx_launch.libcuda import relaxed_capture
 from pyptx_launch.retired import RETIRED
 from pyptx_torch.devices import NAMES, argument_of, dtype_of
 from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, VARIABLES, count_versions, is_capturing
-from pyptx_torch.native import native
+from pyptx_torch.native import codes_of, native
 from pyptx_torch.outputs import prototype
 
 if TYPE_CHECKING:
@@ -100,22 +100,24 @@ class Plans:
                 self._captured[id(ready)] = ready
         return ready
 
-    def again(self, inputs: Sequence[torch.Tensor]) -> object:
-        """Launch the plan of a call without keywords for inputs that look like earlier ones; return new outputs.
+    def again(self, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object]) -> object:
+        """Launch the plan of a call whose inputs look like earlier ones, with the same keywords; return new outputs.
 
         For calls that come from torch's dispatcher, which counts versions itself. NOT_MET if there is no such plan, and
         wherever a launcher leaves a call to others: then nothing has been launched.
         """
         if self._again is None:
             self._again = self._new_launcher(_not_met, counted=())
-        return self._again(*inputs)
+        return self._again(*inputs, **keywords)
 
     def attach(self, miss: Callable[..., object]) -> Launcher:
-        """Return a launcher that knows the plans of calls without fixed keywords, and leaves all else to `miss`."""
-        return self._new_launcher(miss, counted=tuple(self._mutated))
+        """Return a launcher that knows the plans, and leaves all else to `miss`; it takes numbers by position, too."""
+        return self._new_launcher(miss, counted=tuple(self._mutated), positions=self._kernel.declaration.scalars)
 
-    def _new_launcher(self, miss: Callable[..., object], *, counted: tuple[int, ...]) -> Launcher:
-        direct = native()
+    def _new_launcher(
+        self, miss: Callable[..., object], *, counted: tuple[int, ...], positions: Sequence[tuple[int, str]] = ()
+    ) -> Launcher:
+        direct, known = native(), self._kernel.declaration.keywords
         launcher = Launcher(
             miss,
             types=(torch.Tensor, torch.nn.Parameter),
@@ -124,6 +126,10 @@ class Plans:
             tensor_guards=TENSOR_GUARDS,
             grad_mode=torch.is_grad_enabled,
             scalars=self._scalars,
+            fixed=tuple(known - {*self._scalars, "out"}),
+            positions=positions,
+            device=None if "device" in known else "device",
+            place=self._device_word,
             empty_like=torch.empty_like,
             count_writes=count_versions,
             native=direct,
@@ -132,6 +138,15 @@ class Plans:
             self._launchers[launcher] = counted
             self._teach([launcher], self._fast.values())
         return launcher
+
+    def _device_word(self, witness: object) -> int:
+        """Return the device of a call without inputs, by `out=` or `device=`; -1 if it is of another place."""
+        first = witness[0] if isinstance(witness, tuple) and witness else witness
+        try:
+            device = first.device if isinstance(first, torch.Tensor) else torch.device(cast("str", first))
+        except (RuntimeError, TypeError):
+            return -1
+        return self._place.dlpack << 32 | self._place.device(device).index if device.type == self._place.type else -1
 
     def _make(self, key: Key, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object]) -> Ready:
         check_driver(self._kernel.name, self._place)
@@ -144,9 +159,9 @@ class Plans:
         module = self._modules.get((special.text, on.target), lambda: Module(image_of(special, on.target)))
         plan = plan_for(special, module, on.multiprocessors)
         made = Ready(plan, special.outputs, _alignments(special, inputs))
-        fixed = any(name not in self._scalars for name in keywords)
-        fast = None if fixed or not inputs else self._fast_for(plan, made, inputs)
-        return self._keep(key, made, fast)
+        fixed = {name: value for name, value in keywords.items() if name not in self._scalars}
+        lasting = all(map(is_immutable, fixed.values()))
+        return self._keep(key, made, self._fast_for(plan, made, inputs, fixed, on.ordinal) if lasting else None)
 
     def _keep(self, key: Key, made: Ready, fast: _Fast | None) -> Ready:
         """Store a plan, and its fast path for launchers, unless there is one; return the stored plan."""
@@ -159,13 +174,16 @@ class Plans:
                     self._teach(self._launchers, [fast])
         return ready
 
-    def _fast_for(self, plan: Plan, ready: Ready, inputs: Sequence[torch.Tensor]) -> _Fast | None:
-        """Return what the launcher is told of a plan; None where it takes more tensors than a launcher does."""
-        if len(inputs) + len(ready.outputs) > MAX_TENSORS:
+    def _fast_for(
+        self, plan: Plan, ready: Ready, inputs: Sequence[torch.Tensor], fixed: Mapping[str, object], ordinal: int
+    ) -> _Fast | None:
+        """Return the plan for launchers; None if it takes no tensor, or more than a launcher does."""
+        if not 0 < len(inputs) + len(ready.outputs) <= MAX_TENSORS:
             return None
-        device = (self._place.dlpack, inputs[0].device.index or 0)
+        device = (self._place.dlpack, ordinal)
         with relaxed_capture():  # of another thread's stream, which taking memory for a moment would break off
-            like = tuple(prototype(self._kernel.name, output, inputs[0].device) for output in ready.outputs)
+            on = inputs[0].device if inputs else torch.device(self._place.type, ordinal)
+            like = tuple(prototype(self._kernel.name, output, on) for output in ready.outputs)
         return _Fast(
             plan,
             tuple(
@@ -177,12 +195,22 @@ class Plans:
                 for output, alignment in zip(ready.outputs, ready.alignments[len(inputs) :], strict=True)
             ),
             like,
+            tuple(map(codes_of, like)),
+            fixed,
         )
 
     def _teach(self, launchers: Iterable[Launcher], plans: Iterable[_Fast]) -> None:
         """Tell launchers of plans; the lock is held."""
         for launcher, fast in product(launchers, plans):
-            launcher.add(fast.plan, fast.inputs, fast.outputs, like=fast.like, mutated=self._launchers[launcher])
+            launcher.add(
+                fast.plan,
+                fast.inputs,
+                fast.outputs,
+                like=fast.like,
+                codes=fast.codes,
+                mutated=self._launchers[launcher],
+                fixed=fast.fixed,
+            )
 
     def _make_room(self) -> None:
         """Drop the quarter of the plans that were not used for longest, once there are too many; the lock is held."""
@@ -198,12 +226,14 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class _Fast:
-    """What a launcher is told of a plan: its inputs and outputs, and what each output is allocated like."""
+    """A plan for launchers: its inputs and outputs, a prototype of each output, and the values of fixed keywords."""
 
     plan: Plan
     inputs: tuple[Signature, ...]
     outputs: tuple[Signature, ...]
     like: tuple[torch.Tensor, ...]
+    codes: tuple[tuple[int, ...], ...]
+    fixed: Mapping[str, object]
 
 
 def _not_met(*_tensors: object, **_keywords: object) -> object:

@@ -279,10 +279,10 @@ class Kernel(Generic[OutSpecs_co]):
         arrays and CPU tensors. Raise RuntimeMissingError when none is installed for them, and the ContractError that
         names the argument for arrays that don't fit the Tiles.
         """
-        if self._scalars:
-            arrays, kwargs = apart(self._declaration, arrays, kwargs)
         if self._is_compiling():
             self._ready_to_compile()
+            if self._scalars:
+                arrays, kwargs = apart(self._declaration, arrays, kwargs)
             return self._operator(*arrays, **kwargs)
         try:
             return (self._launcher or self._run)(*arrays, **kwargs)
@@ -292,6 +292,8 @@ class Kernel(Generic[OutSpecs_co]):
 
     def _run(self, /, *arrays: object, **kwargs: object) -> object:
         """Run the kernel the long way: find the runtime, let it check everything, and learn its short way."""
+        if self._scalars:
+            arrays, kwargs = apart(self._declaration, arrays, kwargs)
         runtime, result = runtimes.call(self, arrays, kwargs)
         if runtime.launcher is not None and runtime.name not in self._launched_by:
             with self._lock:  # several frameworks take turns: each hands what is not its own to the one before

@@ -11,8 +11,10 @@ from typing import cast
 
 from pyptx_dsl.errors import KeywordError
 from pyptx_dsl.registers.operands import as_items
+from pyptx_dsl.types import PtxType
 
 _SCALARS = (bool, int, str, bytes, type(None))
+_IMMUTABLE = frozenset({*_SCALARS, float, PtxType})
 _LIBRARIES = frozenset({*sys.stdlib_module_names, "pyptx", "jaxlib"})  # objects that are compared by identity: fixed
 
 
@@ -42,6 +44,13 @@ def freeze(value: object, name: str = "") -> Hashable | None:
         return _freeze_number(value)
     _refuse_identity(value, name)
     return (type(value), value)
+
+
+def is_immutable(value: object) -> bool:
+    """Return whether a template value never changes, so that its identity is enough to find its trace again."""
+    if type(value) is tuple:
+        return all(map(is_immutable, cast("tuple[object, ...]", value)))
+    return type(value) in _IMMUTABLE
 
 
 def _freeze_bound(value: partial[object] | MethodType, name: str) -> Hashable | None:
