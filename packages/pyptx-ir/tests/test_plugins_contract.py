@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
+import types
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pyptx_ir.fragments import move_of
+from pyptx_ir.isa.matrix_rows import Element, MatrixMove
 from pyptx_ir.isa.modules import check_text
-from pyptx_ir.isa.row_faults import fault_of
+from pyptx_ir.isa.row_faults import fault_of, fault_of_element, fault_of_move
 from pyptx_ir.isa.rows import InstructionRow, row
 from pyptx_ir.plugins import API_VERSION, hookimpl
 from pyptx_ir.plugins.discovery import BASELINE, Candidate
@@ -142,6 +146,50 @@ UNSOUND = {
     "access": (faulty("acme d, a", access="w"), "access: access 'w' for 2 operands"),
     "limits": (faulty("acme d, a", operands={"a": "imm in 1..x"}), "operands: limits that are neither"),
 }
+
+
+PLAIN = move_of("m8n8", "b16").fragment
+UNSOUND_ROWS = {
+    "bits of an element": ("pyptx_elements", Element("q7", 0), "bits: an element has 1 to 64 bits, not 0"),
+    "registers of an element": (
+        "pyptx_elements",
+        Element("q7", 8, ("b33",)),
+        "registers: 'b33' is not a type; 'b32' is",
+    ),
+    "no registers": ("pyptx_elements", Element("q7", 8, ()), "registers: no type of registers holds it"),
+    "literals of an element": (
+        "pyptx_elements",
+        Element("q7", 8, ("b32",), ("singel",)),
+        "literals: 'singel' is not a kind of literal; 'single' is",
+    ),
+    "stored bits": (
+        "pyptx_matrix_moves",
+        MatrixMove("q7", ("b16",), PLAIN, 17),
+        "stored: 17 bits of memory do not fit",
+    ),
+    "a row of memory": (
+        "pyptx_matrix_moves",
+        MatrixMove("q7", ("b16",), replace(PLAIN, columns=16), 16),
+        "fragment: 16 elements of 16 bits exceed a row of 16 bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSOUND_ROWS)
+def test_elements_and_moves_that_no_table_can_hold_are_refused_by_name(name: str) -> None:
+    hook, given, said = UNSOUND_ROWS[name]
+    plugin = types.ModuleType("acme")
+    vars(plugin).update(pyptx_api_version=hookimpl(lambda: API_VERSION), **{hook: hookimpl(lambda: [given])})
+    baseline = Candidate("baseline", "pyptx-ir", lambda: importlib.import_module(BASELINE))
+    installed = Plugins(lambda: [baseline, Candidate("acme", "acme-arch", lambda: plugin)])
+    collected = {"pyptx_elements": installed.elements, "pyptx_matrix_moves": installed.matrix_moves}[hook]
+    with pytest.raises(PluginError, match=f"{hook} of plugin 'acme' .acme-arch., row '.*q7.*', {said}"):
+        collected()
+
+
+def test_every_element_and_move_keeps_the_contract() -> None:
+    assert {fault_of_element(each) for each in manager().elements()} == {None}
+    assert {fault_of_move(each) for each in manager().matrix_moves()} == {None}
 
 
 class Acme:

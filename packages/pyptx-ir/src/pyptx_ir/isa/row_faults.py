@@ -1,4 +1,4 @@
-"""Invalid instruction rows: those that name a type, an operand kind, an element type or a target that does not exist.
+"""Invalid rows of plugins: those that name a type, an operand kind, an element type or a target that does not exist.
 
 `pyptx_ir.plugins.manager` checks the rows of third-party plugins when it collects them; a test checks this project's.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.isa.kinds.fragments import WARPS, registers_of
 from pyptx_ir.isa.patterns import compile_row
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from pyptx_ir.isa.kinds.kind import Kinds
+    from pyptx_ir.isa.matrix_rows import Element, MatrixMove
     from pyptx_ir.isa.rows import InstructionRow
 
 _SCALARS = ("typed", "relaxed", "wide", "register", "braced")
 _NESTED = ("vec", "sparse")
+LITERALS: Final = ("single", "double", "int")  # the kinds of literals that may stand for registers of a matrix
+ROW_BITS: Final = 128  # of a row of a matrix in shared memory (ldmatrix, stmatrix)
+_WIDEST = 64  # bits of the widest register that holds elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,26 @@ class RowFault:
 def fault_of(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> RowFault | None:
     """Return the first fault of a row, or None if it is valid; `targets` has the names of all known targets."""
     return next(_faults(row, kinds, targets), None)
+
+
+def fault_of_element(element: Element) -> RowFault | None:
+    """Return the first fault of an element type, or None if it is valid."""
+    if not 1 <= element.bits <= _WIDEST:
+        return RowFault("bits", f"an element has 1 to {_WIDEST} bits, not {element.bits}")
+    if not element.registers or (unknown := _not_one_of("a type", element.registers, TYPES)):
+        return RowFault("registers", unknown if element.registers else "no type of registers holds it")
+    unknown = _not_one_of("a kind of literal", element.literals, LITERALS)
+    return RowFault("literals", unknown) if unknown else None
+
+
+def fault_of_move(move: MatrixMove) -> RowFault | None:
+    """Return the first fault of a move of a matrix, or None if it is valid."""
+    stored, held = move.stored, move.fragment.bits
+    if not 1 <= stored <= held:
+        return RowFault("stored", f"{stored} bits of memory do not fit into elements of {held} bits")
+    if move.fragment.columns * stored > ROW_BITS:
+        return RowFault("fragment", f"{move.fragment.columns} elements of {stored} bits exceed a row of 16 bytes")
+    return None
 
 
 def _faults(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> Iterator[RowFault]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pyptx_ir.collector import collector_paused
 from pyptx_ir.plugins.caches import forget_answers
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.kinds.kind import Kind
     from pyptx_ir.isa.matrix_rows import Element, MatrixMove
     from pyptx_ir.isa.memory_rows import Memory
+    from pyptx_ir.isa.row_faults import RowFault
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.plugins.advice import Advice
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 INSTRUCTIONS = "pyptx_instructions"
+_EXAMINED = frozenset({INSTRUCTIONS, "pyptx_elements", "pyptx_matrix_moves"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,12 +299,12 @@ class Plugins:
         with self._lock, collector_paused(lasting=True):  # rows live as long as the process
             if hook not in self._collected:
                 found = _unique(hook, self._registry().contributions(hook))
-                if hook == INSTRUCTIONS:
-                    self._require_sound(found.values())
+                if hook in _EXAMINED:
+                    self._require_sound(hook, found.values())
                 self._collected[hook] = found
             return self._collected[hook]
 
-    def _require_sound(self, rows: Iterable[Owned]) -> None:
+    def _require_sound(self, hook: str, rows: Iterable[Owned]) -> None:
         """Raise PluginError for an invalid row of a third-party plugin; tests check the rows of this project's own."""
         from pyptx_ir.plugins.homes import HOMES
 
@@ -310,19 +312,26 @@ class Plugins:
         given = [owned for owned in rows if owned.owner.distribution not in ours]
         if not given:
             return
-        from pyptx_ir.isa.kinds.kind import Kinds
-        from pyptx_ir.isa.row_faults import fault_of
-
-        kinds = cast("Iterable[Kind]", self._loaded_rows("pyptx_operand_kinds"))
-        table = Kinds(kinds, cast("Iterable[Element]", self._loaded_rows("pyptx_elements")))
+        fault_of = self._faults(hook)
         for owned in given:
-            row = cast("InstructionRow", owned.value)
-            fault = fault_of(row, table, self._collect("pyptx_targets"))
+            fault = fault_of(owned.value)
             if fault is not None:
                 raise PluginError(
-                    f"{INSTRUCTIONS} of {owned.owner.label}, row '{row.syntax}', {fault.field}: {fault.message}",
+                    f"{hook} of {owned.owner.label}, row '{owned.name}', {fault.field}: {fault.message}",
                     hint="repair the row: pyptx_ir.plugins.testing.check_plugin examines a plugin",
                 )
+
+    def _faults(self, hook: str) -> Callable[[Any], RowFault | None]:
+        from pyptx_ir.isa.kinds.kind import Kinds
+        from pyptx_ir.isa.row_faults import fault_of, fault_of_element, fault_of_move
+
+        if hook == "pyptx_elements":
+            return fault_of_element
+        if hook == "pyptx_matrix_moves":
+            return fault_of_move
+        kinds = cast("Iterable[Kind]", self._loaded_rows("pyptx_operand_kinds"))
+        table = Kinds(kinds, cast("Iterable[Element]", self._loaded_rows("pyptx_elements")))
+        return functools.partial(fault_of, kinds=table, targets=self._collect("pyptx_targets"))
 
 
 def _unique(hook: str, contributions: Iterable[tuple[Candidate, str, object]]) -> dict[str, Owned]:
