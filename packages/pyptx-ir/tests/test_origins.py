@@ -1,4 +1,4 @@
-"""What says how to install more of pyptx, and where its distributions came from."""
+"""The command that installs more of pyptx, and the origins of its distributions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANYWHERE = 'pip install ".[sim]" in a checkout of pyptx'
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Return what installs a distribution with a record of its origin (PEP 610), before those that are installed."""
+    """Return a function that adds a distribution, with a record of its origin (PEP 610), to the front of sys.path."""
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
 
     def install(name: str, record: dict[str, Any] | str | None, *needs: str) -> None:
