@@ -46,7 +46,7 @@ def commit(root: str) -> str:
     command = ["git", "-C", root, "rev-parse", "--short=12", "HEAD"]
     try:
         return "+g" + subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):  # no git here, or somebody else's clone
+    except (OSError, subprocess.CalledProcessError):  # git is missing, or refuses another user's clone
         return ""
 
 

@@ -54,6 +54,12 @@ WITHOUT_FRAMEWORKS = (  # what neither needs a framework nor imports one
     *("-m", "not torch and not jax", "--ignore-glob=*/test_torch_*.py"),
     *(f"--ignore=packages/{name}" for name in FRAMEWORKS),
 )
+QUICK = (  # tests that import every package: what `nox -s hatch` runs
+    *("--every=4", "-m", "not ptxas and not gpu", "packages/pyptx/tests", "packages/pyptx-dsl/tests/test_kernel.py"),
+    *("packages/pyptx-ir/tests/test_plugins_manager.py", "packages/pyptx-transpile/tests/test_mangled.py"),
+    *map(str, sorted(ROOT.glob("packages/*/tests/test_calls.py"))),
+    "packages/pyptx-launch/tests/test_plans.py",
+)
 GATED = {"pyptx_ir": 90, "pyptx_dsl": 90, "pyptx_sim": 95}  # least coverage, in percent of lines
 ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
 RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # the release that docs/kernel-resources.md is about
@@ -120,6 +126,15 @@ def arrows(session: nox.Session) -> None:
     """Check who imports whom: the contracts of import-linter in pyproject.toml."""
     install(session, *group("arrows"))
     session.run("lint-imports", env={"PYTHONPATH": unbuilt()})
+
+
+@nox.session
+def hatch(session: nox.Session) -> None:
+    """Make the environment of `hatch shell`, with the torch that `tests` takes, and run a share of the tests in it."""
+    session.install(*group("build"))
+    # hatch makes an environment of its own, which stays in that of the session; it must not take nox's for it.
+    own = {"VIRTUAL_ENV": None, "UV_PYTHON": None, "HATCH_DATA_DIR": str(session.env_dir.resolve() / "hatch")}
+    session.run("hatch", "run", "pytest", *(session.posargs or QUICK), env=own)
 
 
 @nox.session(reuse_venv=False)

@@ -22,7 +22,7 @@ FOLDERS = {path.parent.name: path.parent for path in ROOT.glob("packages/*/pypro
 
 
 def hook() -> Any:
-    """Return the module of the hook, which lies beside the packages."""
+    """Import the hook, which is not on sys.path."""
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     assert spec is not None
     assert spec.loader is not None

@@ -140,5 +140,5 @@ def _bodies(sass: str) -> list[tuple[list[_Block], frozenset[int]]]:
     for last, head in back_edges(flow):
         body = bodies.setdefault(head, {head})
         if last not in body:
-            body |= {last} | nx.ancestors(nx.restricted_view(flow, [head], []), last)
+            body |= set(nx.bfs_tree(nx.restricted_view(flow, [head], []), last, reverse=True))
     return [(blocks, frozenset(body)) for body in bodies.values()]

@@ -1,4 +1,4 @@
-"""What says how to install more of pyptx, and where its distributions came from."""
+"""The command that installs more of pyptx, and the origins of its distributions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pyptx_ir import origins
 from pyptx_ir.origins import CHECKOUT, install_command, origin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     Install = Callable[..., None]
@@ -24,8 +25,8 @@ ANYWHERE = 'pip install ".[sim]" in a checkout of pyptx'
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Return what installs a distribution with a record of its origin (PEP 610), before those that are installed."""
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Return a function that adds a distribution, with a record of its origin (PEP 610), to the front of sys.path."""
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
 
     def install(name: str, record: dict[str, Any] | str | None, *needs: str) -> None:
@@ -41,9 +42,11 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
         if record is not None:
             text = record if isinstance(record, str) else json.dumps(record)
             (folder / "direct_url.json").write_text(text, encoding="utf-8")
+        origins._source.cache_clear()
 
     install("pyptx-ir", None)
-    return install
+    yield install
+    origins._source.cache_clear()
 
 
 def checkout(folder: Path) -> Path:
@@ -61,6 +64,7 @@ def recorded(tmp_path: Path, record: dict[str, Any] | str) -> None:
     """Change the record of pyptx-ir."""
     path = tmp_path / "site" / "pyptx_ir-0.2.0.dist-info" / "direct_url.json"
     path.write_text(record if isinstance(record, str) else json.dumps(record), encoding="utf-8")
+    origins._source.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["checkout", "a check out", "50% ünder"])
@@ -112,10 +116,11 @@ def test_the_command_names_an_archive_of_the_checkout(install: Install) -> None:
     "record",
     [
         "{damaged",
+        "[]",
         {"url": "file:///gone/packages/pyptx-ir", "dir_info": {}},
         {"url": "file:///wheels/pyptx_ir-0.2.0-py3-none-any.whl", "archive_info": {}},
     ],
-    ids=["damaged", "gone", "wheel"],
+    ids=["damaged", "list", "gone", "wheel"],
 )
 def test_without_a_place_to_install_from_the_command_is_for_any_checkout(
     tmp_path: Path, record: dict[str, Any] | str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -42,6 +43,7 @@ def origin(found: Distribution) -> str:
     return str(record.get("url") or "a package index or a folder of wheels")
 
 
+@cache  # a file may have thousands of instructions whose rows are not installed
 def _source() -> tuple[str, str, str] | None:
     """Return the text before and after the extras of a requirement, and after the command; None if unknown."""
     for name in (CHECKOUT, _CORE):
@@ -85,9 +87,10 @@ def _record(found: Distribution | None) -> dict[str, Any]:
 
     text = None if found is None else found.read_text("direct_url.json")
     try:
-        return cast("dict[str, Any]", json.loads(text or "{}"))
+        record = json.loads(text or "{}")
     except ValueError:
         return {}
+    return cast("dict[str, Any]", record) if isinstance(record, dict) else {}
 
 
 def _repository(record: dict[str, Any]) -> str:
