@@ -153,3 +153,17 @@ def test_a_module_says_how_its_kernel_is_launched() -> None:
     assert "        grid=1,\n        block=256,\n        smem=49152,\n    )\n" in said
     assert "    run(param_0, to, param_1=16, param_3=1.0)\n" in said
     assert "    to = run(param_0, to, param_1=16, param_3=1.0)\n" in said
+
+
+def test_a_module_without_a_known_target_says_it_too() -> None:
+    for head in ({}, {"version": (9, 0), "target": "sm_2345"}):
+        m = module(unchecked=True, **head)
+        m.shared("dynamic", b8, 0, linking="extern")
+
+        @m.entry("k", [m.param("p", u64)])
+        def k() -> None:
+            (p,) = reg.declare(u64, "%p")
+            ptx.inst.ld.param.u64(p, ptx.addr("p"))
+            ptx.inst.st.global_.f32(ptx.addr(p), 1.0)
+
+        assert "smem=49152" in m.described()

@@ -98,6 +98,25 @@ def test_turns_that_are_refused_for_other_reasons_are_written_out() -> None:
     assert found.text.count(MARK) == len(found.unchecked) == 3
 
 
+BRANCHES = {
+    "a branch": "{jump}.x $L__BB0_2;\nadd.s32 %r1, %r1, 1;\n$L__BB0_2:\n",
+    "a loop": "$L__BB0_1:\nadd.s32 %r1, %r1, 1;\n{jump}.x $L__BB0_1;\n",
+    "a condition": "setp.zz.s32 %p1, %r1, 0;\n@%p1 bra $L__BB0_2;\nadd.s32 %r1, %r1, 1;\n$L__BB0_2:\n",
+    "a counter": COUNTED.format("brev.b32 %r2, %r1;").replace("add.s32", "add.zz.s32"),
+    "a parameter": "ld.param.zz.u32 %r1, [k0_param_0];\n",
+    "an operand": "mov.zz.u32 %r1, %tid.x;\nadd.s32 %r2, %r1, 1;\nshl.zz.b32 %r3, %r2, 4;\nadd.s32 %r4, %r3, %r1;\n",
+    "an address": ".shared .b8 s[64];\nmov.zz.u32 %r1, s;\nadd.s32 %r2, %r1, 16;\nst.shared.u32 [%r2], %r1;\n",
+}
+
+
+@pytest.mark.parametrize("what", BRANCHES)
+@pytest.mark.parametrize("jump", ["bra", "@%p1 bra"])
+def test_no_rule_says_what_is_refused(what: str, jump: str) -> None:
+    source = module(BRANCHES[what].format(jump=jump)).replace("k0()", "k0(.param .u32 k0_param_0)")
+    found = done(source)
+    assert found.text.count(MARK) == len(found.unchecked) > 0
+
+
 @pytest.mark.parametrize("ins", ["frob.b32", "brev.b31"])
 def test_a_function_of_what_repeats_has_the_mark_inside(ins: str) -> None:
     found = done(module(asm(1, 2, 3, 4, ins=ins), asm(5, 6, 7, ins=ins)))

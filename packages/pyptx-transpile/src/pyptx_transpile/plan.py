@@ -153,10 +153,15 @@ class Plan:
         self._unnamed: frozenset[int] | None = None
         self._items = body.items
         self._withdrawn = withdrawn
+        self._refused = frozenset(body.row.refused)
 
     def accept(self, claim: Claim) -> bool:
-        """Take a claim, unless it was withdrawn, crosses another one, or would nest too deep."""
-        if claim.key in self._withdrawn:
+        """Take a claim, unless it was withdrawn, crosses another one, or would nest too deep.
+
+        A claim of a statement that is written unchecked must print it as a statement: as a loop or a function does.
+        """
+        as_statements = claim.repeats or claim.helper is not None
+        if claim.key in self._withdrawn or not (as_statements or self._refused.isdisjoint(claim.own())):
             return False
         slot = self.root
         while (placed := slot.at(claim.start)) is not None:

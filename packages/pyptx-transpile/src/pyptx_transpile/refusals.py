@@ -1,6 +1,6 @@
-"""Statements that the instruction table does not know, or that the checks refuse: each is written unchecked.
+"""Statements that the checks refuse, and instructions that are not in the table: each is written unchecked.
 
-The checks are those that the printed Python meets when it runs, asked of the statements of the source one by one.
+The statements of the source go through the same checks as those of the printed Python, one by one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["has_unknown", "one_line", "refusals"]
 
 
 def has_unknown(row: Row) -> bool:
-    """Return whether a module has an instruction that is not in the table: the checks warn of it, and let it pass."""
+    """Return whether a module has an instruction that is not in the table: the checks warn of it and let it pass."""
     head = next((item.node for item in row.items if isinstance(item.node, nodes.Version)), nodes.Version(0, 0))
     opcodes = {item.node.opcode for item in row.items if isinstance(item.node, nodes.Instruction)}
     strange = [opcode for opcode in opcodes if len(opcode) > MOST_WORDS or not forms_of(opcode)]
@@ -64,14 +64,14 @@ def _why(error: PyptxError | UnknownInstructionWarning) -> str:
 
 
 class _Module:
-    """What the statements of a module are checked by, as far as they were read."""
+    """The checks of one module, and the names that its statements have declared so far."""
 
     def __init__(self, row: Row) -> None:
         self._row, self._bodies = row, {body.start: body for body in row.bodies()}
         self._begin()
 
     def _begin(self) -> None:
-        """Forget a module: a listing has several, each with a `.version`."""
+        """Forget the module before: a listing has several, each with a `.version`."""
         self._checks = StatementChecker()
         self._version, self._target = (0, 0), ""
         self._declared: dict[str, str] = {}
@@ -146,7 +146,7 @@ class _Module:
                     yield at, why
 
     def _refusal_in_body(self, node: nodes.Statement, checker: Checker, names: Names) -> str:
-        """Return why a statement of a body is refused, or nothing; note what it declares."""
+        """Return why a statement of a body is refused, or nothing; record its declarations."""
         match node:
             case nodes.Instruction():
                 try:
@@ -167,7 +167,7 @@ class _Module:
 
 
 def _again(one: T, known: set[T], what: str) -> str:
-    """Note what is given once; return what is wrong if it was given before."""
+    """Record a file or a label; return the fault if the module has it already."""
     if one in known:
         return f"the module has {what} already"
     known.add(one)

@@ -66,7 +66,7 @@ class Transpiled:
 
     `met` counts the sites that a rule found, `applied` those that the text has; `withdrawn` are those that were wrong,
     `dropped` those whose function has too few calls left without them. `unchecked` are the statements that the checks
-    refuse, or of which they know nothing. `refused` is why a module is written unchecked as a whole.
+    refuse, and the instructions that are not in the table. `refused` is why a whole module is written unchecked.
     """
 
     text: str
@@ -93,7 +93,7 @@ class Transpiler:
     ) -> None:
         """Prepare to print a module that was parsed, by some rules; `unchecked` may be the reason why it is that.
 
-        `refusing` tells that the checks refuse statements of it: these are looked for, and written unchecked.
+        With `refusing`, the checks have refused a statement of it: all such statements are written unchecked.
         """
         self._progress = Progress(told)
         self._style, row = learnt(module)

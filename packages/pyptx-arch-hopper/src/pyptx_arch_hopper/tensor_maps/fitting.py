@@ -114,7 +114,7 @@ class _Copies:
         return (mask or 1).bit_count()
 
     def bytes_of_load(self) -> int:
-        """Return the bytes of one box: those that mbarriers expect, shared out among the loads; 0 if not constant."""
+        """Return the bytes of one box, the expected bytes divided by the number of loads; 0 if not constant."""
         loads = sum(copy.reaches for copy in self.found)
         known = [each for each in self.expected if each]
         if not loads or not known or len(known) < len(self.expected) or self._others or sum(known) % loads:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _ALIGNMENT = 1024
-"""What dynamic shared memory that holds swizzled tiles begins at a multiple of."""
+"""Alignment of dynamic shared memory with swizzled tiles, in bytes."""
 
 
 def described(module: nodes.Module, entries: Mapping[str, Entry]) -> str:
@@ -86,7 +86,7 @@ def _dynamic(module: nodes.Module) -> Iterator[str]:
 
 
 def _most_shared(module: nodes.Module, kernel: nodes.Function) -> int:
-    """Return the bytes of dynamic shared memory that the target has beside the variables of a module and a kernel."""
+    """Return the dynamic shared memory of the target in bytes, less the variables of a module and a kernel."""
     try:
         (name, *_) = next(node.names for node in module.body if isinstance(node, nodes.Target))
         most = find_target(name).shared_optin

@@ -41,7 +41,7 @@ _WIDE = 64  # bits, of which jax makes arrays only when it is asked to
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    """An array that a kernel takes: the sizes that one may have, and what its Tile says behind the dimensions."""
+    """An array argument of a kernel: example sizes, and the arguments of its Tile after the element type."""
 
     sizes: tuple[int, ...]
     dtype: str
@@ -49,7 +49,7 @@ class _Array:
     arguments: str = ""
 
     def tile(self, number: str) -> str:
-        """Return its Tile, whose dimensions have names with a number behind them."""
+        """Return its Tile; the names of the dimensions end in a number."""
         letters = {1: "N", 2: "MN"}.get(len(self.sizes), "BCDMN")
         names = [f"{letter}{number}" for letter in letters[-len(self.sizes) :]]
         return f"Tile({', '.join(map(repr, names))}, {self.dtype}{self.arguments})".replace("'", '"')
@@ -71,7 +71,7 @@ def launch_lines(
 ) -> Iterator[str]:
     """Yield the lines for a kernel that a file has under a name; `dynamic` are variables in dynamic shared memory.
 
-    A kernel that takes descriptors gets `most_shared` bytes of it: its buffers are at offsets that it computes.
+    A kernel with descriptors gets `most_shared` bytes of dynamic shared memory, since it computes offsets of buffers.
     """
     parameters = kernel.parameters or ()
     types = parameter_types(parameters)

@@ -24,7 +24,7 @@ _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w$%.])[%$\w]+', re.ASCII)  # or a s
 
 
 class Naming:
-    """What names of the first module are called in the second, by a relation of both that no other name contradicts.
+    """The names of the first module in the second: a one-to-one relation of their declarations.
 
     Registers, labels, parameters, private functions and private variables have the name of their counterpart. Public
     names stay what they are, since a change of one is a difference.
@@ -37,13 +37,13 @@ class Naming:
             self._counterparts.add(*pair)
 
     def pair(self, mine: int, other: int) -> None:
-        """Take two declarations for counterparts if neither has one yet, and if they are of one kind and type."""
+        """Make two declarations of one kind and type counterparts, unless one of them has another counterpart."""
         one, two = self._before[mine], self._after[other]
         if (one.kind, one.detail) == (two.kind, two.detail):
             self._counterparts.add(mine, other)
 
     def pair_by_name(self, functions: Mapping[str, str]) -> None:
-        """Pair what is left by name, in the functions of the first module and those that they are in the second."""
+        """Pair the remaining declarations by name; `functions` maps functions of the first module to the second's."""
         taken = set(self._counterparts.values())
         left = [number for number in range(len(self._before)) if number not in self._counterparts]
         right = [number for number in range(len(self._after)) if number not in taken]
@@ -65,7 +65,7 @@ class Naming:
         return found
 
     def name(self, number: int, function: str) -> str:
-        """Return what a declaration of the first module is called in a function of the second."""
+        """Return the name in a function of the second module for a declaration of the first."""
         one, partner = self._before[number], self._counterparts.get(number)
         if partner is not None:
             two = self._after[partner]
