@@ -90,7 +90,8 @@ def function(draw: st.DrawFn, name: str, symbols: tuple[str, ...]) -> str:
 def section(draw: st.DrawFn, name: str) -> str:
     """Return a section of debugging data, with labels."""
     data = st.tuples(
-        st.sampled_from((".b8", ".b16", ".b32", ".b64", ".byte", ".4byte", ".quad")), st.lists(st.integers(0, 255), min_size=1, max_size=4)
+        st.sampled_from((".b8", ".b16", ".b32", ".b64", ".byte", ".4byte", ".quad")),
+        st.lists(st.integers(0, 255), min_size=1, max_size=4),
     )
     rows = draw(st.lists(data | st.just(("label", [0])), max_size=6))
     written = [
