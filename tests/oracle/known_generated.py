@@ -7,6 +7,7 @@ stand in `known`, too.
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
+    r"\.f16x2 a\)[^|]*\| call-argument: .* is a \.pred register": "ptxas takes .f16x2 registers for predicates",
     r"\| call-argument: .* is a (vector register, .* is not one|\.[\w.]+ register, .* is a \.v\d vector) \|": (
         "ptxas passes a vector register for a number of the same size, and takes a result of either for the other"
     ),

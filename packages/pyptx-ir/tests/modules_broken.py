@@ -815,6 +815,11 @@ BROKEN: tuple[Broken, ...] = (
         "call-argument",
         entry(".reg .v4 .u16 v; call («v»), f;", above=".func (.reg .v2 .f32 a) f() { ret; }\n"),
     ),
+    Broken(
+        "a constant for a long vector",
+        "call-argument",
+        entry("call f, «(1)»;", above=".func f(.reg .v4 .f32 a) { ret; }\n"),
+    ),
     Broken("an element of a scalar", "operand-kind", entry("ld.global.b32 %r1, «g»[0];", above=".global .b32 g;\n")),
     Broken("an element of a function", "operand-kind", entry("mov.u64 %rd1, «f»[0];", above=".func f() { ret; }\n")),
     *(

@@ -27,7 +27,7 @@ _POINTERS = frozenset({"b32", "u32", "s32", "b64", "u64", "s64", ""})
 _UNPASSED = frozenset({"pred", "u8", "s8", "u16", "s16"})
 _PACKED = "f16x2"
 _RESULT = "return value"
-_DOUBLE_BYTES = 8
+_SINGLE_BYTES, _DOUBLE_BYTES = 4, 8
 _DIRECT = "call{.uni} (returns), function, (arguments)"
 _INDIRECT = "call{.uni} (returns), pointer, (arguments), label of a .callprototype or .calltargets"
 
@@ -202,7 +202,7 @@ def _constant_fault(kind: str, parameter: Parameter, wanted: Storage, what: str)
     if kind == "int" and what == _RESULT:
         return "expected a register or a .param variable for a return value, got an integer constant"
     if parameter.vector:
-        fits = kind != "single" or wanted.size != _DOUBLE_BYTES
+        fits = wanted.size == _SINGLE_BYTES or (wanted.size == _DOUBLE_BYTES and kind != "single")
     else:
         fits = is_bits(parameter.type) or (is_integer if kind == "int" else is_float)(parameter.type)
     given = "an integer" if kind == "int" else "a floating-point"
