@@ -251,6 +251,7 @@ def oracle(session: nox.Session) -> None:
         found += map(str, folder.glob("nvidia/*/bin/ptxas"))
     session.run("python", "-m", "tests.oracle", "--ptxas", *found, *session.posargs)
     session.run("python", "-m", "tests.oracle.mutants", "--ptxas", *found)
+    session.run("python", "-m", "tests.oracle.generated", "--ptxas", *found)
     session.run("pytest", "-q", "tests/oracle", env={"PYPTX_ORACLE": "all"})
 
 

@@ -1,27 +1,43 @@
-"""The section of docs/checking.md about code that ptxas accepts and `pyptx check` refuses, from the reviewed lists.
+"""The sections of docs/checking.md about code on which ptxas and `pyptx check` differ, from the reviewed lists.
 
-python -m tests.oracle.exceptions        write the section anew
+python -m tests.oracle.exceptions        write the sections anew
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from . import known_declarations
+from . import known_declarations, known_generated, known_mutants
 from .report import chapter_reasons
 
 PAGE = Path(__file__).parents[2] / "docs" / "checking.md"
 BEGIN, END = "<!-- exceptions: python -m tests.oracle.exceptions -->", "<!-- end of exceptions -->"
 
 
+ACCEPTED = (
+    "## Code that `pyptx check` accepts and ptxas refuses",
+    "What `pyptx check` does not look at, and where ptxas fails on code that the manual allows.",
+)
+
+
 def section() -> str:
-    """Return the lines between the two marks: a list of reasons for each chapter of the instruction table."""
-    chapters = {**chapter_reasons(), "Declarations and directives": tuple(known_declarations.STRICTER.values())}
-    parts = [BEGIN]
-    for title, reasons in chapters.items():
-        items = "".join(f"- {reason}\n" for reason in dict.fromkeys(reasons))
-        parts.append(f"**{title.rstrip('.')}**\n\n{items}")
-    return "\n\n".join(part.rstrip("\n") for part in (*parts, END)) + "\n"
+    """Return the lines between the two marks: both lists of reasons, by chapter of the instruction table."""
+    parts = (BEGIN, *_reasons("STRICTER"), *ACCEPTED, *_reasons("LAXER"), END)
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _reasons(name: str) -> list[str]:
+    missed = known_mutants.STRICTER if name == "STRICTER" else known_mutants.MISSED
+    chapters = {
+        **chapter_reasons(name),
+        "Declarations and directives": tuple(getattr(known_declarations, name).values()),
+        "Whole modules, and calls": (*getattr(known_generated, name).values(), *missed.values()),
+    }
+    return [
+        f"**{title.rstrip('.')}**\n\n" + "".join(f"- {reason}\n" for reason in dict.fromkeys(reasons))
+        for title, reasons in chapters.items()
+        if reasons
+    ]
 
 
 def written(page: str) -> str:

@@ -146,13 +146,17 @@ class Judge:
         fatal = [line for line, remark in said if remark.severity == "fatal"]
         return {line: remark.message for line, remark in reversed(said)}, fatal[0] if fatal else None
 
-    def _ask(self, instructions: Sequence[str]) -> Outcome:
+    def module(self, instructions: Sequence[str]) -> str:
+        """Return a module with an entry for each instruction, a line each."""
         entry = ".visible .entry k{}(.param .u64 pp, .param .align 64 .b8 tmap[128]) {{ {} {} {} done: ret; }}"
         lines = [entry.format(i, self._registers(text), _locals(text), text) for i, text in enumerate(instructions)]
+        return "\n".join([*self._head(), *lines, ""])
+
+    def _ask(self, instructions: Sequence[str]) -> Outcome:
         arch = self.target if self.code else self.target.replace("sm_", "compute_")
         options = ("-O0",) if self.code else ()
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "m.ptx").write_text("\n".join([*self._head(), *lines, ""]), encoding="utf-8")
+            Path(folder, "m.ptx").write_text(self.module(instructions), encoding="utf-8")
             return run(self.tool, [f"-arch={arch}", *options, "m.ptx", "-o", "m.out"], Path(folder))
 
     def _head(self) -> list[str]:

@@ -180,7 +180,8 @@ def laxer() -> dict[str, str]:
     return _lists()[1]
 
 
-def chapter_reasons() -> dict[str, tuple[str, ...]]:
-    """Return by title of each chapter the reasons for what ptxas accepts and the table refuses."""
+def chapter_reasons(name: str = "STRICTER") -> dict[str, tuple[str, ...]]:
+    """Return by title of each chapter the reasons of its list of that name."""
     modules = [importlib.import_module(f"{known.__name__}.{one.name}") for one in pkgutil.iter_modules(known.__path__)]
-    return {(one.__doc__ or "").strip(): tuple(one.STRICTER.values()) for one in modules if one.STRICTER}
+    listed = {(one.__doc__ or "").strip(): getattr(one, name) for one in modules}
+    return {title: tuple(rows.values()) for title, rows in listed.items() if rows}

@@ -785,8 +785,52 @@ BROKEN: tuple[Broken, ...] = (
         "declaration",
         f"{HEAD}.func f() {{ p: .callprototype _ (.param «.u64» .ptr _); ret; }}\n",
     ),
+    Broken(
+        "a float for an integer",
+        "call-argument",
+        entry("call f, (%f1);".replace("%f1", "«%f1»"), above=".func f(.param .u32 a) { ret; }\n"),
+    ),
+    Broken(
+        "an integer for a float",
+        "call-argument",
+        entry(".reg .u32 u; call («u»), f;", above=".func (.reg .f32 a) f() { ret; }\n"),
+    ),
+    Broken(
+        "a float variable for an integer",
+        "call-argument",
+        entry(".param .f64 x; call f, («x»);", above=".func f(.param .s64 a) { ret; }\n"),
+    ),
+    Broken(
+        "an array of another type",
+        "call-argument",
+        entry(".param .u32 x[2]; call f, («x»);", above=".func f(.param .s32 a[2]) { ret; }\n"),
+    ),
+    Broken(
+        "an array of other elements",
+        "call-argument",
+        entry(".param .align 4 .u16 x[4]; call f, («x»);", above=".func f(.param .u32 a[2]) { ret; }\n"),
+    ),
+    Broken(
+        "a longer vector for a result",
+        "call-argument",
+        entry(".reg .v4 .u16 v; call («v»), f;", above=".func (.reg .v2 .f32 a) f() { ret; }\n"),
+    ),
+    Broken(
+        "a constant for a long vector",
+        "call-argument",
+        entry("call f, «(1)»;", above=".func f(.reg .v4 .f32 a) { ret; }\n"),
+    ),
     Broken("an element of a scalar", "operand-kind", entry("ld.global.b32 %r1, «g»[0];", above=".global .b32 g;\n")),
     Broken("an element of a function", "operand-kind", entry("mov.u64 %rd1, «f»[0];", above=".func f() { ret; }\n")),
+    *(
+        Broken(f"{index} for an index", "operand-kind", entry(f"ld.global.b32 %r1, «places[{index}]»;", above=VALUES))
+        for index in ("%r1-1", "-%r1", "(%r1)", "%r1*4", "1+%r1", "1?%r1:2", "%r1+1.0", "places[1]", "[%r1]")
+    ),
+    Broken(
+        "a function for an index",
+        "operand-kind",
+        entry("mov.u64 %rd1, «places[f]»;", above=f"{VALUES}.func f() {{ ret; }}\n"),
+    ),
     Broken("an element in an atomic", "operand-kind", entry("atom.global.add.u32 %r1, «places[1]», 1;", above=VALUES)),
     Broken(
         "an element in a copy",
@@ -810,6 +854,11 @@ BROKEN: tuple[Broken, ...] = (
         "a component behind a register that fits",
         "operand-type",
         entry(".reg .v2 .b32 %v; vadd.u32.u32.u32 %r1, %r1, %r2; vadd.u32.u32.u32 %r1, «%v.x», %r2;"),
+    ),
+    Broken(
+        "a label of two sections",
+        "redefined-label",
+        entry("") + ".section .debug_str {\nL:\n}\n.section .debug_info {\n«L»:\n}\n",
     ),
     Broken("a byte of a section out of range", "section-data", entry("") + ".section .debug_info {\n«.byte» 256\n}\n"),
     Broken(

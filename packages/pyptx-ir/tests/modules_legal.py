@@ -90,6 +90,13 @@ LEGAL: dict[str, str] = {
     "a vector of another type of the same size": entry(
         ".reg .v4 .u16 v; call f, (v);", above=".func f(.reg .v2 .f32 a) { ret; }\n"
     ),
+    "a shorter vector for a result": entry(
+        ".reg .v2 .f32 v; call (v), f;", above=".func (.reg .v4 .u16 a) f() { ret; }\n"
+    ),
+    "untyped and packed arguments": entry(
+        ".reg .f16x2 h; .param .b64 y; .param .b16 z[2]; call f, (h, y, z);",
+        above=".func f(.param .u32 a, .param .f64 b, .param .u16 c[2]) { ret; }\n",
+    ),
     "constants for untyped parameters": entry(
         "call f, (1.0, 0d3FF0000000000000, 0f3F800000);",
         above=".func f(.param .b32 a, .reg .b16 b, .reg .b64 c) { ret; }\n",
@@ -109,6 +116,9 @@ LEGAL: dict[str, str] = {
         "ld.global.b32 %r1, g[1]; st.global.b32 g[1], %r1; ldu.global.b32 %r1, g[0]; mov.u64 %rd1, g[1];\n"
         "\tcvta.global.u64 %rd1, g[1]; multimem.red.global.add.u32 g[1], %r1;",
         above=".global .b32 g[4];\n",
+    ),
+    "expressions behind a name": entry(
+        "mov.u64 %rd1, g+4==4; mov.u64 %rd1, g+1<<2; mov.b64 %rd1, g+1?2:3;", above=".global .b32 g;\n"
     ),
     "sums with textures": entry("mov.b64 %rd1, t+4; cvta.global.u64 %rd1, t+4;", above=".global .texref t;\n"),
     "prototypes in an entry": entry("p: .callprototype (.param .texref _) _ (.param .u64 .ptr .align 8 _);"),

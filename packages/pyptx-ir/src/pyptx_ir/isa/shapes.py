@@ -155,7 +155,11 @@ def _element(operand: Index, declared: Declared) -> Shape:
     if not isinstance(index, _NAMES):
         return ("element", what)
     known = "part" if "." in index.name else declared(index.name) or ""
-    return ("element", what, known) if known in _NO_INDICES or known.startswith("v") else ("element", what)
+    return (
+        ("element", what, known)
+        if known in _NO_INDICES or known in _CODE or known.startswith("v")
+        else ("element", what)
+    )
 
 
 def _other(_operand: Operand, _declared: Declared) -> Shape:

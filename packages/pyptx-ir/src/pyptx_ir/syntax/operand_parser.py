@@ -92,6 +92,8 @@ class OperandParser:
         return left
 
     def _binary(self, op: str, left: Operand) -> Operand:
+        if op == "+" and isinstance(left, _NAMES):  # a whole expression follows: `variable+1<<2` is variable+(1<<2)
+            return Binary(op, left, self._expression(_TERNARY))
         right = self._expression(PRECEDENCE[op] + 1)
         if op == "|" and isinstance(left, (*_NAMES, Vector)) and isinstance(right, _NAMES):
             return Pair(left, right)
@@ -256,6 +258,6 @@ class OperandParser:
 
 def _sum(left: Operand, right: Operand) -> Operand:
     """Add `right`, itself perhaps a sum, as reading from left to right would have done."""
-    if isinstance(right, Binary) and PRECEDENCE[right.op] == _ADDITIVE:
+    if not isinstance(left, _NAMES) and isinstance(right, Binary) and PRECEDENCE[right.op] == _ADDITIVE:
         return Binary(right.op, _sum(left, right.left), right.right)
     return Binary("+", left, right)

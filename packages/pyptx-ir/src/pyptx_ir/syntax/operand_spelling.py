@@ -93,7 +93,9 @@ def _binary(operand: Binary) -> str:
     between = " = " if operand.op == "=" else operand.op
     if operand.op == "%":
         between = " % "  # `5%x` would read as 5 and the register %x
-    return f"{_within(operand.left, level)}{between}{_within(operand.right, level + 1)}"
+    to_name = operand.op == "+" and isinstance(operand.left, Register | Symbol)
+    least = PRECEDENCE["?"] if to_name else level + 1
+    return f"{_within(operand.left, level)}{between}{_within(operand.right, least)}"
 
 
 def _ternary(operand: Ternary) -> str:

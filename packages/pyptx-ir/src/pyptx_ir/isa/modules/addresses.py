@@ -40,6 +40,8 @@ _SUM = "write variable+n, or compute the value with instructions"
 _FORM = "an address is [register], [register+constant], [variable] or [variable+constant]"
 _DECIMAL = re.compile(r"-?[0-9.]+[eE][+-]?[0-9]+")
 _SUBTRACTION = re.compile(r"\s*\[\s*[\w$%]+\s*-")
+_NO_INDEX = "this can't be the index of an element"
+_INDEX = "an index is a register, an integer constant, or register+constant"
 _NO_BASE = "this can't be the base of an address"
 
 
@@ -68,9 +70,11 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
     if isinstance(operand, Apply):
         return Finding("operand-kind", _NO_OPERATOR, _SUM, operand=index)
     constant = operand.index if isinstance(operand, Index) else operand
+    if constant is not operand and not isinstance(constant, (*_CONSTANTS, Immediate, Register, Symbol)):
+        return Finding("operand-kind", _NO_INDEX, _INDEX, operand=index)
     if isinstance(constant, _CONSTANTS) or (constant is not operand and isinstance(constant, Immediate)):
         if names_of(constant):
-            return None if constant is not operand else _fault_of_sum(operand, index)
+            return _fault_of_index(constant, index) if constant is not operand else _fault_of_sum(operand, index)
         kind, fault = of_value(constant, {})
         if kind == FLOAT and constant is not operand:
             fault = "the index of an element is an integer"
@@ -101,6 +105,11 @@ def _fault_of_sum(operand: Operand, index: int) -> Finding | None:
     is_minus = isinstance(operand, Unary) and operand.op == "-" and isinstance(operand.operand, Symbol | Register)
     is_sum = is_offset(operand) and not any("." in name for name in names_of(operand))
     return None if is_minus or is_sum else Finding("operand-kind", _NO_OPERATOR, _SUM, operand=index)
+
+
+def _fault_of_index(constant: Operand, index: int) -> Finding | None:
+    """Refuse operators on names in the index of an element, except `register+n`."""
+    return None if is_offset(constant) else Finding("operand-kind", _NO_INDEX, _INDEX, operand=index)
 
 
 def _fault_of_base(base: Operand) -> str:

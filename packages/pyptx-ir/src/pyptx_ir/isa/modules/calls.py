@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 _POINTERS = frozenset({"b32", "u32", "s32", "b64", "u64", "s64", ""})
 # Untyped ones and halves of floats pass, integers of these sizes do not.
 _UNPASSED = frozenset({"pred", "u8", "s8", "u16", "s16"})
+_PACKED = "f16x2"
 _RESULT = "return value"
-_DOUBLE_BYTES = 8
+_SINGLE_BYTES, _DOUBLE_BYTES = 4, 8
 _DIRECT = "call{.uni} (returns), function, (arguments)"
 _INDIRECT = "call{.uni} (returns), pointer, (arguments), label of a .callprototype or .calltargets"
 
@@ -183,7 +184,7 @@ def _fault(walk: Walk, argument: Operand, parameter: Parameter, what: str) -> st
     """Return the error in an argument or a return value (`what`), or an empty string."""
     wanted = storage_of("param", parameter, parameter.dimensions)
     if isinstance(argument, Register | Symbol):
-        return _named_fault(walk, argument.name, parameter, wanted)
+        return _named_fault(walk, argument.name, parameter, wanted, what)
     if isinstance(argument, Sink):
         return "" if what == _RESULT else "an argument has a value; only a return value can be dropped with _"
     if isinstance(argument, Vector):
@@ -201,14 +202,14 @@ def _constant_fault(kind: str, parameter: Parameter, wanted: Storage, what: str)
     if kind == "int" and what == _RESULT:
         return "expected a register or a .param variable for a return value, got an integer constant"
     if parameter.vector:
-        fits = kind != "single" or wanted.size != _DOUBLE_BYTES
+        fits = wanted.size == _SINGLE_BYTES or (wanted.size == _DOUBLE_BYTES and kind != "single")
     else:
         fits = is_bits(parameter.type) or (is_integer if kind == "int" else is_float)(parameter.type)
     given = "an integer" if kind == "int" else "a floating-point"
     return "" if fits else f"the parameter is .{parameter.type}, got {given} constant"
 
 
-def _named_fault(walk: Walk, name: str, parameter: Parameter, wanted: Storage) -> str:
+def _named_fault(walk: Walk, name: str, parameter: Parameter, wanted: Storage, what: str) -> str:
     kind = walk.scope[name]
     if kind in (UNDECLARED, UNKNOWN):
         return ""
@@ -221,20 +222,32 @@ def _named_fault(walk: Walk, name: str, parameter: Parameter, wanted: Storage) -
         return f"'{name}' is a special register: copy it with mov first"
     if kind.startswith("."):
         return f"'{name}' is no register and no .param variable"
-    return _register_fault(name, kind, parameter, wanted) if kind else ""
+    return _register_fault(name, kind, parameter, wanted, what) if kind else ""
 
 
-def _register_fault(name: str, kind: str, parameter: Parameter, wanted: Storage) -> str:
+def _register_fault(name: str, kind: str, parameter: Parameter, wanted: Storage, what: str) -> str:
     vector, _, element = kind.rpartition(".")
     if vector and not parameter.vector:
         return f"'{name}' is a vector register, and the parameter is not one"
-    if parameter.vector and vector < parameter.vector:  # `v4.u16` passes for `v2.u32`, the reverse crashes ptxas
+    passed, taken = vector, parameter.vector or ""
+    if what == _RESULT:
+        passed, taken = taken, passed
+    if (parameter.vector and not vector) or passed < taken:  # v4.u16 passes for v2.u32, the reverse crashes ptxas
         return f"'{name}' is a .{kind} register, and the parameter is a .{parameter.vector} vector"
+    if not vector and _differ(element, parameter.type, is_array=False):
+        return f"'{name}' is a .{kind} register, and the parameter is .{parameter.type}"
     is_other = "pred" in (kind, parameter.type) and kind != parameter.type
     if is_other or wanted.is_array or type_bytes(element, vector or None) != wanted.size:
         described = "is a predicate" if parameter.type == "pred" else _described(wanted)
         return f"'{name}' is a .{kind} register, and the parameter {described}"
     return ""
+
+
+def _differ(given: str, wanted: str, *, is_array: bool) -> bool:
+    """Return whether ptxas refuses a type for another of the same size; untyped bits fit all."""
+    if is_bits(given) or is_bits(wanted) or _PACKED in (given, wanted) or "pred" in (given, wanted):
+        return False
+    return given != wanted if is_array else is_float(given) != is_float(wanted)
 
 
 def _memory_fault(name: str, storage: Storage, wanted: Storage) -> str:
@@ -243,6 +256,8 @@ def _memory_fault(name: str, storage: Storage, wanted: Storage) -> str:
         return f"'{name}' is a parameter of this function, which can't be handed on as it is"
     if storage.is_array != wanted.is_array or (wanted.size and storage.size != wanted.size):
         return f"'{name}' {_described(storage)}, and the parameter {_described(wanted)}"
+    if storage.type and wanted.type and _differ(storage.type, wanted.type, is_array=wanted.is_array):
+        return f"'{name}' is .{storage.type}, and the parameter .{wanted.type}"
     if storage.alignment != wanted.alignment:
         return f"'{name}' is aligned to {storage.alignment} bytes, and the parameter to {wanted.alignment}"
     return ""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.findings import Finding
 from pyptx_ir.isa.modules.places import own_text, without_comments
-from pyptx_ir.syntax.nodes import File, Function, Section
+from pyptx_ir.syntax.nodes import File, Function, Pragma, Section
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
-    from pyptx_ir.syntax.nodes import Directive, Empty, Pragma, Statement, Variable
+    from pyptx_ir.syntax.nodes import Directive, Empty, Statement, Variable
 
 _PRAGMAS_OF_MODULES = frozenset({"nounroll"})
 _PRAGMAS_OF_BODIES = frozenset({"used_bytes_mask", "enable_smem_spilling", "frequency"})
@@ -88,6 +88,8 @@ def only_ascii(walk: Walk, node: File | Pragma | Function) -> None:
         texts: tuple[object, ...] = tuple(value for found in node.directives for value in found.arguments)
     else:
         texts = (node.name,) if isinstance(node, File) else node.values
+    if isinstance(node, Pragma) and walk.routine is None:
+        return  # which is no pragma of modules, and `pragma` says so
     if any(isinstance(text, str) and not text.isascii() for text in texts):
         message, hint = "a string has characters beyond ASCII, which ptxas doesn't read", "write ASCII characters"
         walk.report(Finding("directive-argument", message, hint))

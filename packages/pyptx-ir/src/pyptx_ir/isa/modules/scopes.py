@@ -40,7 +40,8 @@ TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype
 class Storage:
     """A variable or parameter in memory: its space, bytes (None: unknown), and alignment.
 
-    `header` tells whether it is a parameter of the function itself, `input` whether that is one to read.
+    `header` tells whether it is a parameter of the function itself, `input` whether that is one to read; `type` is that
+    of an element.
     """
 
     space: str
@@ -49,6 +50,7 @@ class Storage:
     is_array: bool = False
     header: bool = False
     input: bool = False
+    type: str = ""
 
 
 class Scope(dict[str, str | None]):

@@ -32,12 +32,11 @@ def data(walk: Walk, node: Section) -> None:
     if not SECTION_NAME.fullmatch(node.name):
         message = f"'{node.name}' is not a section's name: a dot, a letter, and no other dot"
         walk.report(Finding("section-data", message, "such as .debug_str", word=node.name))
-    labels: dict[str, int] = {}
     right: set[int] = set()  # lines by identity: a parsed text has one node for all that are written alike
     for line, part in enumerate(node.body, walk.at + 1):
         if id(part) in right:
             continue
-        if isinstance(part, Label) and (before := labels.setdefault(part.name, line)) != line:
+        if isinstance(part, Label) and (before := walk.section_labels.setdefault(part.name, line)) != line:
             message = f"'{part.name}' is declared already, at line {{line}}"
             walk.report(Finding("redefined-label", message, "rename one of the two", part.name, at=line, other=before))
         if not isinstance(part, SectionData):

@@ -41,7 +41,7 @@ def storage_of(
     counts = [value_of(dimension) for dimension in dimensions]
     known = [count for count in counts if count is not None]
     size = element * math.prod(known) if element is not None and len(known) == len(counts) else None
-    return Storage(space, size, node.alignment or element or 1, bool(dimensions), header, is_input)
+    return Storage(space, size, node.alignment or element or 1, bool(dimensions), header, is_input, node.type)
 
 
 def plain_number(operand: Operand | str | None) -> int | None:

@@ -73,6 +73,7 @@ class Walk:
         self.literals: dict[int, int] = {}  # the numbers of the shapes of operands in which no name stands
         self.constant = self.constant_at = 0  # bytes of .const variables so far, and where the last of them stands
         self.files: dict[int, int] = {}
+        self.section_labels: dict[str, int] = {}  # those of all sections of the module, and where
         self.places: set[tuple[int, int, int]] = set()  # of every .loc so far: file, line, column
         self.last_label = ""
         self.unreadable = False  # a brace or a header may be missing: what stands where is guesswork from here on

@@ -1,0 +1,157 @@
+"""Operands, calls and sections that generators make: `pyptx check` has an error exactly where ptxas has one.
+
+    python -m tests.oracle.generated                2,000 statements, every call, 600 sections
+    … --ptxas PATH …                                against each of these (default: the one that is found)
+    … --seed N --show N                             which, and how many differences to print
+
+Prints for each kind on how many both agree and how many are listed. Exits with 1 if a difference is not listed in
+`known_generated`, or, for statements, in `known`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptx_ir.isa.modules import check_text
+from pyptx_ir.toolchain.diagnostics import parse_log
+from pyptx_ir.toolchain.finder import Tool, find_tool, tool_version
+from pyptx_ir.toolchain.runner import run
+
+from . import known_generated
+from .call_types import calls
+from .operands import statements
+from .ptxas import PROCESSES, Judge
+from .report import laxer, stricter
+from .section_lines import sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+TARGET, VERSION = "sm_90a", (9, 0)
+STATEMENTS, SECTIONS = 2000, 600
+AT_ONCE = 200  # statements in a file: a syntax error ends ptxas's run, and the rest is asked about again
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A statement or module, with what check and a ptxas say against it; `listed` if a known difference explains it."""
+
+    kind: str
+    text: str
+    ours: str | None
+    theirs: str | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether one accepts what the other refuses."""
+        return (self.ours is None) != (self.theirs is None)
+
+    @property
+    def listed(self) -> bool:
+        """Whether a list has the difference."""
+        line = f"{self.text} | {self.ours or ''} | {self.theirs or ''}"
+        own = known_generated.LAXER if self.ours is None else known_generated.STRICTER
+        of_statements = laxer() if self.ours is None else stricter()
+        patterns = (*own, *of_statements) if self.kind == "operand" else tuple(own)
+        return any(re.search(pattern, line) for pattern in patterns)
+
+    def __str__(self) -> str:
+        """Show the text and both verdicts."""
+        return f"{self.kind}: {self.text}\n  check: {self.ours}\n  ptxas: {self.theirs}"
+
+
+def of_statements(tool: Tool, texts: Sequence[str]) -> list[Case]:
+    """Ask about statements, many in a file, and about each difference once more in a file of its own."""
+    judge = Judge(tool, TARGET, VERSION)
+    parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
+    theirs: dict[str, str | None] = {}
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        for said in pool.map(judge.judge, parts):
+            theirs |= said
+    ours = {text: _alone(judge, text) for text in texts}
+    asked = [text for text in texts if (ours[text] is None) != (theirs[text] is None)]
+    theirs |= {text: judge.alone(text) for text in asked}
+    return [Case("operand", text, ours[text], theirs[text]) for text in texts]
+
+
+def _alone(judge: Judge, text: str) -> str | None:
+    return _complaint(judge.module([text]))
+
+
+def of_modules(tool: Tool, kind: str, texts: Sequence[str]) -> list[Case]:
+    """Ask about modules: what ptxas makes code of, linkable or whole, it accepts."""
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        theirs = pool.map(lambda text: refusal(tool, text), texts)
+        return [Case(kind, text, _complaint(text), said) for text, said in zip(texts, theirs, strict=True)]
+
+
+def refusal(tool: Tool, text: str) -> str | None:
+    """Return what ptxas says against a module, or None."""
+    said = ""
+    for options in (("-c",), ()):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "m.ptx").write_text(text, encoding="utf-8")
+            outcome = run(tool, [f"-arch={TARGET}", "-O0", *options, "m.ptx", "-o", "m.o"], Path(folder))
+        if not outcome.status:
+            return None
+        errors = [remark.message for remark in parse_log(outcome.output) if remark.is_error]
+        said = errors[0] if errors else outcome.output or f"exit status {outcome.status}"
+    return said
+
+
+def _complaint(text: str) -> str | None:
+    return next((f"{one.code}: {one.message}" for one in check_text(text) if one.is_error), None)
+
+
+def judged(tool: Tool, seed: int, *, share: int = 1) -> list[Case]:
+    """Ask a ptxas about one in `share` of what is made."""
+    return [
+        *of_statements(tool, statements(seed, STATEMENTS // share)),
+        *of_modules(tool, "call", calls()[seed % share :: share]),
+        *of_modules(tool, "section", sections(seed, SECTIONS // share)),
+    ]
+
+
+def table(cases: Iterable[Case]) -> str:
+    """Return the counts by kind as text."""
+    counts = Counter((case.kind, _outcome(case)) for case in cases)
+    columns = ("accepted", "refused", "listed", "open")
+    lines = [f"{'kind':10} " + " ".join(f"{name:>9}" for name in columns)]
+    lines += [
+        f"{kind:10} " + " ".join(f"{counts[kind, name]:9}" for name in columns)
+        for kind in ("operand", "call", "section")
+    ]
+    return "\n".join(lines)
+
+
+def _outcome(case: Case) -> str:
+    if case.differs:
+        return "listed" if case.listed else "open"
+    return "accepted" if case.ours is None else "refused"
+
+
+def main() -> int:
+    """Ask, print the table and the differences, and return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--ptxas", nargs="*", type=Path, default=[])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", type=int, default=40)
+    options = parser.parse_args()
+    tools = [Tool("ptxas", path, tool_version(path)) for path in options.ptxas] or [find_tool("ptxas")]
+    cases = [case for tool in tools for case in judged(tool, options.seed)]
+    differing = [case for case in cases if case.differs and not case.listed]
+    sys.stdout.write("".join(f"{case}\n" for case in differing[: options.show]))
+    sys.stdout.write(f"{table(cases)}\n")
+    return int(bool(differing))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
