@@ -167,22 +167,8 @@ def _add(
     mutated: Sequence[int] = (),
     fixed: Mapping[str, object] | None = None,
 ) -> None:
+    _check_addition(self, plan, inputs, outputs, like, mutated)
     tensors = (*inputs, *outputs)
-    for signature in tensors:
-        signature.check(plan.entry)
-    if not tensors or len(tensors) < plan.tensors or len(tensors) > MAX_TENSORS:
-        raise LaunchError(
-            f"{plan.entry}: the plan takes {plan.tensors} tensors, and a launcher calls of 1 to {MAX_TENSORS};"
-            f" these are {len(inputs)} inputs and {len(outputs)} outputs"
-        )
-    if not all(0 <= index < len(inputs) for index in mutated):
-        raise LaunchError(
-            f"{plan.entry}: of {len(inputs)} inputs, {tuple(mutated)} cannot be those that are written to"
-        )
-    if like and (len(like) != len(outputs) or self._references[4] is None):
-        raise LaunchError(
-            f"{plan.entry}: {len(like)} prototypes, for {len(outputs)} outputs and a launcher's empty_like"
-        )
     scalars, names = self._references[-2:]
     given = {_fixed_position(name, names, plan): value for name, value in (fixed or {}).items()}
     looks = chain.from_iterable(signature.words for signature in inputs) if inputs else outputs[0].words[:1]
@@ -199,6 +185,33 @@ def _add(
         tuple(_position(name, scalars, plan) for name in plan.scalars),
         tuple(given[at] for at in sorted(given)),
     )
+
+
+def _check_addition(
+    launcher: Launcher,
+    plan: Plan,
+    inputs: Sequence[Signature],
+    outputs: Sequence[Signature],
+    like: Sequence[object],
+    mutated: Sequence[int],
+) -> None:
+    """Raise LaunchError for a plan that no call could launch."""
+    tensors = (*inputs, *outputs)
+    for signature in tensors:
+        signature.check(plan.entry)
+    if not tensors or len(tensors) < plan.tensors or len(tensors) > MAX_TENSORS:
+        raise LaunchError(
+            f"{plan.entry}: the plan takes {plan.tensors} tensors, and a launcher calls of 1 to {MAX_TENSORS};"
+            f" these are {len(inputs)} inputs and {len(outputs)} outputs"
+        )
+    if not all(0 <= index < len(inputs) for index in mutated):
+        raise LaunchError(
+            f"{plan.entry}: of {len(inputs)} inputs, {tuple(mutated)} cannot be those that are written to"
+        )
+    if like and (len(like) != len(outputs) or launcher._references[4] is None):
+        raise LaunchError(
+            f"{plan.entry}: {len(like)} prototypes, for {len(outputs)} outputs and a launcher's empty_like"
+        )
 
 
 def _forget(self: Launcher) -> None:
