@@ -167,7 +167,11 @@ def _add(
     mutated: Sequence[int] = (),
     fixed: Mapping[str, object] | None = None,
 ) -> None:
-    _check_addition(self, plan, inputs, outputs, like, mutated)
+    _check_addition(plan, inputs, outputs, mutated)
+    if like and (len(like) != len(outputs) or self._references[4] is None):
+        raise LaunchError(
+            f"{plan.entry}: {len(like)} prototypes, for {len(outputs)} outputs and a launcher's empty_like"
+        )
     tensors = (*inputs, *outputs)
     scalars, names = self._references[-2:]
     given = {_fixed_position(name, names, plan): value for name, value in (fixed or {}).items()}
@@ -188,11 +192,9 @@ def _add(
 
 
 def _check_addition(
-    launcher: Launcher,
     plan: Plan,
     inputs: Sequence[Signature],
     outputs: Sequence[Signature],
-    like: Sequence[object],
     mutated: Sequence[int],
 ) -> None:
     """Raise LaunchError for a plan that no call could launch."""
@@ -207,10 +209,6 @@ def _check_addition(
     if not all(0 <= index < len(inputs) for index in mutated):
         raise LaunchError(
             f"{plan.entry}: of {len(inputs)} inputs, {tuple(mutated)} cannot be those that are written to"
-        )
-    if like and (len(like) != len(outputs) or launcher._references[4] is None):
-        raise LaunchError(
-            f"{plan.entry}: {len(like)} prototypes, for {len(outputs)} outputs and a launcher's empty_like"
         )
 
 
