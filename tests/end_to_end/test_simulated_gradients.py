@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32
-from pyptx_dsl.errors import GradientError, LayoutError
+from pyptx_dsl.errors import GradientError, LayoutError, RuntimeMissingError
 from pyptx_dsl.kernels import runtimes
 
 if TYPE_CHECKING:
@@ -87,6 +88,48 @@ def test_a_gradient_that_would_be_lost_is_an_error(run, call, error, words):
     with pytest.raises(error, match=words) as raised:
         call(run)
     assert "test_simulated_gradients.py" in raised.value.where
+
+
+def vmapped(run: Any, kernel_: Any) -> object:
+    return torch.vmap(lambda x: first(run(kernel_, x)))(torch.ones(2, 32))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda run: vmapped(run, double), RuntimeMissingError, "X is a tensor of torch.vmap .* simulator alone"),
+        (lambda run: vmapped(run, double_), RuntimeMissingError, "X is a tensor of torch.vmap"),
+        (
+            lambda run: torch.vmap(lambda y: first(run(double, ones(), out=y)))(torch.ones(2, 32)),
+            RuntimeMissingError,
+            "out= for Y is a tensor of torch.vmap",
+        ),
+        (lambda run: torch.func.functionalize(lambda x: run(double, x))(ones()), RuntimeMissingError, "torch.func"),
+        (lambda run: torch.jit.trace(lambda x: first(run(double, x)), ones()), RuntimeMissingError, "records this"),
+        (lambda run: make_fx(lambda x: first(run(double, x)))(ones()), RuntimeMissingError, "records this"),
+        (lambda run: run(double, ones().to_sparse()), LayoutError, "X is a torch.sparse_coo tensor"),
+        (lambda run: run(double, ones().to_mkldnn()), LayoutError, "X is a torch._mkldnn tensor"),
+        (lambda run: run(double, torch.nested.nested_tensor([ones()], layout=torch.jagged)), LayoutError, "jagged"),
+    ],
+    ids=["vmap", "in place", "out", "functionalize", "jit.trace", "make_fx", "sparse", "mkldnn", "jagged"],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning:torch")
+def test_what_torch_does_besides_autograd_is_an_error_that_names_pyptx_torch(run, call, error, words):
+    with pytest.raises(error, match=words) as raised:
+        call(run)
+    assert "test_simulated_gradients.py" in raised.value.where
+    if error is RuntimeMissingError:
+        assert "pyptx[torch]" in raised.value.hint
+
+
+def test_torch_compile_runs_several_kernels_on_the_simulator_alone(monkeypatch):
+    monkeypatch.setenv("PYPTX_CPU", "quiet")
+    only = (runtimes.simulator("kernel"),)
+    monkeypatch.setattr(runtimes, "_runtimes", lambda: only)
+    x = ones()
+    for kernel_, wanted in ((double_, 2.0), (double, 4.0), (double_, 4.0)):
+        result = torch.compile(lambda x, kernel_=kernel_: kernel_(x), backend="eager")(x)
+        assert torch.equal(x if result is None else result, torch.full((32,), wanted))
 
 
 def test_tensors_that_autograd_does_not_follow_pass(run):

@@ -222,6 +222,40 @@ def test_a_program_that_meets_another_kernel_of_its_name_is_an_error(tmp_path, s
     assert traced.endswith("Error True")
 
 
+def test_a_program_without_a_fingerprint_names_the_operator_that_it_lacks_and_runs_under_that_name(tmp_path):
+    saved = """
+    from pyptx_torch.literals import Literals
+    spell = Literals.spell
+    Literals.spell = lambda self, keywords, *, signed=False: spell(self, keywords)  # as it was without fingerprints
+    pyptx_torch.register(kernel := make(square), name="fused_0123abcd")
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return kernel(x) + kernel(x, function=None)
+    torch.export.save(torch.export.export(Model(), (x,)), "old.pt2")
+    torch.jit.save(torch.jit.trace(Model(), (x,)), "old.pt")
+    """
+    run(tmp_path, saved)
+    loaded = """
+    import logging
+    logging.disable(logging.CRITICAL)
+    pyptx_torch.register(kernel := make(square), {})
+    for load in (lambda: torch.export.load("old.pt2").module(), lambda: torch.jit.load("old.pt")):
+        try:
+            print(load()(x)[30].item())
+        except RuntimeError as error:
+            print(type(error).__name__, "pyptx::fused_0123abcd" in str(error))
+    try:
+        print(torch.ops.pyptx.fused_0123abcd(x)[30].item())
+    except AttributeError as error:
+        print(str(error).splitlines()[-1])
+    """
+    assert run(tmp_path, loaded.format("name='fused_0123abcd'")).splitlines() == ["8.0", "8.0", "4.0"]
+    exported, traced, hint = run(tmp_path, loaded.format("")).splitlines()
+    assert exported == "RuntimeError False"  # torch names the operator in a warning
+    assert traced == "RuntimeError True"
+    assert "pyptx_torch.register(kernel, name='fused_0123abcd')" in hint
+
+
 @pytest.fixture
 def kernel():
     from .kernels import build_double

@@ -167,22 +167,12 @@ def _add(
     mutated: Sequence[int] = (),
     fixed: Mapping[str, object] | None = None,
 ) -> None:
-    tensors = (*inputs, *outputs)
-    for signature in tensors:
-        signature.check(plan.entry)
-    if not tensors or len(tensors) < plan.tensors or len(tensors) > MAX_TENSORS:
-        raise LaunchError(
-            f"{plan.entry}: the plan takes {plan.tensors} tensors, and a launcher calls of 1 to {MAX_TENSORS};"
-            f" these are {len(inputs)} inputs and {len(outputs)} outputs"
-        )
-    if not all(0 <= index < len(inputs) for index in mutated):
-        raise LaunchError(
-            f"{plan.entry}: of {len(inputs)} inputs, {tuple(mutated)} cannot be those that are written to"
-        )
+    _check_addition(plan, inputs, outputs, mutated)
     if like and (len(like) != len(outputs) or self._references[4] is None):
         raise LaunchError(
             f"{plan.entry}: {len(like)} prototypes, for {len(outputs)} outputs and a launcher's empty_like"
         )
+    tensors = (*inputs, *outputs)
     scalars, names = self._references[-2:]
     given = {_fixed_position(name, names, plan): value for name, value in (fixed or {}).items()}
     looks = chain.from_iterable(signature.words for signature in inputs) if inputs else outputs[0].words[:1]
@@ -199,6 +189,27 @@ def _add(
         tuple(_position(name, scalars, plan) for name in plan.scalars),
         tuple(given[at] for at in sorted(given)),
     )
+
+
+def _check_addition(
+    plan: Plan,
+    inputs: Sequence[Signature],
+    outputs: Sequence[Signature],
+    mutated: Sequence[int],
+) -> None:
+    """Raise LaunchError for a plan that no call could launch."""
+    tensors = (*inputs, *outputs)
+    for signature in tensors:
+        signature.check(plan.entry)
+    if not tensors or len(tensors) < plan.tensors or len(tensors) > MAX_TENSORS:
+        raise LaunchError(
+            f"{plan.entry}: the plan takes {plan.tensors} tensors, and a launcher calls of 1 to {MAX_TENSORS};"
+            f" these are {len(inputs)} inputs and {len(outputs)} outputs"
+        )
+    if not all(0 <= index < len(inputs) for index in mutated):
+        raise LaunchError(
+            f"{plan.entry}: of {len(inputs)} inputs, {tuple(mutated)} cannot be those that are written to"
+        )
 
 
 def _forget(self: Launcher) -> None:

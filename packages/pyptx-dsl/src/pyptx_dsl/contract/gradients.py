@@ -1,4 +1,4 @@
-"""Torch tensors on the simulator, which does not support autograd: lost gradients are errors, writes are counted.
+"""Torch tensors on the simulator, which supports neither autograd nor other transforms: errors, and version counts.
 
 No framework is imported: a program that has a tensor has imported torch.
 """
@@ -9,23 +9,39 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from pyptx_dsl.contract.arrays import TORCH, kind_of
-from pyptx_dsl.errors import GradientError, LayoutError
+from pyptx_dsl.errors import GradientError, LayoutError, RuntimeMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
 def check_tensors(kernel: str, named: Iterable[tuple[str, object]]) -> None:
-    """Raise GradientError for a tensor whose gradient would be lost, LayoutError for one whose storage is freed."""
+    """Raise GradientError for a tensor whose gradient would be lost, LayoutError for one without dense memory.
+
+    Raise RuntimeMissingError in a transform of torch.func (vmap), and while torch records a program: it would hold the
+    results as constants.
+    """
     for name, value in named:
         if kind_of(value) is not TORCH:
             continue
         tensor: Any = value
+        if tensor.layout is not sys.modules["torch"].strided:
+            raise LayoutError(f"{kernel}: {name} is a {tensor.layout} tensor", hint=f"pass {name}.to_dense()")
         if _is_differentiated(tensor):
             raise GradientError(
                 f"{kernel}: {name} requires a gradient, and the simulator computes none",
                 hint=f"pass {name}.detach(), or call it under torch.no_grad(); gradients need pyptx-torch and a "
                 "pyptx.differentiable_kernel",
+            )
+        if sys.modules["torch"]._C._functorch.is_functorch_wrapped_tensor(tensor):  # noqa: SLF001  torch has no other name
+            raise RuntimeMissingError(
+                f"{kernel}: {name} is a tensor of torch.vmap or torch.func, which the simulator alone does not support",
+                hint="pip install 'pyptx[torch]' and call the kernel; or call it for each example, and torch.stack",
+            )
+        if _is_recording():
+            raise RuntimeMissingError(
+                f"{kernel}: torch records this call in a program, which cannot hold a call of the simulator alone",
+                hint="pip install 'pyptx[torch]', whose operators it can hold, and call the kernel",
             )
         if tensor.numel() and not tensor.untyped_storage().nbytes():
             raise LayoutError(
@@ -39,6 +55,12 @@ def count_versions(written: Iterable[object]) -> None:
         tensor: Any = value
         if kind_of(value) is TORCH and not tensor.is_inference():
             sys.modules["torch"].autograd.graph.increment_version(tensor)
+
+
+def _is_recording() -> bool:
+    """Return whether torch.jit.trace or make_fx records the calls of torch."""
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    return sys.modules["torch"].jit.is_tracing() or (proxies is not None and proxies.get_proxy_mode() is not None)
 
 
 def _is_differentiated(tensor: Any) -> bool:  # noqa: ANN401 - torch is never imported

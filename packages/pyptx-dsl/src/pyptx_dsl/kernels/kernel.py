@@ -174,8 +174,11 @@ class Kernel(Generic[OutSpecs_co]):
     if not MYPY:  # type checkers know what a kernel has
 
         @entry
-        def __getattr__(self, name: str) -> NoReturn:
+        def __getattr__(self, name: str) -> object:
             """Raise UnknownNameError with what to write instead: an AttributeError."""
+            if name == "_operator":  # of a kernel that code runs with which torch.compile made for another one
+                self._ready_to_compile()
+                return vars(self)[name]
             from pyptx_dsl.mistakes.unknown_attributes import unknown_of_kernel
 
             raise unknown_of_kernel(self, name)
@@ -304,7 +307,7 @@ class Kernel(Generic[OutSpecs_co]):
     @runtimes.called_while_compiling
     def _ready_to_compile(self) -> bool:
         """Fetch what torch.compile traces instead of `_run`; it calls this while it traces, for its effect."""
-        if not hasattr(self, "_operator"):
+        if "_operator" not in vars(self):
             # A graph breaks where no runtime has an operator: it would trace into the tracing of the kernel.
             self._operator = runtimes.operator(self) or sys.modules["torch"].compiler.disable(self._run)
         return True
