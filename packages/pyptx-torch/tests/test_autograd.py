@@ -14,7 +14,7 @@ from pyptx_dsl.errors import ArgumentCountError, KernelError, KeywordError
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.kernels.differentiable import differentiable_kernel
 from pyptx_dsl.types import f32, s32
-from pyptx_torch import differentiable, errors, gradients, internals
+from pyptx_torch import differentiable, errors, gradients
 
 from .kernels import LANES, build_product, double, index, load, parameter, scale_, store, sum_and_difference
 
@@ -56,25 +56,33 @@ def test_derivatives_of_a_plain_kernel_through_torch_func_are_errors_too():
 
 @pytest.mark.parametrize("function", [gradients.NoGradient, differentiable.Differentiable])
 def test_autograd_functions_have_the_context_that_torch_func_asks_for(function):
-    """Releases of torch from 2.14 on refuse any other function under torch.func, at its own level too."""
+    """Since torch 2.14, torch.func refuses functions that lack one."""
     assert function.setup_context is not torch.autograd.Function.setup_context
     assert "ctx" not in inspect.signature(function.forward).parameters
 
 
-def test_torchs_own_apply_takes_the_function_of_a_missing_gradient_under_torch_func():
-    class Call:
-        kernel = "double"
+def test_the_function_of_a_missing_gradient_chooses_no_level_of_torch_func_again():
+    """Since torch 2.14, `apply` of a `torch.autograd.Function` raises inside the dispatcher."""
+    assert not issubclass(gradients.NoGradient, torch.autograd.Function)
 
-        def below(self, arguments):
-            return 2 * arguments[0]
 
-    def doubled(x):
-        return internals.apply(gradients.NoGradient, Call(), x)
-
+def test_a_plain_kernel_in_a_loss_of_torch_func_needs_no_gradient_where_none_flows():
     x, w = torch.linspace(1, 2, 32), torch.linspace(2, 3, 32)
-    assert torch.equal(torch.func.grad(lambda x: (x * doubled(w)).sum())(x), 2 * w)
-    with pytest.raises(errors.GradientError, match="without a gradient"):
-        torch.func.grad(lambda x: doubled(x).sum())(x)
+    assert torch.equal(torch.func.grad(lambda x: (x * double(w)).sum())(x), 2 * w)
+    assert torch.equal(torch.func.grad(lambda x: (x * double(x.detach())).sum())(x), 2 * x)
+    rows = torch.vmap(torch.func.grad(lambda x: (x * double(w)).sum()))(torch.ones(3, 32))
+    assert torch.equal(rows, (2 * w).expand(3, 32))
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # raised inside torch
+def test_compiled_autograd_reports_a_missing_gradient_too():
+    x = torch.ones(32, requires_grad=True)
+    compiler = torch.compile(backend="eager")
+    with (
+        torch._dynamo.compiled_autograd._enable(compiler),
+        pytest.raises(errors.GradientError, match="without a gradient"),
+    ):
+        (x * double(x)).sum().backward()
 
 
 def test_the_backward_kernel_computes_the_gradients():

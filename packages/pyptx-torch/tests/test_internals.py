@@ -18,6 +18,15 @@ def test_the_guards_answer_no_where_nothing_is_going_on():
     assert not internals.is_capturing()
 
 
+@pytest.mark.parametrize("initialized", [False, True])
+def test_torch_is_asked_about_captures_only_after_it_has_initialized_cuda(monkeypatch, initialized):
+    asked = []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: initialized)
+    monkeypatch.setattr(torch._C, "_cuda_isCurrentStreamCapturing", lambda: asked.append(1) or True, raising=False)
+    assert internals.is_capturing() is initialized
+    assert len(asked) == initialized
+
+
 def test_each_guard_answers_yes_for_what_it_is_about():
     def answers():
         return [bool(guard()) for guard in internals.GUARDS]

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import jax
 
+import pyptx_launch.xla  # noqa: F401 - an ImportError says that pyptx-launch is built without jax's handlers
 from pyptx_ir.plugins.rows import Diagnosis
 
 

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
     from pyptx_launch.plans import Plan
 
+if not hasattr(_shim, "XlaLaunch"):
+    raise ImportError(
+        "this pyptx-launch is built without the handlers that launch kernels from jax\n"
+        "hint: rebuild it without PYPTX_XLA=0, on a Python for which jaxlib 0.10.0 has a wheel (3.11 to 3.14)"
+    )
+
 NAME: Final = "pyptx_launch"
 """The name of the custom call."""
 

@@ -14,6 +14,7 @@ import torch
 
 from pyptx_torch.errors import GradientError
 from pyptx_torch.internals import (
+    FunctionOfLevel,
     apply_at_this_level,
     below_autograd,
     forward_mode,
@@ -85,7 +86,7 @@ def forward(call: Call, arguments: Sequence[torch.Tensor]) -> object:
     return apply_at_this_level(NoGradient, call, *arguments)
 
 
-class NoGradient(torch.autograd.Function):
+class NoGradient(FunctionOfLevel):
     """The node of a call whose backward cannot be."""
 
     @staticmethod

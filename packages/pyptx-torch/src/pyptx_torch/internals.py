@@ -13,6 +13,7 @@ from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace
 from torch.autograd import forward_ad
+from torch.autograd.function import _SingleLevelFunction
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, guard_scalar
 
@@ -93,14 +94,13 @@ def has_tangent(tensor: torch.Tensor) -> bool:
     return cast("Any", forward_ad).unpack_dual(tensor).tangent is not None
 
 
-def _never() -> bool:
-    return False
+def is_capturing() -> bool:
+    """Return whether CUDA's current stream records a graph.
 
+    torch is asked only after it has initialized CUDA: without a driver, a build for CUDA raises.
+    """
+    return torch.cuda.is_initialized() and torch._C._cuda_isCurrentStreamCapturing()
 
-is_capturing: Final[Callable[[], bool]] = (
-    torch._C._cuda_isCurrentStreamCapturing if torch.version.cuda is not None else _never
-)
-"""Tell whether CUDA's current stream records a graph: `torch.cuda.is_current_stream_capturing`, less a call."""
 
 GUARDS: Final[tuple[Callable[[], object], ...]] = (
     torch._C._len_torch_dispatch_stack,  # fake tensors, make_fx, torch.export, modes of users
@@ -194,11 +194,22 @@ def is_mutable(overload: Overload) -> bool:
     return bool(overload._schema.is_mutable)
 
 
-def apply_at_this_level(function: type[torch.autograd.Function], *arguments: object) -> object:
-    """Apply a function inside torch's dispatcher, which chose the level of torch.func; `apply` would do so again."""
+class FunctionOfLevel(_SingleLevelFunction):
+    """Autograd function for use inside torch's dispatcher, which has chosen the level of torch.func.
+
+    `apply` of a `torch.autograd.Function` would choose a level again.
+    """
+
+    @staticmethod
+    def _compiled_autograd_key(ctx: Any) -> tuple[object, ...]:  # noqa: ANN401 - as torch has it
+        return (ctx._autograd_function_id,)
+
+
+def apply_at_this_level(function: type[FunctionOfLevel], *arguments: object) -> object:
+    """Apply a function at the level of torch.func that torch's dispatcher has chosen."""
     allowed = cast("AbstractContextManager[None]", enable_single_level_autograd_function())
     with allowed:
-        return cast("Any", super(torch.autograd.Function, function)).apply(*arguments)
+        return cast("Any", function).apply(*arguments)
 
 
 def apply(function: type[torch.autograd.Function], *arguments: object) -> object:
