@@ -168,8 +168,9 @@ def _one(options: argparse.Namespace, work: _Work) -> Report | None:
     if done.refused:
         sys.stderr.write(f"pyptx transpile: {name} is written with unchecked=True: {done.refused}\n")
     if done.unchecked:
-        what = f"{len(done.unchecked)} statements are" if len(done.unchecked) > 1 else "1 statement is"
-        sys.stderr.write(f"pyptx transpile: {name}: {what} written with unchecked=True: {done.unchecked[0].reason}\n")
+        first, *more = done.unchecked
+        what = f"{1 + len(more)} statements are" if more else "1 statement is"
+        sys.stderr.write(f"pyptx transpile: {name}: {what} written with unchecked=True: {first.reason}\n")
     if options.report == "text":
         sys.stderr.write(_table(done))
     return Report(name, dict(done.met), dict(done.applied), done.withdrawn, done.dropped, done.unchecked)
