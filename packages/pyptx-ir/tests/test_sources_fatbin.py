@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import struct
 import tracemalloc
+from contextlib import suppress
 
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pyptx_ir.sources import SourceError
 from pyptx_ir.sources.fatbin import ENTRY, HEADER, LONGEST_TEXT, LZ4, MAGIC, PTX, ZSTD, images, text_of
@@ -130,3 +133,20 @@ def test_a_payload_longer_than_it_claims_is_cut_off_by_the_longest_text(monkeypa
     monkeypatch.setattr("pyptx_ir.sources.fatbin.LONGEST_TEXT", 1 << 21)
     with pytest.raises(SourceError, match="no compiler writes so much"):
         found(binary(entry(MODULE + bytes(1 << 23), flags=ZSTD)))
+
+
+WHOLE = binary(entry(MODULE), entry(OTHER, flags=LZ4), entry(OTHER, flags=ZSTD))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=6),
+    st.integers(0, len(WHOLE)),
+)
+def test_a_binary_with_changed_bytes_is_read_or_is_one_error(changes: list[tuple[int, int]], length: int) -> None:
+    data = bytearray(WHOLE)
+    for at, value in changes:
+        data[at] = value
+    with suppress(SourceError):
+        found(bytes(data[:length]))
+    with suppress(SourceError):
+        found(bytes(data))
