@@ -1,6 +1,6 @@
 """The natural loops of a body: back edges of its control flow, by the labels that dominate them.
 
-A loop is natural if one label is on each way into it; a branch back alone is no loop.
+A loop is natural if one label is on each path into it; a branch back alone does not make one.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ ROWS: dict[str, tuple[type, str]] = {
 
 
 class Registry(pluggy.PluginManager):
-    """The plugins that loaded, with the candidate of each, and the errors of those that did not."""
+    """The loaded plugins, each with its candidate, and the errors of plugins that failed to load."""
 
     def __init__(self, candidates: Iterable[Candidate]) -> None:
         """Import and register `candidates`; keep the error of each that fails."""
