@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FRONT: Final = "pyptx"  # the package whose version, dependencies and extras the checkout has
+# pip (26.3) takes a folder with a dash in its name for a released version: it caches the wheel, and installs that one
+# again after the sources have changed. At the end of the URL, this hides the name.
+UNCACHED: Final = "/."
 
 
 class CheckoutMetadata(MetadataHookInterface):
@@ -68,7 +71,7 @@ def references(packages: Path, projects: Mapping[str, Mapping[str, Any]], wanted
             continue
         table = projects[need.name]
         extras = [low for extra in sorted(need.extras) for low in table["optional-dependencies"][extra]]
-        need.specifier, need.url = SpecifierSet(), (packages / need.name).as_uri()
+        need.specifier, need.url = SpecifierSet(), f"{(packages / need.name).as_uri()}{UNCACHED}"
         if str(need) not in found:
             found[str(need)] = None
             waiting += map(Requirement, [*table["dependencies"], *extras])

@@ -54,7 +54,7 @@ def test_what_an_extra_needs_of_ours_is_a_folder_of_this_checkout(extra: str) ->
     listed = [Requirement(need) for need in LISTS[extra]]
     assert listed
     for need in listed:
-        assert need.url == FOLDERS[need.name].as_uri()
+        assert need.url == f"{FOLDERS[need.name].as_uri()}/."
     named = {need.name for need in listed}
     for need in listed:
         project = hook().project(FOLDERS[need.name] / "pyproject.toml")
@@ -95,14 +95,14 @@ def test_references_follow_extras_and_keep_markers(tmp_path: Path) -> None:
     metadata = derived(root)
     assert metadata["version"] == "1.2.3"
     place = f"{tmp_path.as_uri()}/a%20check%20out/packages"
-    assert metadata["dependencies"] == [f"pyptx @ {place}/pyptx", f"low @ {place}/low"]
+    assert metadata["dependencies"] == [f"pyptx @ {place}/pyptx/.", f"low @ {place}/low/."]
     assert metadata["optional-dependencies"]["x"] == [
-        f"pyptx[x] @ {place}/pyptx",
-        f"low @ {place}/low",
-        f"pyptx[y] @ {place}/pyptx",
-        f'high[z] @ {place}/high ; sys_platform == "linux"',
-        f"pyptx @ {place}/pyptx",
-        f"lowest @ {place}/lowest",
+        f"pyptx[x] @ {place}/pyptx/.",
+        f"low @ {place}/low/.",
+        f"pyptx[y] @ {place}/pyptx/.",
+        f'high[z] @ {place}/high/. ; sys_platform == "linux"',
+        f"pyptx @ {place}/pyptx/.",
+        f"lowest @ {place}/lowest/.",
     ]
 
 

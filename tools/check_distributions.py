@@ -46,7 +46,8 @@ def files_of_wheel_from(sdist: Path) -> set[str]:
     """Build a wheel from an sdist, as an installer would, and return the names of its files."""
     # hatchling is installed beside this script; what builds the compiled package is fetched for the build alone.
     at_hand = () if sdist.name.startswith("pyptx_launch") else ("--no-build-isolation", "--no-index")
-    options = ("--quiet", "--no-deps", *at_hand)
+    # Without a cache: pip would take the wheel of an earlier sdist of this path.
+    options = ("--quiet", "--no-deps", "--no-cache-dir", *at_hand)
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "pip", "wheel", *options, "-w", folder, str(sdist)], check=True)
         (wheel,) = Path(folder).glob("*.whl")

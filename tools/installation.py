@@ -154,6 +154,7 @@ def install_checkout(session: nox.Session, python: str) -> None:
     folder, repository = f"{ROOT}[{{}}]", f"pyptx-checkout[{{}}] @ git+{ROOT.as_uri()}"
     by_pip, by_uv = environment(session, "by-pip"), environment(session, "by-uv")
     session.run(by_pip, "-m", "pip", "install", "--quiet", folder.format("sim"), external=True)
+    session.run(by_pip, "tools/check_current.py", external=True)
     session.run("uv", "pip", "install", "--quiet", "--python", by_uv, repository.format("sim"))
     for each in (by_pip, by_uv):
         session.run(each, "-m", "pip", "check", external=True)

@@ -88,9 +88,11 @@ def test_a_path_with_characters_of_the_shell_is_quoted(install: Install, tmp_pat
 @pytest.mark.usefixtures("install")
 def test_a_package_installed_by_itself_leads_to_its_checkout(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "checkout")
-    recorded(tmp_path, directory(folder / "packages" / "pyptx-ir", editable=True))
-    assert install_command("sim") == f'pip install "{folder}[sim]"'
-    assert origin(distribution("pyptx-ir")) == f"{folder}, editable"
+    for end in ("", "/."):
+        url = f"{(folder / 'packages' / 'pyptx-ir').as_uri()}{end}"
+        recorded(tmp_path, {"url": url, "dir_info": {"editable": True}})
+        assert install_command("sim") == f'pip install "{folder}[sim]"'
+        assert origin(distribution("pyptx-ir")) == f"{folder}, editable"
 
 
 def test_the_command_names_the_repository_and_the_revision_that_was_asked_for(install: Install) -> None:
@@ -134,9 +136,10 @@ def test_a_package_that_was_unpacked_for_the_installation_came_from_the_reposito
     install: Install, tmp_path: Path
 ) -> None:
     unpacked = (tmp_path / "pip-install" / "packages" / "pyptx-ir").as_uri()
-    install(CHECKOUT, REPOSITORY, f"pyptx-ir @ {unpacked} ; extra == 'sim'")
-    recorded(tmp_path, {"url": unpacked, "dir_info": {}})
-    assert origin(distribution("pyptx-ir")) == f"git+{GIT} at {COMMIT[:12]}"
+    install(CHECKOUT, REPOSITORY, f"pyptx-ir @ {unpacked}/. ; extra == 'sim'")
+    for url in (unpacked, f"{unpacked}/."):
+        recorded(tmp_path, {"url": url, "dir_info": {}})
+        assert origin(distribution("pyptx-ir")) == f"git+{GIT} at {COMMIT[:12]}"
     assert install_command("sim") == f'pip install "pyptx-checkout[sim] @ git+{GIT}"'
     recorded(tmp_path, directory(tmp_path / "other"))  # installed anew, from elsewhere
     assert origin(distribution("pyptx-ir")) == str(tmp_path / "other")

@@ -66,8 +66,9 @@ def _unpacked(record: dict[str, Any]) -> dict[str, Any] | None:
     pip clones a repository into a temporary folder, and records that folder for the packages in it.
     """
     whole = _find(CHECKOUT)
-    needs = [] if whole is None else [need.partition(" ;")[0] for need in whole.requires or ()]
-    if "dir_info" in _record(whole) or not any(need.endswith(f" @ {record.get('url')}") for need in needs):
+    needs = [] if whole is None else [need.partition(" ;")[0].removesuffix("/.") for need in whole.requires or ()]
+    unpacked = str(record.get("url")).removesuffix("/.")
+    if "dir_info" in _record(whole) or not any(need.endswith(f" @ {unpacked}") for need in needs):
         return None
     return _record(whole)
 
