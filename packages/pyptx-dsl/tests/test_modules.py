@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from pyptx_dsl.modules.builder import ModuleBuilder
 
 
+LARGE = 1_000_000_000  # registers: more names than memory holds
+
+
 def fresh(target: str = "sm_90a", *, unchecked: bool = False) -> ModuleBuilder:
     return module(version=(8, 7), target=target, unchecked=unchecked)
 
@@ -414,6 +417,42 @@ def below_another() -> None:
         ptx.inst.mov.u32(r[0], 1)  # <-
 
 
+def below_another_large_one() -> None:
+    r = reg.bank("%r", b32, LARGE)
+    with ptx.scope():
+        reg.bank("%r1", b32, LARGE)
+        ptx.inst.mov.u32(r[12], 1)  # <-
+
+
+def below_a_member_of_a_large_one() -> None:
+    r = reg.bank("%r", b32, LARGE)
+    with ptx.scope():
+        reg.declare(b32, "%r9")
+        ptx.inst.mov.u32(r[8], 1)
+        ptx.inst.mov.u32(r[9], 1)  # <-
+
+
+def behind_the_scope_of_a_large_one() -> None:
+    with ptx.scope():
+        r = reg.bank("%r", b32, LARGE)
+    ptx.inst.mov.u32(r[1], 1)  # <-
+
+
+def in_a_large_one() -> None:
+    reg.bank("%r", b32, LARGE)
+    reg.declare(b32, "%r05", f"%r{LARGE}", f"%r{LARGE - 1}")  # <-
+
+
+def a_large_one_over_another() -> None:
+    reg.bank("%r", b32, LARGE)
+    reg.bank("%r1", b32, LARGE)  # <-
+
+
+def a_large_one_over_a_name() -> None:
+    reg.declare(b32, "%r7")
+    reg.bank("%r", b32, LARGE)  # <-
+
+
 def operator_behind_its_scope() -> None:
     with ptx.scope():
         (r,) = reg.declare(u32, "%r")
@@ -453,6 +492,12 @@ def closed_twice() -> None:
         (by_that_name, DuplicateNameError, "'%r3' is taken"),
         (behind_its_scope, HiddenRegisterError, "%r0 is not declared here"),
         (below_another, HiddenRegisterError, "%r0 is hidden here"),
+        (below_another_large_one, HiddenRegisterError, "is hidden here"),
+        (below_a_member_of_a_large_one, HiddenRegisterError, "%r9 is hidden here"),
+        (behind_the_scope_of_a_large_one, HiddenRegisterError, "is not declared here"),
+        (in_a_large_one, DuplicateNameError, f"'%r{LARGE - 1}' is taken"),
+        (a_large_one_over_another, DuplicateNameError, "'%r10' is taken"),
+        (a_large_one_over_a_name, DuplicateNameError, "'%r7' is taken"),
         (operator_behind_its_scope, HiddenRegisterError, "%r is not declared here"),
         (another_statement, SpellingError, "the statement is: ret;"),
         (no_statement, SpellingError, "is no PTX"),

@@ -138,7 +138,8 @@ class Trace:
                 self.label_count += 1
                 lead = usual_lead(len(self._scopes) - 1)
             case nodes.Variable(declarators=declarators):
-                self.names.declare(declared_names(declarators), variable_kind(node))
+                for names in declared_names(declarators):
+                    self.names.declare(names, variable_kind(node))
         self._record(_placed(node, lead), sys._getframe(1))  # noqa: SLF001  as above
 
     def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:
