@@ -182,6 +182,11 @@ class Names:
             self._cover(scope, names)
         self._declared.update(dict.fromkeys(names, kind))
 
+    def declare_variable(self, node: Variable) -> None:
+        """Take the names of a variable in the innermost scope."""
+        for names in declared_names(node.declarators):
+            self.declare(names, variable_kind(node))
+
     def _declare_bank(self, scope: NameScope, names: NumberedNames, kind: str) -> None:
         """Take the names of a large bank, which are not stored."""
         scope.banks.append(names)
