@@ -24,19 +24,19 @@ MOST_NAMES = 1 << 16
 
 
 class NumberedNames(Sequence[str]):
-    """The names of a bank, `stem0` to `stem(count-1)`, each with a suffix, of which none is stored."""
+    """The names of a bank, `stem0` to `stem(size-1)`, each with a suffix, of which none is stored."""
 
-    __slots__ = ("count", "stem", "suffix")
+    __slots__ = ("size", "stem", "suffix")
 
-    def __init__(self, stem: str, count: int, suffix: str = "") -> None:
-        """Name `count` registers, or with a suffix `.x` that component of each."""
+    def __init__(self, stem: str, size: int, suffix: str = "") -> None:
+        """Name `size` registers, or with a suffix `.x` that component of each."""
         self.stem = stem
-        self.count = count
+        self.size = size
         self.suffix = suffix
 
     def __len__(self) -> int:
         """Return the number of names."""
-        return self.count
+        return self.size
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -47,8 +47,8 @@ class NumberedNames(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
         """Return one name, or several."""
         if isinstance(index, slice):
-            return [self[number] for number in range(self.count)[index]]
-        return f"{self.stem}{range(self.count)[index]}{self.suffix}"
+            return [self[number] for number in range(self.size)[index]]
+        return f"{self.stem}{range(self.size)[index]}{self.suffix}"
 
     def __contains__(self, name: object) -> bool:
         """Return whether the bank has a name, from the number in it."""
@@ -56,7 +56,7 @@ class NumberedNames(Sequence[str]):
             return False
         digits = name[len(self.stem) : len(name) - len(self.suffix)]
         is_number = digits.isascii() and digits.isdecimal() and (digits[0] != "0" or digits == "0")
-        return is_number and len(digits) <= len(str(self.count)) and int(digits) < self.count
+        return is_number and len(digits) <= len(str(self.size)) and int(digits) < self.size
 
 
 @lru_cache(maxsize=8)

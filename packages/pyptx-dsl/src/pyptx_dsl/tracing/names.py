@@ -310,7 +310,7 @@ def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[Sequence[str], s
         yield names, f"{node.vector}.{node.type}"
         for letters in _COMPONENTS[node.vector]:
             if isinstance(names, NumberedNames):
-                yield from [(NumberedNames(names.stem, names.count, f".{letter}"), node.type) for letter in letters]
+                yield from [(NumberedNames(names.stem, names.size, f".{letter}"), node.type) for letter in letters]
             else:
                 yield tuple([f"{name}.{letter}" for name in names for letter in letters]), node.type
 
