@@ -192,6 +192,7 @@ def test_a_module_has_sections_aliases_files_and_directives() -> None:
     m = fresh()
     m.file(1, "a.cu")
     m.file(2, "b.cu", 7, 9)
+    m.file(3, "c.cu", 7)
     with m.section(".debug_info"):
         m.data(b8, 1, "0x2")
         m.label("$here")
@@ -206,7 +207,7 @@ def test_a_module_has_sections_aliases_files_and_directives() -> None:
     m.directive("@@DWARF", ".byte", "0x2b", 0, terminated=False)
     m.empty()
     assert m.ptx().partition("64\n\n")[2] == (
-        '.file 1 "a.cu"\n.file 2 "b.cu", 7, 9\n\n.section .debug_info\n\t{\n\t.b8 1, 0x2\n$here:\n'
+        '.file 1 "a.cu"\n.file 2 "b.cu", 7, 9\n.file 3 "c.cu", 7\n\n.section .debug_info\n\t{\n\t.b8 1, 0x2\n$here:\n'
         "\t.b32 .debug_abbrev\n\t.b32 $here-$there\n\t.b64 .debug_str+4\n"
         "\t.byte 1\n\t.4byte .debug_abbrev\n\t.quad $here+4\n}\n\n"
         '.alias f, g;\n\n.pragma "nounroll";\n\n'
