@@ -787,12 +787,12 @@ BROKEN: tuple[Broken, ...] = (
         f"{HEAD}.func f() {{ p: .callprototype _ (.param «.u64» .ptr _); ret; }}\n",
     ),
     Broken(
-        "a float register for an integer",
+        "a float passed for an integer",
         "call-argument",
-        entry("call f, (%f1);".replace("%f1", "«%f1»"), above=".func f(.param .u32 a) { ret; }\n"),
+        entry("call f, («%f1»);", above=".func f(.param .u32 a) { ret; }\n"),
     ),
     Broken(
-        "an integer register for a float",
+        "an integer as a float result",
         "call-argument",
         entry(".reg .u32 u; call («u»), f;", above=".func (.reg .f32 a) f() { ret; }\n"),
     ),
