@@ -108,7 +108,7 @@ def modules(draw: st.DrawFn) -> str:
     functions = [f"f{at}" for at in range(draw(st.integers(0, 3)))]
     debug = draw(st.booleans())
     parts = [HEAD.format(", debug" if debug else "")]
-    parts += [f'\n.file {at} "{draw(texts)}"' for at in (1, 2)]
+    parts += [f'\n.file {at} "{draw(texts)}"{draw(st.sampled_from(("", ", 7", ", 7, 9")))}' for at in (1, 2)]
     parts += [draw(variable(name)) for name in variables]
     parts += [draw(function(name, tuple(variables))) for name in functions]
     has_alias = draw(st.booleans())

@@ -154,7 +154,7 @@ FUNCTIONS = (
 DIRECTIVES = (
     of_module('m.file("a.cu", 1)  # <-', "OperandError", "'a.cu' is no file index", "count from 1"),
     of_module('m.file(1, "a.cu")\nm.file(1, "b.cu")  # <-', "DuplicateNameError", "a file 1 already", "'b.cu'"),
-    of_module('m.file(1, "a.cu", timestamp=3)  # <-', "OperandError", "two numbers, or neither"),
+    of_module('m.file(1, "a.cu", size=3)  # <-', "OperandError", "must be numbers, a timestamp first"),
     of_module("m.pragma()  # <-", "OperandError", "a pragma has a text"),
     of_module("m.pragma('say \"hi\"')  # <-", "OperandError", "no escapes"),
     of_module('m.directive(".maxnreg", 32)  # <-', "OperandError", "without its dot"),

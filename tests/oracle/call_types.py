@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,31 +15,32 @@ TYPES = (
 VECTORS = ("v2.u8", "v4.u16", "v2.b32", "v4.f32", "v2.f64")
 LITERALS = ("1", "-1", "4U", "1.0", "0f3F800000", "0d3FF0000000000000", "WARP_SZ", "(1)", "1+1", "g", "_")
 
+_SPACES = ("reg", "param")
 _MODULE = (
     ".version 9.0\n.target sm_90a\n.address_size 64\n.global .b32 g[4];\n{}\n.visible .entry k()\n{{\n{}\nret;\n}}\n"
 )
 
 
-def _register(kind: str) -> str:
-    return f".reg .{kind.replace('.', ' .')} x;"
-
-
 def _calls() -> Iterator[tuple[str, str, str]]:
-    """Yield the header of a function, what the caller declares, and the call."""
+    """Yield the header of a function, what the caller declares, and the call.
+
+    Parameters are in registers and in .param space in turn: ptxas takes the same types in both, but for vectors.
+    """
     kinds = (*TYPES, *VECTORS)
-    for parameter in kinds:
-        typed = f".{parameter.replace('.', ' .')}"
-        for space in ("reg", "param"):
-            for kind in kinds:
-                passed = _register(kind)
-                yield f".func f(.{space} {typed} a)", passed, "call f, (x);"
-                yield f".func (.{space} {typed} a) f()", passed, "call (x), f;"
-            for literal in LITERALS:
-                yield f".func f(.{space} {typed} a)", "", f"call f, ({literal});"
-            for kind in VECTORS:
-                yield f".func f(.{space} {typed} a)", _register(kind), "call f, (x.x);"
-        for kind in TYPES[1:]:
-            yield f".func f(.param {typed} a)", f".param .{kind} x;", "call f, (x);"
+    for turn, (parameter, kind) in enumerate(itertools.product(kinds, kinds)):
+        typed, passed = _typed(parameter), f".reg {_typed(kind)} x;"
+        yield f".func f(.{_SPACES[turn % 2]} {typed} a)", passed, "call f, (x);"
+        yield f".func (.{_SPACES[1 - turn % 2]} {typed} a) f()", passed, "call (x), f;"
+        if kind in TYPES:
+            yield f".func f(.param {typed} a)", f".param {_typed(kind)} x;", "call f, (x);"
+        else:
+            yield f".func f(.reg {typed} a)", passed, "call f, (x.x);"
+    for parameter, literal in itertools.product(kinds, LITERALS):
+        yield f".func f(.reg {_typed(parameter)} a)", "", f"call f, ({literal});"
+
+
+def _typed(kind: str) -> str:
+    return f".{kind.replace('.', ' .')}"
 
 
 def calls() -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def _alone(judge: Judge, text: str) -> str | None:
 
 
 def of_modules(tool: Tool, kind: str, texts: Sequence[str]) -> list[Case]:
-    """Ask about modules: what ptxas makes code of, linkable or whole, it accepts."""
+    """Ask about modules."""
     with ThreadPoolExecutor(PROCESSES) as pool:
         theirs = pool.map(lambda text: refusal(tool, text), texts)
         return [Case(kind, text, _complaint(text), said) for text, said in zip(texts, theirs, strict=True)]
@@ -95,16 +95,11 @@ def of_modules(tool: Tool, kind: str, texts: Sequence[str]) -> list[Case]:
 
 def refusal(tool: Tool, text: str) -> str | None:
     """Return what ptxas says against a module, or None."""
-    said = ""
-    for options in (("-c",), ()):
-        with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "m.ptx").write_text(text, encoding="utf-8")
-            outcome = run(tool, [f"-arch={TARGET}", "-O0", *options, "m.ptx", "-o", "m.o"], Path(folder))
-        if not outcome.status:
-            return None
-        errors = [remark.message for remark in parse_log(outcome.output) if remark.is_error]
-        said = errors[0] if errors else outcome.output or f"exit status {outcome.status}"
-    return said
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "m.ptx").write_text(text, encoding="utf-8")
+        outcome = run(tool, [f"-arch={TARGET}", "-O0", "m.ptx", "-o", "m.o"], Path(folder))
+    errors = [remark.message for remark in parse_log(outcome.output) if remark.is_error]
+    return (errors[0] if errors else outcome.output or f"exit status {outcome.status}") if outcome.status else None
 
 
 def _complaint(text: str) -> str | None:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from pyptx_dsl.modules.builder import ModuleBuilder
 
 
+LARGE = 1_000_000_000  # registers: more names than memory holds
+
+
 def fresh(target: str = "sm_90a", *, unchecked: bool = False) -> ModuleBuilder:
     return module(version=(8, 7), target=target, unchecked=unchecked)
 
@@ -189,6 +192,7 @@ def test_a_module_has_sections_aliases_files_and_directives() -> None:
     m = fresh()
     m.file(1, "a.cu")
     m.file(2, "b.cu", 7, 9)
+    m.file(3, "c.cu", 7)
     with m.section(".debug_info"):
         m.data(b8, 1, "0x2")
         m.label("$here")
@@ -203,7 +207,7 @@ def test_a_module_has_sections_aliases_files_and_directives() -> None:
     m.directive("@@DWARF", ".byte", "0x2b", 0, terminated=False)
     m.empty()
     assert m.ptx().partition("64\n\n")[2] == (
-        '.file 1 "a.cu"\n.file 2 "b.cu", 7, 9\n\n.section .debug_info\n\t{\n\t.b8 1, 0x2\n$here:\n'
+        '.file 1 "a.cu"\n.file 2 "b.cu", 7, 9\n.file 3 "c.cu", 7\n\n.section .debug_info\n\t{\n\t.b8 1, 0x2\n$here:\n'
         "\t.b32 .debug_abbrev\n\t.b32 $here-$there\n\t.b64 .debug_str+4\n"
         "\t.byte 1\n\t.4byte .debug_abbrev\n\t.quad $here+4\n}\n\n"
         '.alias f, g;\n\n.pragma "nounroll";\n\n'
@@ -465,6 +469,42 @@ def below_another() -> None:
         ptx.inst.mov.u32(r[0], 1)  # <-
 
 
+def below_another_large_one() -> None:
+    r = reg.bank("%r", b32, LARGE)
+    with ptx.scope():
+        reg.bank("%r1", b32, LARGE)
+        ptx.inst.mov.u32(r[12], 1)  # <-
+
+
+def below_a_member_of_a_large_one() -> None:
+    r = reg.bank("%r", b32, LARGE)
+    with ptx.scope():
+        reg.declare(b32, "%r9")
+        ptx.inst.mov.u32(r[8], 1)
+        ptx.inst.mov.u32(r[9], 1)  # <-
+
+
+def behind_the_scope_of_a_large_one() -> None:
+    with ptx.scope():
+        r = reg.bank("%r", b32, LARGE)
+    ptx.inst.mov.u32(r[1], 1)  # <-
+
+
+def in_a_large_one() -> None:
+    reg.bank("%r", b32, LARGE)
+    reg.declare(b32, "%r05", f"%r{LARGE}", f"%r{LARGE - 1}")  # <-
+
+
+def a_large_one_over_another() -> None:
+    reg.bank("%r", b32, LARGE)
+    reg.bank("%r1", b32, LARGE)  # <-
+
+
+def a_large_one_over_a_name() -> None:
+    reg.declare(b32, "%r7")
+    reg.bank("%r", b32, LARGE)  # <-
+
+
 def operator_behind_its_scope() -> None:
     with ptx.scope():
         (r,) = reg.declare(u32, "%r")
@@ -504,6 +544,12 @@ def closed_twice() -> None:
         (by_that_name, DuplicateNameError, "'%r3' is taken"),
         (behind_its_scope, HiddenRegisterError, "%r0 is not declared here"),
         (below_another, HiddenRegisterError, "%r0 is hidden here"),
+        (below_another_large_one, HiddenRegisterError, "is hidden here"),
+        (below_a_member_of_a_large_one, HiddenRegisterError, "%r9 is hidden here"),
+        (behind_the_scope_of_a_large_one, HiddenRegisterError, "is not declared here"),
+        (in_a_large_one, DuplicateNameError, f"'%r{LARGE - 1}' is taken"),
+        (a_large_one_over_another, DuplicateNameError, "'%r10' is taken"),
+        (a_large_one_over_a_name, DuplicateNameError, "'%r7' is taken"),
         (operator_behind_its_scope, HiddenRegisterError, "%r is not declared here"),
         (another_statement, SpellingError, "the statement is: ret;"),
         (no_statement, SpellingError, "is no PTX"),

@@ -752,6 +752,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a conversion of an address of 32 bits", "operand-type", entry("cvta.shared.u32 %r1, «%r2»;")),
     Broken("a byte-order mark", "syntax", "«\ufeff»" + entry("")),
     Broken("zeros that fill up a file", "syntax", entry("") + "«\0»\0\0"),
+    Broken("an entry with an empty list of results", "syntax", f"{HEAD}.entry «(») k() {{ ret; }}\n"),
     Broken("a vertical tab", "syntax", entry("mov.b32 %r1,«\v»1;")),
     Broken("a line marker without a file", "syntax", f"{HEAD}«#»define X\n.visible .entry k() {{ ret; }}\n"),
     Broken("a line marker that ends the text", "syntax", entry("") + '«#» 1 "a.cu"'),
@@ -786,12 +787,12 @@ BROKEN: tuple[Broken, ...] = (
         f"{HEAD}.func f() {{ p: .callprototype _ (.param «.u64» .ptr _); ret; }}\n",
     ),
     Broken(
-        "a float for an integer",
+        "a float passed for an integer",
         "call-argument",
-        entry("call f, (%f1);".replace("%f1", "«%f1»"), above=".func f(.param .u32 a) { ret; }\n"),
+        entry("call f, («%f1»);", above=".func f(.param .u32 a) { ret; }\n"),
     ),
     Broken(
-        "an integer for a float",
+        "an integer as a float result",
         "call-argument",
         entry(".reg .u32 u; call («u»), f;", above=".func (.reg .f32 a) f() { ret; }\n"),
     ),

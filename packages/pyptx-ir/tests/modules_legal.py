@@ -93,6 +93,7 @@ LEGAL: dict[str, str] = {
     "a shorter vector for a result": entry(
         ".reg .v2 .f32 v; call (v), f;", above=".func (.reg .v4 .u16 a) f() { ret; }\n"
     ),
+    "a bit pattern for a packed parameter": entry("call f, (0f3C003C00);", above=".func f(.reg .f16x2 a) { ret; }\n"),
     "untyped and packed arguments": entry(
         ".reg .f16x2 h; .param .b64 y; .param .b16 z[2]; call f, (h, y, z);",
         above=".func f(.param .u32 a, .param .f64 b, .param .u16 c[2]) { ret; }\n",

@@ -248,7 +248,7 @@ LEAVES: st.SearchStrategy[n.Statement] = st.one_of(
     st.builds(n.Version, SMALL, SMALL),
     st.builds(n.Target, st.lists(st.from_regex(r"[a-z0-9_]{1,8}", fullmatch=True), min_size=1, max_size=3).map(tuple)),
     st.builds(n.AddressSize, SMALL),
-    st.one_of(st.builds(n.File, SMALL, STRINGS), st.builds(n.File, SMALL, STRINGS, SMALL, SMALL)),
+    st.builds(n.File, SMALL, STRINGS) | st.builds(n.File, SMALL, STRINGS, SMALL, st.none() | SMALL),
     st.builds(n.Alias, NAMES, NAMES),
     st.builds(n.Pragma, st.lists(STRINGS, min_size=1, max_size=3).map(tuple)),
     st.builds(n.Directive, WORDS, ARGUMENTS, st.booleans()),

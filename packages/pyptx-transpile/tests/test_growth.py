@@ -1,8 +1,11 @@
-"""Time grows with the size of a module, not with its square."""
+"""Time grows with the size of a module, not with its square; memory does not grow with the registers it declares."""
 
 from __future__ import annotations
 
 import time
+import tracemalloc
+
+import pytest
 
 from pyptx_transpile import transpile
 from pyptx_transpile.rules.table import RULES
@@ -27,3 +30,23 @@ def seconds(count: int) -> float:
 
 def test_a_function_of_four_times_the_length_takes_about_four_times_as_long() -> None:
     assert seconds(3200) <= 7 * seconds(800)
+
+
+MOST_BYTES = 1 << 24
+
+
+@pytest.mark.parametrize("vector", ["", ".v2 "])
+def test_declared_registers_take_no_memory(vector: str) -> None:
+    used = "%q7.x" if vector else "%q7"
+    text = (
+        f"{HEAD}\t.reg {vector}.b32 %q<1000000000>;\n\t{{\n\t.reg .b32 %q7, %p<99000000>;\n\tmov.b32 %q7, %p5;\n\t}}\n"
+    )
+    text += f"\tmov.b32 %r1, {used};\n\tret;\n}}\n"
+    transpile(text.replace("000000", ""), RULES)  # what is made once
+    tracemalloc.start()
+    try:
+        assert transpile(text, RULES).text
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < MOST_BYTES

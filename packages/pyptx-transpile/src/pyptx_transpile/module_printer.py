@@ -375,7 +375,7 @@ def _natural(name: str) -> list[object]:
 
 
 def _file(node: nodes.File) -> list[Expression]:
-    more = [] if node.timestamp is None else [str(node.timestamp), str(node.size)]
+    more = [str(number) for number in (node.timestamp, node.size) if number is not None]
     return [str(node.index), quoted(node.name), *more]
 
 

@@ -312,9 +312,10 @@ def file_node(index: object, name: str, timestamp: int | None = None, size: int 
     number = as_count(index)
     if number is None or number < 1:
         raise OperandError(f"{index!r} is no file index", hint="indices count from 1")
-    if (timestamp is None) != (size is None) or None in map(as_count, (timestamp or 0, size or 0)):
+    if (timestamp is None and size is not None) or None in map(as_count, (timestamp or 0, size or 0)):
         raise OperandError(
-            f"timestamp={timestamp!r} and size={size!r} of a file are two numbers, or neither", hint="leave both out"
+            f"timestamp={timestamp!r} and size={size!r} of a file must be numbers, a timestamp first",
+            hint="leave both out",
         )
     return nodes.File(number, quotable(name), timestamp, size, lead="\n")
 

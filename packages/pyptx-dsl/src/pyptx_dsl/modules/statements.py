@@ -197,7 +197,7 @@ class Statements:
 
     def declare_variable(self, node: nodes.Variable) -> None:
         """Note a variable's names; raise DuplicateNameError for one that is defined, or stands for something else."""
-        for name in declared_names(node.declarators):
+        for name in (name for names in declared_names(node.declarators) for name in names):
             self._declare(name, variable_kind(node), node.linking != "extern")
 
     def append_globals(self, written: Iterable[nodes.Statement]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from pyptx_dsl.errors import ForeignRegisterError
 from pyptx_ir.syntax.drafts import register
@@ -18,11 +19,51 @@ if TYPE_CHECKING:
 
 _LARGE = 1 << 12
 """Banks of more registers are rare; the names of smaller ones are those of many functions."""
+MOST_NAMES = 1 << 16
+"""The names of larger banks are not stored: PTX may declare a thousand million registers, and use one."""
+
+
+class NumberedNames(Sequence[str]):
+    """The names of a bank, `stem0` to `stem(size-1)`, each with a suffix, of which none is stored."""
+
+    __slots__ = ("size", "stem", "suffix")
+
+    def __init__(self, stem: str, size: int, suffix: str = "") -> None:
+        """Name `size` registers, or with a suffix `.x` that component of each."""
+        self.stem = stem
+        self.size = size
+        self.suffix = suffix
+
+    def __len__(self) -> int:
+        """Return the number of names."""
+        return self.size
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        """Return one name, or several."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(self.size)[index]]
+        return f"{self.stem}{range(self.size)[index]}{self.suffix}"
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether the bank has a name, from the number in it."""
+        if not isinstance(name, str) or not (name.startswith(self.stem) and name.endswith(self.suffix)):
+            return False
+        digits = name[len(self.stem) : len(name) - len(self.suffix)]
+        is_number = digits.isascii() and digits.isdecimal() and (digits[0] != "0" or digits == "0")
+        return is_number and len(digits) <= len(str(self.size)) and int(digits) < self.size
 
 
 @lru_cache(maxsize=8)
-def numbered(stem: str, count: int) -> tuple[str, ...]:
+def numbered(stem: str, count: int) -> Sequence[str]:
     """Return the names of `stem<count>`: a declaration asks for them several times in a row."""
+    if count > MOST_NAMES:
+        return NumberedNames(stem, count)
     if count > _LARGE:
         return tuple([f"{stem}{number}" for number in range(count)])
     return _bank(stem, 1 << count.bit_length())[:count]

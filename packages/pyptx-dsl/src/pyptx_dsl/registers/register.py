@@ -6,12 +6,13 @@ writes the register itself.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, NoReturn, overload
 
 from pyptx_dsl.errors import ForeignRegisterError, OperandError, RegisterIndexError, TruthValueError
 from pyptx_dsl.registers import operators
 from pyptx_dsl.registers.faults import no_temporary
-from pyptx_dsl.registers.handle import Handle, numbered
+from pyptx_dsl.registers.handle import MOST_NAMES, Handle, numbered
 from pyptx_dsl.registers.operands import as_count
 from pyptx_ir.syntax import operands as tree
 
@@ -298,7 +299,9 @@ class RegArray:
         self.count = count
         self.dtype = dtype
         self.trace = trace
-        self._regs: list[Reg | None] = [None] * count
+        self._regs: list[Reg | None] | defaultdict[int, Reg | None] = (
+            [None] * count if count <= MOST_NAMES else defaultdict(lambda: None)
+        )
 
     def __len__(self) -> int:
         """Return the number of registers."""
@@ -326,6 +329,11 @@ class RegArray:
         if isinstance(index, slice):
             return [self._made(number) for number in range(self.count)[index]]
         return self._made(self._checked(index))
+
+    def made(self) -> list[Reg]:
+        """Return the registers that have been asked for."""
+        regs = self._regs if isinstance(self._regs, list) else self._regs.values()
+        return [register for register in regs if register is not None]
 
     def _made(self, number: int) -> Reg:
         """Return a register, which is made if it is not there yet."""

@@ -20,6 +20,7 @@ from pyptx_ir.syntax.operands import Address, Immediate, Register, Vector
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pyptx_dsl.registers.handle import NumberedNames
     from pyptx_ir.isa.limits import Limits
     from pyptx_ir.syntax.nodes import Instruction
 
@@ -58,15 +59,20 @@ class Declared(dict[str, "str | None"]):
     into each would take time that grows with the square of them.
     """
 
-    __slots__ = ("around",)
+    __slots__ = ("around", "banks")
 
     def __init__(self) -> None:
         """Know nothing, and nothing around."""
         super().__init__()
         self.around: Mapping[str, str] = {}
+        self.banks: list[tuple[NumberedNames, str]] = []
+        """Banks whose names are not stored here, and what they are; the innermost last."""
 
     def __missing__(self, name: str) -> str | None:
-        """Return what the module says of a name."""
+        """Return what a large bank or the module says of a name."""
+        for names, kind in reversed(self.banks):
+            if name in names:
+                return kind
         return self.around.get(name)
 
 

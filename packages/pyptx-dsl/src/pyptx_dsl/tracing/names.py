@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import DuplicateNameError, HiddenRegisterError
-from pyptx_dsl.registers.handle import Handle, numbered
+from pyptx_dsl.registers.handle import MOST_NAMES, Handle, NumberedNames, numbered
 from pyptx_dsl.registers.texts import identifier
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pyptx_dsl.registers.register import RegArray
     from pyptx_dsl.tracing.checker import Declared
@@ -49,14 +49,16 @@ class NameScope:
     have the names of others here, with their traces.
     """
 
-    __slots__ = ("_held", "covered", "hidden", "taken")
+    __slots__ = ("_held", "banks", "covered", "hidden", "taken")
 
     def __init__(self) -> None:
         """Start with no name."""
         self.taken: set[str] = set()
+        self.banks: list[NumberedNames] = []
+        """Banks whose names are too many to be in `taken`."""
         self._held: list[Handle | RegArray] = []
         self.hidden: dict[str, str | None] = {}
-        self.covered: list[tuple[Handle, Trace]] = []
+        self.covered: list[tuple[Handle | RegArray, Trace]] = []
 
     def hold(self, registers: Iterable[Handle | RegArray]) -> None:
         """Note registers that the scope declares."""
@@ -66,15 +68,28 @@ class NameScope:
         """Forget the registers."""
         self._held.clear()
 
-    def registers(self) -> Iterator[Handle]:
-        """Yield the registers, those of arrays one by one."""
+    def first_taken(self, names: Collection[str]) -> str | None:
+        """Return a name of these that the scope has, or None."""
+        if isinstance(names, NumberedNames):
+            found = (name for name in (*self.taken, *(bank[0] for bank in self.banks)) if name in names)
+            return next(found, None) or next((names[0] for bank in self.banks if names[0] in bank), None)
+        if not self.taken.isdisjoint(names):
+            return next(name for name in names if name in self.taken)
+        return next((name for bank in self.banks for name in names if name in bank), None)
+
+    def registers(self, names: Collection[str] | None = None) -> Iterator[Handle | RegArray]:
+        """Yield the registers, those of arrays one by one; with `names` only these.
+
+        Of a large array, these are the ones that have been made, and the array itself, which makes the others.
+        """
         for held in self._held:
             if isinstance(held, Handle):
-                yield held
+                every: Iterable[Handle | RegArray] = (held,)
             else:
-                yield from held
+                every = held if held.count <= MOST_NAMES else _of_large(held, names)
+            yield from [each for each in every if names is None or _has_name(each, names)]
 
-    def hide(self, register: Handle) -> None:
+    def hide(self, register: Handle | RegArray) -> None:
         """Refuse a register of outside, while this scope is open."""
         why = "is hidden here: this scope declares another register of that name"
         self.covered.append((register, register.trace))
@@ -88,14 +103,31 @@ class NameScope:
             register.trace = trace
 
 
-def _hide(register: Handle, why: str, hint: str) -> None:
-    register.trace = cast("Trace", Hiding(register.raw_name, why, hint))
+def _hide(register: Handle | RegArray, why: str, hint: str) -> None:
+    name = register.raw_name if isinstance(register, Handle) else f"{register.base}0"
+    register.trace = cast("Trace", Hiding(name, why, hint))
+
+
+def _of_large(array: RegArray, names: Collection[str] | None) -> list[Handle | RegArray]:
+    """Return the registers of a large array that have been made or have one of these names, or the array with them."""
+    if names is None or isinstance(names, NumberedNames):
+        return [array, *array.made()]
+    own = numbered(array.base, array.count)
+    return [array[int(name.removeprefix(array.base))] for name in names if name in own]
+
+
+def _has_name(register: Handle | RegArray, names: Collection[str]) -> bool:
+    """Return whether one of these names is the register's, or one of the array's."""
+    if isinstance(register, Handle):
+        return register.raw_name in names
+    own = numbered(register.base, register.count)
+    return own[0] in names or next(iter(names)) in own
 
 
 class Names:
     """Variables, parameters, labels, and the registers that are declared where they are written."""
 
-    __slots__ = ("_declared", "_hints", "_kernel", "_scopes", "_taken", "labels", "scheme", "unnamed_labels")
+    __slots__ = ("_banks", "_declared", "_hints", "_kernel", "_scopes", "_taken", "labels", "scheme", "unnamed_labels")
 
     def __init__(self, kernel: str, declared: Declared) -> None:
         """Start with the name of the entry; `declared` is the checker's."""
@@ -106,6 +138,7 @@ class Names:
         self._kernel = kernel
         self._declared = declared
         self._taken: set[str] = {kernel}  # beside the names of the outermost scope, whichever are or were open
+        self._banks: list[NumberedNames] = []  # all that are or were declared, beside these names
         self._hints: dict[str, int] = {}
         self._scopes = [NameScope()]
 
@@ -133,8 +166,12 @@ class Names:
     def declare(self, names: Collection[str], kind: str) -> None:
         """Take names in the innermost scope; raise DuplicateNameError when it has one of them."""
         scope = self._scopes[-1]
-        if not scope.taken.isdisjoint(names):
-            raise self._duplicate(next(name for name in names if name in scope.taken))
+        taken = scope.first_taken(names)
+        if taken is not None:
+            raise self._duplicate(taken)
+        if isinstance(names, NumberedNames):
+            self._declare_bank(scope, names, kind)
+            return
         free = len(scope.taken)
         scope.taken.update(names)
         if len(scope.taken) - free < len(names):
@@ -144,6 +181,21 @@ class Names:
             scope.hidden.update([(name, self._declared.get(name)) for name in names])
             self._cover(scope, names)
         self._declared.update(dict.fromkeys(names, kind))
+
+    def declare_variable(self, node: Variable) -> None:
+        """Take the names of a variable in the innermost scope."""
+        for names in declared_names(node.declarators):
+            self.declare(names, variable_kind(node))
+
+    def _declare_bank(self, scope: NameScope, names: NumberedNames, kind: str) -> None:
+        """Take the names of a large bank, which are not stored."""
+        scope.banks.append(names)
+        self._banks.append(names)
+        if scope is not self._scopes[0]:
+            for name in [name for name in self._declared if name in names]:
+                scope.hidden[name] = self._declared.pop(name)
+            self._cover(scope, names)
+        self._declared.banks.append((names, kind))
 
     def hold(self, registers: Iterable[Handle | RegArray]) -> None:
         """Note the registers whose names the innermost scope declares."""
@@ -156,15 +208,14 @@ class Names:
     def _cover(self, scope: NameScope, names: Collection[str]) -> None:
         """Hide the registers of outer scopes that have one of these names."""
         for outer in self._scopes[:-1]:
-            if not outer.taken.isdisjoint(names):
-                for register in outer.registers():
-                    if register.raw_name in names:
-                        scope.hide(register)
+            if outer.first_taken(names) is not None:
+                for register in outer.registers(names):
+                    scope.hide(register)
 
     def define_label(self, name: str) -> None:
         """Take a label in the innermost scope; raise DuplicateNameError when it has that name."""
         scope = self._scopes[-1]
-        if name in scope.taken:
+        if scope.first_taken((name,)) is not None:
             raise DuplicateNameError(
                 f"label {name!r} is defined already in kernel {self._kernel!r}",
                 hint="use another name; a name that is left out is chosen",
@@ -190,7 +241,9 @@ class Names:
 
     def has(self, name: str) -> bool:
         """Tell whether a variable, parameter or label of that name has been declared."""
-        return name in self._scopes[0].taken or name in self._taken or name in self._declared.around
+        if name in self._scopes[0].taken or name in self._taken or name in self._declared.around:
+            return True
+        return any(name in bank for bank in self._banks)
 
     def enter(self) -> None:
         """Open a scope."""
@@ -208,6 +261,7 @@ class Names:
         """Close the innermost scope: what it declared is forgotten, what it hid is known again."""
         scope = self._scopes.pop()
         scope.close()
+        self._declared.banks = [pair for pair in self._declared.banks if all(pair[0] is not own for own in scope.banks)]
         for name, before in scope.hidden.items():
             if before is None:
                 self._declared.pop(name, None)
@@ -233,10 +287,13 @@ def _twice(names: Iterable[str]) -> str:
     raise ValueError("no name comes twice")
 
 
-def declared_names(declarators: Iterable[Declarator | RegisterName]) -> tuple[str, ...]:
-    """Return the names of a declaration; `name<n>` is `name0 … name(n-1)`."""
+def declared_names(declarators: Iterable[Declarator | RegisterName]) -> Iterator[Sequence[str]]:
+    """Yield the names of a declaration, those of each large bank by themselves; `name<n>` is `name0 … name(n-1)`."""
     parts = [(each.name,) if each.count is None else numbered(each.name, each.count) for each in declarators]
-    return parts[0] if len(parts) == 1 else tuple([name for part in parts for name in part])
+    yield from [part for part in parts if isinstance(part, NumberedNames)]
+    stored = [part for part in parts if not isinstance(part, NumberedNames)]
+    if stored:
+        yield stored[0] if len(stored) == 1 else tuple([name for part in stored for name in part])
 
 
 def variable_kind(node: Variable) -> str:
@@ -244,15 +301,18 @@ def variable_kind(node: Variable) -> str:
     return f".{node.type}" if node.type.endswith("ref") else f".{node.space.partition('::')[0].partition('[')[0]}"
 
 
-def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[tuple[str, ...], str]]:
+def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[Sequence[str], str]]:
     """Yield the names of a `.reg` with what the checker knows them as; vector registers have components."""
-    names = declared_names(node.names)
-    if node.vector is None:
-        yield names, node.type
-        return
-    yield names, f"{node.vector}.{node.type}"
-    for letters in _COMPONENTS[node.vector]:
-        yield tuple([f"{name}.{letter}" for name in names for letter in letters]), node.type
+    for names in declared_names(node.names):
+        if node.vector is None:
+            yield names, node.type
+            continue
+        yield names, f"{node.vector}.{node.type}"
+        for letters in _COMPONENTS[node.vector]:
+            if isinstance(names, NumberedNames):
+                yield from [(NumberedNames(names.stem, names.size, f".{letter}"), node.type) for letter in letters]
+            else:
+                yield tuple([f"{name}.{letter}" for name in names for letter in letters]), node.type
 
 
 def register_names(operand: tree.Operand) -> Iterator[str]:

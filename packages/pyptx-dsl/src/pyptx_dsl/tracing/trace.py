@@ -24,7 +24,7 @@ from pyptx_dsl.tracing.checker import Checker, unchecked
 from pyptx_dsl.tracing.deviations import Deviation, NextStatement, lost
 from pyptx_dsl.tracing.leads import usual_lead
 from pyptx_dsl.tracing.memories import Memories
-from pyptx_dsl.tracing.names import Names, declared_names, register_kinds, register_names, variable_kind
+from pyptx_dsl.tracing.names import Names, register_kinds, register_names
 from pyptx_dsl.tracing.scope import Scope
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
@@ -136,8 +136,8 @@ class Trace:
                 self.names.define_label(name)
                 self.label_count += 1
                 lead = usual_lead(len(self._scopes) - 1)
-            case nodes.Variable(declarators=declarators):
-                self.names.declare(declared_names(declarators), variable_kind(node))
+            case nodes.Variable():
+                self.names.declare_variable(node)
         self._record(_placed(node, lead), sys._getframe(1))  # noqa: SLF001  as above
 
     def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:

@@ -126,7 +126,9 @@ def _constant(operand: Operand, declared: Declared) -> Shape:
         return ("literal", _constant_kind(operand))
     while isinstance(operand, Binary):
         operand = operand.left
-    known = declared(operand.name) if isinstance(operand, _NAMES) else ""
+    if not isinstance(operand, _NAMES):
+        return ("symbol", "")
+    known = declared(operand.name)
     if known is None:
         return ("symbol", ".special") if operand.name in special_registers() else ("symbol", "")
     # ptxas adds integers to the address of a variable, not to that of a function or label: all are labels here.

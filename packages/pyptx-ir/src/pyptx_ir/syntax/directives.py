@@ -117,8 +117,7 @@ def _file(cursor: Cursor) -> File:
     if not cursor.eat(","):
         return File(index, name, **cursor.spelling())
     timestamp = cursor.number("a timestamp")
-    cursor.need(",")
-    size = cursor.number("the file's size")
+    size = cursor.number("the file's size") if cursor.eat(",") else None  # ptxas takes a timestamp alone
     return File(index, name, timestamp, size, **cursor.spelling())
 
 

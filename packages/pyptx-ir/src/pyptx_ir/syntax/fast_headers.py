@@ -42,6 +42,8 @@ def header(cursor: Cursor, frames: list[Frame]) -> bool:
     if head is None or len(frames) > 1:
         return False
     lead, linking, kind, returned, name, listed = head.groups()
+    if kind == "entry" and returned is not None:
+        return False
     returns, parameters = () if returned is None else usual_parameters(returned), usual_parameters(listed)
     at = head.end()
     directives: list[HeaderDirective] = []

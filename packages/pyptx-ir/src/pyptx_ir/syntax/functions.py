@@ -54,7 +54,10 @@ def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
     returns: tuple[Parameter, ...] = ()
     marks.extend(_attributes(cursor))
     if cursor.eat("("):
+        at = cursor.end
         returns = parameters(cursor)
+        if kind == "entry" and not returns:  # the tree holds the same for no list
+            raise Fault("expected a function's name, found '('", at - 1, at, "an entry returns nothing")
     name = cursor.name("a function's name")
     given = parameters(cursor) if cursor.eat("(") else None
     directives = header_directives(cursor)

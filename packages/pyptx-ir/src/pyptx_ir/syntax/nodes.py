@@ -267,7 +267,7 @@ class AddressSize(Node):
 
 @value
 class File(Node):
-    """`.file index "name"[, timestamp, size]`."""
+    """`.file index "name"[, timestamp[, size]]`."""
 
     index: int
     name: str

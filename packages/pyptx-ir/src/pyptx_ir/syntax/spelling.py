@@ -232,7 +232,7 @@ def _loc(node: Loc) -> str:
 
 def _file(node: File) -> str:
     text = f'.file {node.index} "{node.name}"'
-    return text if node.timestamp is None else f"{text}, {node.timestamp}, {node.size or 0}"
+    return ", ".join([text, *[str(number) for number in (node.timestamp, node.size) if number is not None]])
 
 
 def _directive(node: Directive) -> str:

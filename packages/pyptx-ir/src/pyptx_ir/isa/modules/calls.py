@@ -204,7 +204,8 @@ def _constant_fault(kind: str, parameter: Parameter, wanted: Storage, what: str)
     if parameter.vector:
         fits = wanted.size == _SINGLE_BYTES or (wanted.size == _DOUBLE_BYTES and kind != "single")
     else:
-        fits = is_bits(parameter.type) or (is_integer if kind == "int" else is_float)(parameter.type)
+        is_pattern = kind == "single" and parameter.type == _PACKED
+        fits = is_pattern or is_bits(parameter.type) or (is_integer if kind == "int" else is_float)(parameter.type)
     given = "an integer" if kind == "int" else "a floating-point"
     return "" if fits else f"the parameter is .{parameter.type}, got {given} constant"
 

@@ -64,8 +64,9 @@ def of_value(value: Operand, kinds: dict[str, str]) -> Judged:
 
 def is_offset(value: Operand) -> bool:
     """Return whether a value is a name plus an integer constant, as in an operand: `variable+4`, `variable+8-4`."""
-    is_sum = isinstance(value, Binary) and value.op == "+" and isinstance(value.left, Symbol | Register)
-    return is_sum and _number(value.right)[0] == INTEGER
+    if not isinstance(value, Binary) or value.op != "+" or not isinstance(value.left, Symbol | Register):
+        return False
+    return _number(value.right)[0] == INTEGER
 
 
 def _leftmost(value: Operand) -> Operand:
