@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+import pyptx
 from pyptx import Scalar, Tile, kernel, ptx, reg
+from pyptx.bundles import export
 from pyptx.types import bf16, f32, pred, u8, u32
 from pyptx_dsl.errors import ArgumentCountError, KeywordError, SignatureError, SpecError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 QUOTED: Any = "f32"
 X, Y = np.arange(128, dtype=np.float32), np.ones(128, np.float32)
@@ -79,6 +84,19 @@ def test_torch_compiles_a_number_as_an_operand(monkeypatch: pytest.MonkeyPatch) 
     )
     for alpha, count in ((2.0, 64), (0.5, 3)):
         torch.testing.assert_close(compiled(x, alpha, y, count), torch.from_numpy(2 * expected(alpha, count)))
+
+
+@pytest.mark.ptxas
+def test_a_kernel_out_of_a_bundle_takes_its_numbers_by_position_too(tmp_path: Path) -> None:
+    loaded = pyptx.load(export(saxpy, [{"N": 128}], tmp_path / "open"))["saxpy"]
+    for arguments, keywords in (((X, 2.5, Y, 100), {}), ((X, Y, 100), {"alpha": 2.5}), ((X, 2.5, Y), {"count": 100})):
+        np.testing.assert_array_equal(loaded(*arguments, **keywords), expected(2.5, 100))
+    with pytest.raises(ArgumentCountError, match=r"alpha: Scalar\(f32\)"):
+        loaded(X, Y, 3)
+    fixed = pyptx.load(export(saxpy, [{"N": 128, "alpha": 2.5}], tmp_path / "fixed"))["saxpy"]
+    np.testing.assert_array_equal(fixed(X, Y, 100), expected(2.5, 100))
+    with pytest.raises(ArgumentCountError, match="takes 3 arguments"):
+        fixed(X, 2.5, Y, 100)
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,18 @@ from pyptx_jax.arguments import dimension_order, result_of
 from pyptx_jax.batching import vmap_method
 from pyptx_jax.errors import NotDifferentiableError
 from pyptx_jax.framework import agreeing, hide_frames, scope, struct, varying_along, with_tangents, zeros
+from pyptx_jax.numbers import opened, operands_of
 from pyptx_jax.records import RECORDS
 from pyptx_jax.targets import register
 from pyptx_launch import xla
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_ir.plugins.rows import Argument, Launchable, Specialization
+    from pyptx_jax.numbers import Operand
 
     Call: TypeAlias = Callable[..., Sequence[jax.Array]]
 
@@ -30,24 +32,36 @@ hide_frames("pyptx_dsl", "pyptx_jax")
 
 
 def specialized(
-    kernel: Launchable[Declaration], arguments: Sequence[Argument], keywords: Mapping[str, object]
+    kernel: Launchable[Declaration],
+    arguments: Sequence[Argument],
+    keywords: Mapping[str, object],
+    numbers: Iterable[str] = (),
 ) -> Specialization:
-    """Check a call and trace the kernel for it; a kernel without Tiles takes its arrays as they come."""
-    special = kernel.specialize(arguments, keywords)
+    """Check a call and trace the kernel for it; a kernel without Tiles takes its arrays as they come.
+
+    The scalars in `numbers` have no value in the specialization: they are operands.
+    """
+    left = tuple(numbers)
+    special = opened(kernel.specialize(arguments, {**keywords, **dict.fromkeys(left, 0)}), left)
     if special.inputs or not arguments:
         return special
     named = zip(kernel.declaration.tensors, arguments, strict=False)
     return replace(special, inputs=tuple(Input(name, row.shape, row.dtype, row.strides, 1) for name, row in named))
 
 
-def bind(special: Specialization, arrays: Sequence[jax.Array]) -> object:
+def bind(
+    special: Specialization, arrays: Sequence[jax.Array], numbers: Mapping[str, jax.Array] | None = None
+) -> object:
     """Call a kernel on arrays or tracers, and return its outputs, then the new values of the inputs that it mutates.
+
+    `numbers` are the values of scalars that are traced, too.
 
     One array is returned as it is, several as a tuple, none as None.
     """
     register()
-    alike, axes = agreeing(arrays)
-    call = _nothing(special, axes) if 0 in special.grid else _custom_call(special, alike, axes)
+    alike, axes = agreeing([*arrays, *(numbers or {}).values()])
+    operands = operands_of(numbers or {})
+    call = _nothing(special, axes) if 0 in special.grid else _custom_call(special, alike, axes, operands)
     results = _not_differentiable(special.entry, call)(*alike)
     return results[0] if len(results) == 1 else tuple(results) or None
 
@@ -64,7 +78,9 @@ def _nothing(special: Specialization, axes: frozenset[str]) -> Call:
     return named
 
 
-def _custom_call(special: Specialization, arrays: Sequence[jax.Array], axes: frozenset[str]) -> Call:
+def _custom_call(
+    special: Specialization, arrays: Sequence[jax.Array], axes: frozenset[str], operands: Sequence[Operand]
+) -> Call:
     """Return the call for arrays like these, under the kernel's name."""
     outputs = [result_of(special.entry, row, axes) for row in special.outputs]
     mutated = [struct(arrays[index].shape, arrays[index].dtype, axes) for index in special.mutated]
@@ -72,14 +88,14 @@ def _custom_call(special: Specialization, arrays: Sequence[jax.Array], axes: fro
     call = jax.ffi.ffi_call(
         xla.NAME,
         [*outputs, *mutated],
-        vmap_method=vmap_method(special),
+        vmap_method="sequential" if operands else vmap_method(special),
         has_side_effect=not (outputs or mutated),
-        input_layouts=orders,
+        input_layouts=[*orders, *(() for _ in operands)],
         output_layouts=[*map(dimension_order, special.outputs), *(orders[index] for index in special.mutated)],
         input_output_aliases={index: len(outputs) + number for number, index in enumerate(special.mutated)},
     )
     frame = user_frame()
-    record = RECORDS.write(special, (frame.f_code.co_filename, frame.f_lineno) if frame else None)
+    record = RECORDS.write(special, (frame.f_code.co_filename, frame.f_lineno) if frame else None, operands)
 
     def named(*arrays: jax.Array) -> Sequence[jax.Array]:
         with scope(special.entry):

@@ -16,31 +16,36 @@ from pyptx_ir.plugins.rows import ALLOCATED
 from pyptx_jax import framework
 from pyptx_jax.arguments import DTYPES
 from pyptx_jax.failures import FAILURES
+from pyptx_jax.numbers import filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_ir.plugins.rows import Input, Launchable, Output, Simulation, Specialization
+    from pyptx_ir.plugins.rows import Input, Launchable, Output, Simulation
+    from pyptx_jax.records import Origin
 
 Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
 
-def run_of(special: Specialization, place: tuple[str, int] | None) -> Callable[[list[memoryview]], None]:
-    """Return what simulates a kernel in the memory of its arrays; warn at `place`, where it is called.
+def run_of(origin: Origin) -> Callable[[list[memoryview]], None]:
+    """Return the function that simulates a kernel in the memory of its arrays; warn at the line of the call.
 
     XLA's handler gives the memory of inputs that are not mutated as read-only, and so do the arrays made of it.
     Raise RuntimeMissingError without a simulator.
     """
+    special, operands = origin.special, origin.operands
     runtime = simulator(special.entry)
-    announce(special.entry, place)
-    kernel = Specialized(special)
+    announce(special.entry, origin.place)
     inputs = len(special.inputs)
+    first = inputs + len(operands)  # of the outputs
 
     def run(memory: list[memoryview]) -> None:
-        rows: tuple[Input | Output, ...] = (*special.inputs, *special.outputs)
-        arrays = [_array(row, view) for row, view in zip(rows, memory, strict=True)]
+        numbers = {each.name: each.read(view) for each, view in zip(operands, memory[inputs:first], strict=True)}
+        arrays = [_array(*pair) for pair in zip(special.inputs, memory[:inputs], strict=True)]
+        outputs = [_array(*pair) for pair in zip(special.outputs, memory[first:], strict=True)]
         with FAILURES.kept():
-            runtime.call(kernel, arrays[:inputs], {"out": tuple(arrays[inputs:]), ALLOCATED: True})
+            kernel = Specialized(filled(special, numbers) if numbers else special)
+            runtime.call(kernel, arrays, {"out": tuple(outputs), ALLOCATED: True})
 
     return run
 

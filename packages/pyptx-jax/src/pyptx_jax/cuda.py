@@ -5,20 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from pyptx_dsl.errors import KeywordError
 from pyptx_dsl.kernels.images import image_of
 from pyptx_dsl.once import OncePerKey
 from pyptx_launch import Module, Plan, driver, plan_for
 
 if TYPE_CHECKING:
-    from pyptx_ir.plugins.rows import Specialization
+    from pyptx_jax.records import Origin
 
 
-def plan_of(special: Specialization) -> Plan:
-    """Return the plan of a traced kernel, for any device of this machine.
+def plan_of(origin: Origin) -> Plan:
+    """Return the plan of a traced kernel, for any device of this machine; raise KeywordError for traced numbers.
 
     XLA compiles a program before it says which device will run it, so where generations are mixed, the code is that of
     the kernel's own target; where sizes are, a persistent kernel has the blocks of the smallest device.
     """
+    special = origin.special
+    if origin.operands:
+        names = ", ".join(each.name for each in origin.operands)
+        raise KeywordError(
+            f"{special.entry}: {names} cannot be traced on a GPU, because a launch takes numbers by value when it is "
+            "enqueued, and a traced number is in the device's memory",
+            hint="pass a Python number (static_argnames), or declare Tile(1, f32) and load the number in the kernel",
+        )
     targets = {device.target for device in driver.devices()}
     device = targets.pop() if len(targets) == 1 else None
     code = _Code(special.text, special.image, special.target, device)

@@ -14,6 +14,7 @@ from pyptx_jax.calls import bind, specialized
 from pyptx_jax.failures import answer, failure_of
 from pyptx_jax.framework import compiled, concrete_type, is_device, is_plain, is_traced, on_device
 from pyptx_jax.keywords import constants
+from pyptx_jax.numbers import split
 from pyptx_jax.wrappers import Wrappers
 
 if TYPE_CHECKING:
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 
 def call(kernel: Launchable[Declaration], arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
     """Check a call in full, at the user's line; then run it, or add it to the program being traced."""
-    own, device = _sorted(kernel, arrays, keywords)
-    special = specialized(kernel, arguments_of(kernel, arrays), own)
+    rest, numbers = split(kernel, keywords)
+    own, device = _sorted(kernel, (*arrays, *numbers.values()), rest)
+    special = specialized(kernel, arguments_of(kernel, arrays), own, numbers)
     given = cast("Sequence[jax.Array]", arrays)
-    if any(map(is_traced, given)):
-        return bind(special, given)
+    if numbers or any(map(is_traced, given)):
+        return bind(special, given, numbers)
     with nullcontext() if device is None else on_device(device):
         return answer(_wrappers(kernel).get(own), given)
 

@@ -55,6 +55,11 @@ def shape_and_dtype(value: object) -> tuple[tuple[object, ...], np.dtype[Any] | 
     return tuple(array.shape), array.dtype
 
 
+def is_integer(held: np.dtype[Any]) -> bool:
+    """Return whether an element type holds integers or truth values."""
+    return held.name == "bool" or bool(_JAX.numpy.issubdtype(held, _JAX.numpy.integer))
+
+
 def is_plain(value: object) -> bool:
     """Tell whether a value is an array of NumPy, and no subclass, that jax takes without changing its element type."""
     return type(value) is np.ndarray and value.dtype in _PLAIN

@@ -10,7 +10,8 @@ from pyptx_jax.records import RECORDS
 from pyptx_launch import xla
 
 if TYPE_CHECKING:
-    from pyptx_ir.plugins.rows import Input, Output, Specialization
+    from pyptx_ir.plugins.rows import Input, Output
+    from pyptx_jax.records import Origin
     from pyptx_launch import Plan
 
 
@@ -21,13 +22,17 @@ def resolve(platform: str, record: bytes) -> xla.Launch:
         if platform == "cpu":
             from pyptx_jax.cpu import run_of
 
-            return _launch(origin.special, run=run_of(origin.special, origin.place))
+            return _launch(origin, run=run_of(origin))
         from pyptx_jax.cuda import plan_of
 
-        return _launch(origin.special, plan=plan_of(origin.special))
+        return _launch(origin, plan=plan_of(origin))
 
 
-def _launch(special: Specialization, *, plan: Plan | None = None, run: xla.Run | None = None) -> xla.Launch:
-    rows: tuple[Input | Output, ...] = (*special.inputs, *special.outputs)
-    items = [xla.Item(len(row.shape), bytes_of(row)) for row in rows]
-    return xla.Launch(items, len(special.inputs), special.mutated, plan=plan, run=run)
+def _launch(origin: Origin, *, plan: Plan | None = None, run: xla.Run | None = None) -> xla.Launch:
+    special = origin.special
+    items = [*map(_item, special.inputs), *(xla.Item(0, each.nbytes) for each in origin.operands)]
+    return xla.Launch([*items, *map(_item, special.outputs)], len(items), special.mutated, plan=plan, run=run)
+
+
+def _item(row: Input | Output) -> xla.Item:
+    return xla.Item(len(row.shape), bytes_of(row))

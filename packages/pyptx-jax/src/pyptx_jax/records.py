@@ -11,12 +11,19 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pyptx_dsl.bundles import BundleError, record, restore
+from pyptx_jax.numbers import check_operands
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_ir.plugins.rows import Specialization
+    from pyptx_jax.numbers import Operand
+
+
+_OPERANDS: Final = "operands"
 
 
 class Record(str):
@@ -33,10 +40,11 @@ class Record(str):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A specialisation, and the user's line that last called for it; none for one that came from elsewhere."""
+    """A specialization, the user's line that last called for it (None if it came from elsewhere), and its operands."""
 
     special: Specialization
     place: tuple[str, int] | None = None
+    operands: tuple[Operand, ...] = ()
 
 
 class Records:
@@ -48,12 +56,13 @@ class Records:
         self._known: OrderedDict[str, Origin] = OrderedDict()
         self._lock = threading.Lock()
 
-    def write(self, special: Specialization, place: tuple[str, int] | None) -> Record:
-        """Return the record of a specialisation; `place` is where it is called."""
-        text = Record(json.dumps(record(special), separators=(",", ":")))
+    def write(self, special: Specialization, place: tuple[str, int] | None, operands: Sequence[Operand] = ()) -> Record:
+        """Return the record of a specialization; `place` is where it is called, `operands` are its open scalars."""
+        named = {_OPERANDS: {each.name: each.dtype for each in operands}} if operands else {}
+        text = Record(json.dumps({**record(special), **named}, separators=(",", ":")))
         text.entry = special.entry
         with self._lock:
-            self._known[text] = Origin(special, place)
+            self._known[text] = Origin(special, place, tuple(operands))
             self._known.move_to_end(text)
             while len(self._known) > self._size:
                 self._known.popitem(last=False)
@@ -62,7 +71,12 @@ class Records:
     def read(self, text: str) -> Origin:
         """Return the specialisation of a record; raise BundleError for one that is damaged."""
         known = self._known.get(text)
-        return known if known is not None else Origin(restore(_parsed(text)))
+        if known is not None:
+            return known
+        data = _parsed(text)
+        plain = cast("dict[str, object]", data).pop(_OPERANDS, None) if isinstance(data, dict) else None
+        special = restore(data)
+        return Origin(special, operands=check_operands(special, plain))
 
 
 def _parsed(text: str) -> object:

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from dataclasses import astuple, dataclass
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from pyptx_launch import _shim
@@ -122,7 +122,8 @@ def symbol_address(library: str, name: str) -> int:
         loaded = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError:
         return 0
-    return ctypes.cast(getattr(loaded, name, None), ctypes.c_void_p).value or 0
+    function = getattr(loaded, name, None)
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def _new(
@@ -151,7 +152,7 @@ def _new(
     row = None
     if native is not None:
         offset, guards_of_native, of_tensor, *rest = astuple(native)
-        row = (offset, guards_of_native, of_tensor, rest)
+        row = (offset, guards_of_native, of_tensor, tuple(rest))
     references = (miss, grad_mode, *attributes, empty_like, count_writes, device and sys.intern(device), place, *groups)
     return _shim.make_launcher(cls, references, row)
 
@@ -176,7 +177,7 @@ def _add(
     scalars, names = self._references[-2:]
     given = {_fixed_position(name, names, plan): value for name, value in (fixed or {}).items()}
     looks = chain.from_iterable(signature.words for signature in inputs) if inputs else outputs[0].words[:1]
-    rows = zip_longest(like, outputs if like else (), codes, fillvalue=())
+    rows = zip(like, outputs, codes or ((),) * len(like), strict=False)
     _shim.add_plan(
         self,
         plan,

@@ -82,10 +82,10 @@ def codes_of(tensor: torch.Tensor) -> tuple[int, ...]:
 def _codes(tensor: torch.Tensor, offset: int) -> tuple[int, ...]:
     """Return the numbers of element type and device type, and the ordinal of the device."""
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32))
-    codes = (ctypes.c_int32 * len(_CODES))()
-    for at, name in enumerate(_CODES):
-        kind(address(name))(id(tensor) + offset, ctypes.cast(ctypes.byref(codes, 4 * at), kind._argtypes_[1]))
-    return tuple(codes)
+    codes = tuple(ctypes.c_int32() for _ in _CODES)
+    for name, code in zip(_CODES, codes, strict=True):
+        kind(address(name))(id(tensor) + offset, ctypes.byref(code))
+    return tuple(code.value for code in codes)
 
 
 def _allocates(found: Native) -> bool:

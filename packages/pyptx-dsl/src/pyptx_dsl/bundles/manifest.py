@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import Specialization
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 NAME: Final = "manifest.json"
 Plain: TypeAlias = bool | int | float | str
 

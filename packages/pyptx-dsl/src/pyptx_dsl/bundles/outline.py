@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MEMBERS: Final = ("name", "tensors", "inputs", "outputs", "open")
 _TILE: Final = ("shape", "dtype", "layout", "align")
-_OPEN: Final = ("name", "type")
+_OPEN: Final = ("name", "type", "position")
 _TYPES: Final = tuple(row.name for row in TYPES)
 _LAYOUTS: Final = tuple(layout.name for layout in Layout)
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -40,13 +40,17 @@ _MOST_SIZE: Final = 1 << 49
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A kernel's name, its arrays with their Tiles, and the scalars that each call passes."""
+    """A kernel's name, its arrays with their Tiles, and the scalars that each call passes.
+
+    `positions` are those of scalars among the arguments of a call, and their names.
+    """
 
     name: str
     tensors: tuple[str, ...]
     inputs: tuple[Tile, ...]
     outputs: tuple[Tile, ...]
     open: tuple[RawParameter, ...]
+    positions: tuple[tuple[int, str], ...] = ()
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -58,17 +62,28 @@ def outline_of(declaration: Declaration, special: Specialization) -> Outline:
     """Return the outline of a kernel that was compiled."""
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}
     scalars = tuple(row for row in declaration.raw if row.name in left)
-    return Outline(declaration.name, declaration.tensors, declaration.in_specs, declaration.out_specs, scalars)
+    fixed = [position for position, name in declaration.scalars if name not in left]
+    positions = tuple(
+        (position - len([each for each in fixed if each < position]), name)
+        for position, name in declaration.scalars
+        if name in left
+    )
+    return Outline(
+        declaration.name, declaration.tensors, declaration.in_specs, declaration.out_specs, scalars, positions
+    )
 
 
 def plain_outline(outline: Outline) -> dict[str, object]:
-    """Return an outline as objects, lists and strings."""
+    """Return an outline as objects, lists, strings and integers."""
+    positions = {name: position for position, name in outline.positions}
     return {
         "name": outline.name,
         "tensors": list(outline.tensors),
         "inputs": [_plain_tile(tile) for tile in outline.inputs],
         "outputs": [_plain_tile(tile) for tile in outline.outputs],
-        "open": [{"name": row.name, "type": row.type.name} for row in outline.open],
+        "open": [
+            {"name": row.name, "type": row.type.name, "position": positions.get(row.name)} for row in outline.open
+        ],
     }
 
 
@@ -79,12 +94,14 @@ def _plain_tile(tile: Tile) -> dict[str, object]:
 def read_outline(field: Field) -> Outline:
     """Return the outline that a manifest holds, each field checked."""
     found = field.members(_MEMBERS)
+    scalars = [_scalar(item) for item in found["open"].items(_MOST)]
     return Outline(
         found["name"].text(_LONGEST, _IDENTIFIER),
         tuple(item.text(_LONGEST, _IDENTIFIER) for item in found["tensors"].items(_MOST)),
         tuple(_tile(item) for item in found["inputs"].items(_MOST)),
         tuple(_tile(item) for item in found["outputs"].items(_MOST)),
-        tuple(_scalar(item) for item in found["open"].items(_MOST)),
+        tuple(row for row, _ in scalars),
+        tuple(sorted((position, row.name) for row, position in scalars if position is not None)),
     )
 
 
@@ -104,9 +121,11 @@ def _dimension(field: Field) -> int | str:
     return field.integer(1, _MOST_SIZE)
 
 
-def _scalar(field: Field) -> RawParameter:
+def _scalar(field: Field) -> tuple[RawParameter, int | None]:
+    """Return a scalar that calls pass, and its position; None if they pass it by name only."""
     found = field.members(_OPEN)
-    return RawParameter(found["name"].text(_LONGEST, _IDENTIFIER), from_name(found["type"].choice(_TYPES)))
+    row = RawParameter(found["name"].text(_LONGEST, _IDENTIFIER), from_name(found["type"].choice(_TYPES)))
+    return row, None if found["position"].value is None else found["position"].integer(0, _MOST)
 
 
 # --- holding it against the specialisations, and making a declaration of it -------------------------
@@ -136,6 +155,9 @@ def _agrees(outline: Outline, special: Specialization, keywords: Mapping[str, Pl
     if any(name not in sizes for name in outline.dimensions):
         return False
     if len(outline.tensors) != len(outline.inputs) + len(outline.outputs):
+        return False
+    positions = {position for position, _ in outline.positions}
+    if len(positions) < len(outline.positions) or max(positions, default=-1) >= len(outline.inputs) + len(positions):
         return False
     wanted = list[Input]()
     for name, tile in zip(outline.tensors, (*outline.inputs, *outline.outputs), strict=True):
@@ -177,6 +199,7 @@ def declared(outline: Outline, entries: Sequence[Entry]) -> Declaration:
         mutated=special.mutated,
         attributes=special.attributes,
         persistent=special.persistent,
+        scalars=outline.positions,
     )
 
 

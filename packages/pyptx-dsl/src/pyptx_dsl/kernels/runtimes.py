@@ -90,7 +90,9 @@ def _simulated(
 
 
 def witnesses(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Sequence[object]:
-    """Return what tells whose a call is: its arrays; without any, those of `out=`, or else the value of `device=`."""
+    """Return the values that decide on the runtime: arrays and numbers that jax traces; else `out=`, or `device=`."""
+    numbers = [keywords.get(row.name) for row in kernel.declaration.raw]
+    arrays = (*arrays, *filter(_is_traced_by_jax, numbers))
     if arrays:
         return arrays
     out = _given(keywords.get("out"))
@@ -98,6 +100,11 @@ def witnesses(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, o
         return out
     own = {*kernel.declaration.templates, *kernel.declaration.dimensions}
     return (keywords["device"],) if "device" in keywords and "device" not in own else ()
+
+
+def _is_traced_by_jax(value: object) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.core.Tracer)
 
 
 def _given(out: object) -> Sequence[object]:
