@@ -76,9 +76,10 @@ def test_group(package: str) -> tuple[str, ...]:
 
 
 def toolchain() -> list[str]:
-    """Return the wheels of the CUDA tools that are not on PATH, and of nvJitLink, which never is, with its bindings."""
-    missing = [f"{wheel}>=13.0" for tool, wheel in TOOL_WHEELS.items() if shutil.which(tool) is None]
-    return ["cuda-pathfinder>=1.2", "cuda-bindings>=13.0.2,<14", "nvidia-nvjitlink>=13.0", *missing]
+    """Return pyptx-ir's extra `toolchain`, less the wheels of CUDA tools that are on PATH."""
+    at_hand = {wheel for tool, wheel in TOOL_WHEELS.items() if shutil.which(tool)}
+    wheels = package_table("pyptx-ir")["project"]["optional-dependencies"]["toolchain"]
+    return [wheel for wheel in wheels if requirement_name(wheel) not in at_hand]
 
 
 def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:
