@@ -182,10 +182,13 @@ def compat(session: nox.Session) -> None:
 
     `-- --python 3.14t` tests another interpreter instead: the core, and the frameworks that can be installed there.
     """
-    if session.posargs[:1] == ["--python"]:
-        check_interpreter(session, session.posargs[1])
-        return
-    run_each(session, {str(row): partial(check_row, session, row) for row in ROWS})
+    match session.posargs:
+        case ["--python", python]:
+            check_interpreter(session, python)
+        case []:
+            run_each(session, {str(row): partial(check_row, session, row) for row in ROWS})
+        case words:
+            session.error(f"expected --python and an interpreter, got {' '.join(words)!r}")
 
 
 @nox.session(venv_backend="none")

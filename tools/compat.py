@@ -18,8 +18,10 @@ from tools.installation import (
     ROOT,
     group,
     interpreter,
+    newest_wheel,
     test_needs,
     toolchain,
+    wheel_house,
 )
 
 if TYPE_CHECKING:
@@ -71,9 +73,18 @@ class Environment:
 
     def install(self, packages: Iterable[str], *requirements: str, xla: bool = True) -> None:
         """Install local packages, editable unless compiled, and requirements; `xla` builds the handlers for jax."""
-        sources = [(name in COMPILED, f"packages/{name}{EXTRAS.get(name, '')}") for name in packages]
-        local = [word for compiled, source in sources for word in ([source] if compiled else ["-e", source])]
-        self._uv("pip", "install", "--python", self.python, *local, *requirements, PYPTX_XLA=str(int(xla)))
+        sources = {name: f"packages/{name}{EXTRAS.get(name, '')}" for name in packages}
+        wheels = [self._wheel(name, xla=xla) for name in COMPILED if name in sources]
+        editable = [word for name, source in sources.items() if name not in COMPILED for word in ("-e", source)]
+        self._uv("pip", "install", "--python", self.python, *wheels, *editable, *requirements)
+
+    def _wheel(self, name: str, *, xla: bool) -> str:
+        house = wheel_house(self._session, self.python) if xla else self._home / "wheels"
+        found = newest_wheel(house, name)
+        if found is None:
+            build = ("build", "--wheel", "--python", self.python, "--out-dir", str(house), f"packages/{name}")
+            self._uv(*build, f"--config-setting=build-dir={self._home / 'build'}", PYPTX_XLA=str(int(xla)))
+        return found or str(newest_wheel(house, name))
 
     def test(self, *selection: str) -> None:
         """Run pytest with the environment's programs ahead of others on PATH."""
@@ -106,7 +117,7 @@ def check_interpreter(session: nox.Session, python: str) -> None:
         environment.test(*CORE_TESTS, "-m", "not torch and not jax")
         for runtime, framework in FRAMEWORKS.items():
             try:
-                environment.install([runtime], *_needs())
+                environment.install((*CORE, runtime), *_needs())
             except nox.command.CommandFailed:
                 session.warn(f"{framework} cannot be installed for {python}: its runtime is not tested")
                 continue
