@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import nox
@@ -17,6 +18,8 @@ import nox.command
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT))  # the command `nox`, unlike `python -m nox`, does not look beside this file
 
+from tools.compat import LOWEST, check_interpreter, check_lowest, check_row, run_each  # noqa: E402 - see above
+from tools.compat_rows import ROWS  # noqa: E402 - see above
 from tools.installation import (  # noqa: E402 - see above
     COMPILED,
     FRAMEWORKS,
@@ -190,6 +193,27 @@ def build(session: nox.Session) -> None:
     session.run(python, "-m", "pyptx", "doctor", external=True)
     session.run(python, "examples/ampere/vector_add.py", env={"PYPTX_CPU": "quiet"}, external=True)
     install_checkout(session, python)
+
+
+@nox.session(venv_backend="none")
+def compat(session: nox.Session) -> None:
+    """Test the runtimes on each interpreter, torch and jax of tools/compat.py; 10 GB, for a while.
+
+    `-- --python 3.14t` tests another interpreter instead: the core, and the frameworks that can be installed there.
+    """
+    match session.posargs:
+        case ["--python", python]:
+            check_interpreter(session, python)
+        case []:
+            run_each(session, {str(row): partial(check_row, session, row) for row in ROWS})
+        case words:
+            session.error(f"expected --python and an interpreter, got {' '.join(words)!r}")
+
+
+@nox.session(venv_backend="none")
+def lowest(session: nox.Session) -> None:
+    """Test the core, and each framework's runtime, with the lowest releases that the packages admit."""
+    run_each(session, {name: partial(check_lowest, session, name) for name in session.posargs or LOWEST})
 
 
 @nox.session

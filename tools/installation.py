@@ -77,9 +77,10 @@ def test_group(package: str) -> tuple[str, ...]:
 
 
 def toolchain() -> list[str]:
-    """Return the wheels of the CUDA tools that are not on PATH, and of nvJitLink, which never is, with its bindings."""
-    missing = [f"{wheel}>=13.0" for tool, wheel in TOOL_WHEELS.items() if shutil.which(tool) is None]
-    return ["cuda-pathfinder>=1.2", "cuda-bindings>=13.0.2,<14", "nvidia-nvjitlink>=13.0", *missing]
+    """Return pyptx-ir's extra `toolchain`, less the wheels of CUDA tools that are on PATH."""
+    at_hand = {wheel for tool, wheel in TOOL_WHEELS.items() if shutil.which(tool)}
+    wheels = package_table("pyptx-ir")["project"]["optional-dependencies"]["toolchain"]
+    return [wheel for wheel in wheels if requirement_name(wheel) not in at_hand]
 
 
 def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:
@@ -128,21 +129,32 @@ def build_wheels(session: nox.Session, *packages: str) -> list[str]:
 
 def compiled_wheel(session: nox.Session, package: str) -> str:
     """Return the wheel of a compiled package for the session's Python, built anew only when a source has changed."""
+    house = wheel_house(session, "python")
+    if (wheel := newest_wheel(house, package)) is not None:
+        return wheel
+    session.install("build>=1.2")
+    fresh = temporary(session, "compiled")
+    source = str(ROOT / "packages" / package)
+    session.run("python", "-m", "build", "--wheel", "--outdir", str(fresh), source, silent=True)
+    house.mkdir(parents=True, exist_ok=True)
+    for built in fresh.glob("*.whl"):  # in one step: another session may look at this moment
+        built.replace(house / built.name)
+    return str(newest_wheel(house, package))
+
+
+def wheel_house(session: nox.Session, python: str) -> Path:
+    """Return the folder of compiled wheels that every session shares for an interpreter."""
+    asked = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
+    return ROOT / ".nox" / "wheels" / str(session.run(python, "-c", asked, silent=True, external=True)).strip()
+
+
+def newest_wheel(house: Path, package: str) -> str | None:
+    """Return the last wheel of a compiled package that was built there, None if a source has changed since."""
     folder = ROOT / "packages" / package
     sources = (*folder.glob("src/**/*"), folder / "pyproject.toml", folder / "CMakeLists.txt")
-    newest = max(path.stat().st_mtime for path in sources if path.is_file() and "__pycache__" not in path.parts)
-    version = session.run("python", "-c", "import sys; print(sys.implementation.cache_tag)", silent=True)
-    house = ROOT / ".nox" / "wheels" / str(version).strip()
-    built = sorted(house.glob(f"{package.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime)
-    if not built or built[-1].stat().st_mtime < newest:
-        session.install("build>=1.2")
-        fresh = temporary(session, "compiled")
-        session.run("python", "-m", "build", "--wheel", "--outdir", str(fresh), str(folder), silent=True)
-        house.mkdir(parents=True, exist_ok=True)
-        for wheel in fresh.glob("*.whl"):  # in one step: another session may look at this moment
-            wheel.replace(house / wheel.name)
-        built = sorted(house.glob(f"{package.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime)
-    return str(built[-1])
+    changed = max(path.stat().st_mtime for path in sources if path.is_file() and "__pycache__" not in path.parts)
+    built = {path.stat().st_mtime: str(path) for path in house.glob(f"{package.replace('-', '_')}-*.whl")}
+    return built[max(built)] if built and max(built) >= changed else None
 
 
 def install_checkout(session: nox.Session, python: str) -> None:

@@ -99,7 +99,8 @@ def is_capturing() -> bool:
 
     torch is asked only after it has initialized CUDA: without a driver, a build for CUDA raises.
     """
-    return torch.cuda.is_initialized() and torch._C._cuda_isCurrentStreamCapturing()
+    initialized = cast("Any", torch.cuda).is_initialized()
+    return bool(initialized and torch._C._cuda_isCurrentStreamCapturing())
 
 
 GUARDS: Final[tuple[Callable[[], object], ...]] = (

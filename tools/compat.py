@@ -1,0 +1,148 @@
+"""The environments of `nox -s compat` and `nox -s lowest`, and the tests that run in them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+import nox
+import nox.command
+import nox.virtualenv
+from tools.installation import (
+    ACME,
+    COMPILED,
+    FRAMEWORKS,
+    PACKAGES,
+    ROOT,
+    group,
+    interpreter,
+    newest_wheel,
+    test_needs,
+    toolchain,
+    wheel_house,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from tools.compat_rows import Row
+
+
+CORE: Final = tuple(name for name in PACKAGES if name not in FRAMEWORKS)
+CORE_TESTS: Final = (
+    *(f"packages/pyptx-{name}/tests" for name in ("ir", "dsl", "transpile", "sim", "launch")),
+    "--every=9",
+)
+_TOGETHER: Final = ("torch_launches", "torch_bundles", "torch_on_host_driver", "jax_launches", "warm_and_cold")
+RUNTIME_TESTS: Final = (
+    *("packages/pyptx-launch/tests", "packages/pyptx-torch/tests", "packages/pyptx-jax/tests"),
+    *(
+        "tests/test_torch_described.py",
+        "tests/test_torch_dispatch.py",
+        "tests/end_to_end/test_one_kernel_everywhere.py",
+    ),
+    *(f"tests/end_to_end/test_{name}.py" for name in _TOGETHER),
+    "--every=4",
+)
+LOWEST: Final = {"core": CORE_TESTS, **{name: (f"packages/{name}/tests", "--every=4") for name in FRAMEWORKS}}
+EXTRAS: Final = {"pyptx-ir": "[toolchain,pygments]", "pyptx-transpile": "[progress]"}
+
+
+class Environment:
+    """A virtual environment made by uv, in a folder that `with` removes: torch for CUDA takes 5 GB."""
+
+    def __init__(self, session: nox.Session, name: str, python: str) -> None:
+        """Choose the folder, and an interpreter: a version, or the path of an executable."""
+        if not nox.virtualenv.HAS_UV:
+            session.error("uv is needed: pip install 'nox[uv]'")
+        self._session = session
+        self._home = ROOT / ".nox" / "compat" / name
+        self._interpreter = interpreter(python)
+        self.python = str(self._home / ("Scripts" if os.name == "nt" else "bin") / "python")
+
+    def __enter__(self) -> Self:
+        """Make the environment."""
+        self._uv("venv", "--clear", "--python", self._interpreter, str(self._home))
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Remove the environment."""
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def install(self, packages: Iterable[str], *requirements: str, xla: bool = True) -> None:
+        """Install local packages, editable unless compiled, and requirements; `xla` builds the handlers for jax."""
+        sources = {name: f"packages/{name}{EXTRAS.get(name, '')}" for name in packages}
+        wheels = [self._wheel(name, xla=xla) for name in COMPILED if name in sources]
+        editable = [word for name, source in sources.items() if name not in COMPILED for word in ("-e", source)]
+        self._uv("pip", "install", "--python", self.python, *wheels, *editable, *requirements)
+
+    def _wheel(self, name: str, *, xla: bool) -> str:
+        house = wheel_house(self._session, self.python) if xla else self._home / "wheels"
+        found = newest_wheel(house, name)
+        if found is None:
+            build = ("build", "--wheel", "--python", self.python, "--out-dir", str(house), f"packages/{name}")
+            self._uv(*build, f"--config-setting=build-dir={self._home / 'build'}", PYPTX_XLA=str(int(xla)))
+        return found or str(newest_wheel(house, name))
+
+    def test(self, *selection: str) -> None:
+        """Run pytest with the environment's programs ahead of others on PATH."""
+        folders = os.pathsep.join([str(Path(self.python).parent), os.environ["PATH"]])
+        variables = {"PATH": folders, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": None, "VIRTUAL_ENV": None}
+        words = ("-m", "pytest", "-n", "auto", "--maxprocesses=4", "-p", "no:cacheprovider", *selection)
+        self._session.run(self.python, *words, env=variables, external=True)
+
+    def _uv(self, *words: str, **variables: str) -> None:
+        # Nothing is cached: builds of torch for CUDA fill a disk. pip's folder of wheels may hold one for the CPU.
+        variables |= {"UV_NO_CACHE": "1", "UV_FIND_LINKS": os.environ.get("PIP_FIND_LINKS", "")}
+        self._session.run(nox.virtualenv.UV, *words, env=variables, external=True, silent=True)
+
+
+def _needs() -> tuple[str, ...]:
+    return tuple(dict.fromkeys((str(ACME), *group("test"), *test_needs(*PACKAGES), *toolchain())))
+
+
+def check_row(session: nox.Session, row: Row) -> None:
+    """Install a row, and run the tests of the runtimes."""
+    with Environment(session, str(row), row.python) as environment:
+        environment.install(PACKAGES, *row.frameworks, *_needs())
+        environment.test(*RUNTIME_TESTS)
+
+
+def check_interpreter(session: nox.Session, python: str) -> None:
+    """Run the tests of the core on any interpreter, then those of each framework that can be installed there."""
+    with Environment(session, "interpreter", python) as environment:
+        environment.install(CORE, *_needs())
+        environment.test(*CORE_TESTS, "-m", "not torch and not jax")
+        for runtime, framework in FRAMEWORKS.items():
+            try:
+                environment.install((*CORE, runtime), *_needs())
+            except nox.command.CommandFailed:
+                session.warn(f"{framework} cannot be installed for {python}: its runtime is not tested")
+                continue
+            environment.test(f"packages/{runtime}/tests", "--every=4")
+
+
+def check_lowest(session: nox.Session, name: str) -> None:
+    """Install the lowest releases that the packages admit, and run tests: of the core, or of one framework's runtime.
+
+    The core is built without jaxlib.
+    """
+    core = name == "core"
+    with Environment(session, f"lowest-{name}", "3.11") as environment:
+        packages = CORE if core else (*CORE, name)
+        environment.install(packages, "--resolution=lowest-direct", *_needs(), xla=not core)
+        environment.test(*LOWEST[name], "-m", "not torch and not jax" if core else "")
+
+
+def run_each(session: nox.Session, checks: Mapping[str, Callable[[], None]]) -> None:
+    """Run every check, whatever the others do; end the session with an error if one has failed."""
+    failed: list[str] = []
+    for name, check in checks.items():
+        try:
+            check()
+        except nox.command.CommandFailed:
+            failed.append(name)
+    if failed:
+        session.error(f"failed: {', '.join(failed)}")

@@ -1,0 +1,35 @@
+"""The interpreters, and releases of torch and jax, that `nox -s compat` tests.
+
+The bounds of torch and jax and the classifiers of packages/*/pyproject.toml claim these rows: tests/test_bounds.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An interpreter and the releases of the frameworks that are installed with it."""
+
+    python: str
+    torch: str
+    jax: str
+
+    def __str__(self) -> str:
+        """Return the name of the row's environment."""
+        return f"python-{self.python}-torch-{self.torch}-jax-{self.jax}".replace(".*", "")
+
+    @property
+    def frameworks(self) -> tuple[str, str]:
+        """The requirements of the two frameworks."""
+        return (f"torch=={self.torch}", f"jax=={self.jax}")
+
+
+ROWS: Final = (
+    Row("3.11", "2.11.0", "0.10.0"),
+    Row("3.11", "2.13.0", "0.10.*"),
+    Row("3.12", "2.14.*", "0.12.*"),
+    Row("3.13", "2.15.*", "0.11.*"),
+)
