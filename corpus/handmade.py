@@ -42,11 +42,7 @@ HANDWRITTEN: tuple[HandWritten, ...] = (
     HandWritten("empty", "no byte at all", "no .version"),
     HandWritten("final_blanks", "blank lines, tabs and blanks behind the last brace"),
     HandWritten("floats_of_every_kind", "types of narrow floats and their modifiers"),
-    HandWritten(
-        "form_feeds",
-        "form feeds and vertical tabs as white space",
-        "ptxas takes only blanks, tabs and line ends between tokens",
-    ),
+    HandWritten("form_feeds", "form feeds between tokens"),
     HandWritten(
         "functions", "prototypes, functions with registers for parameters, structures, no lists, odd layouts of calls"
     ),

@@ -822,10 +822,13 @@ BROKEN: tuple[Broken, ...] = (
         entry("call f, «(1)»;", above=".func f(.reg .v4 .f32 a) { ret; }\n"),
     ),
     Broken("an element of a scalar", "operand-kind", entry("ld.global.b32 %r1, «g»[0];", above=".global .b32 g;\n")),
+    Broken("a sum with a float", "operand-type", entry("mov.u32 %r1, «%f1+1»;")),
+    Broken("a sum with a predicate", "operand-type", entry("mov.b32 %r1, «%p1+1»;")),
+    Broken("a sum with a float for an address", "operand-type", entry("cvta.global.u64 %rd1, «%f1+8»;")),
     Broken("an element of a function", "operand-kind", entry("mov.u64 %rd1, «f»[0];", above=".func f() { ret; }\n")),
     *(
         Broken(f"{index} for an index", "operand-kind", entry(f"ld.global.b32 %r1, «places[{index}]»;", above=VALUES))
-        for index in ("%r1-1", "-%r1", "(%r1)", "%r1*4", "1+%r1", "1?%r1:2", "%r1+1.0", "places[1]", "[%r1]")
+        for index in ("%r1-1", "-%r1", "(%r1)", "%r1*4", "1+%r1", "1 ? %r1 : 2", "%r1+1.0", "places[1]", "[%r1]")
     ),
     Broken(
         "a function for an index",

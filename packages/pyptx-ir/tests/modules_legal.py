@@ -121,6 +121,7 @@ LEGAL: dict[str, str] = {
     "expressions behind a name": entry(
         "mov.u64 %rd1, g+4==4; mov.u64 %rd1, g+1<<2; mov.b64 %rd1, g+1?2:3;", above=".global .b32 g;\n"
     ),
+    "sums with registers": entry("mov.u32 %r1, %r2+1; mov.b32 %r1, %f1+1; cvta.global.u64 %rd1, %rd2+8;"),
     "sums with textures": entry("mov.b64 %rd1, t+4; cvta.global.u64 %rd1, t+4;", above=".global .texref t;\n"),
     "prototypes in an entry": entry("p: .callprototype (.param .texref _) _ (.param .u64 .ptr .align 8 _);"),
     "line markers anywhere": entry('# 1 "a.cu" 1 2\n\tmov.b32 %r1, # 2 "a.cu"\n 1; #line 3 ""\n'),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^isspacep\S* %pred_\d, [^|]*\| [^|]* is an integer literal": "ptxas takes a number for an address",
+    r"^isspacep\S* .*`, is an integer literal": "ptxas takes a number for an address",
     r"^mov\.v[24]\.\S+ ": "ptxas copies one value to all elements of a vector, and any vector of the same length",
     r"^mov\.b128 [^;]*, (\w|%tid)": "ptxas takes any symbol, and the whole of %tid, for 128 bits",
     r"^mov\.b\d+ [^;]*\{[^}]*%pred": "ptxas takes a predicate for an element of .b32",

@@ -14,7 +14,7 @@ STRICTER: dict[str, str] = {
     ),
     r"\[(tex|surf|smp)0[^|]*\| address-space: ": "ptxas takes a texture's name for an address in global memory",
     r"\[%[bus]16_\d[^|]*\| operand-type: .* an address in a \.[bus]16 register": (
-        "ptxas takes an address in a register of 16 bits, which no address has"
+        "ptxas takes a register of 16 bits for an address; addresses have 32 or 64 bits"
     ),
     r"\bfunction\b[^|]*\| operand-(kind|type): [^|]*`function`, is a symbol; it must be": (
         "ptxas takes a function's address for a number of any type"

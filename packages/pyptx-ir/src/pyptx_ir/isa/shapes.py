@@ -1,13 +1,13 @@
 """Operands reduced to what the table asks of them, as hashable values, so that a verdict is computed once per shape.
 
 A shape is a tuple: `("register", type)`, `("register", type, "component")` (of a vector register), `("special", type,
-former types…)` (`"v4"` for `%tid` as a whole), `("literal", "int" | "single" | "double")`, `("symbol", what)`,
-`("element", what)` (of an array; `("element", what, type)` if its index is a register that can't be one), `("address",
-type or what)`, `("address", "literal", "int" | …)`, `("unified", shape)` (of an address), `("bracket", shape, …)`,
-`("sink",)`, `("negated", shape)`, `("minus", shape)` (of a register), `("part", type, selector)` (of a scalar register,
-as video instructions read it), `("pair", shape, shape)`, `("vector", shape, …)`, `("list", shape, …)`. A register whose
-type nobody knows has the type `""`, which fits everywhere; *what* a symbol is, is `".shared"` (a variable there),
-`".label"`, `".func"`, … or `""`.
+former types…)` (`"v4"` for `%tid` as a whole), `("literal", "int" | "single" | "double")`, `("symbol", what)`
+(`("symbol", "", type)` of a register plus a number), `("element", what)` (of an array; `("element", what, type)` if its
+index is a register that can't be one), `("address", type or what)`, `("address", "literal", "int" | …)`, `("unified",
+shape)` (of an address), `("bracket", shape, …)`, `("sink",)`, `("negated", shape)`, `("minus", shape)` (of a register),
+`("part", type, selector)` (of a scalar register, as video instructions read it), `("pair", shape, shape)`, `("vector",
+shape, …)`, `("list", shape, …)`. A register whose type nobody knows has the type `""`, which fits everywhere; *what* a
+symbol is, is `".shared"` (a variable there), `".label"`, `".func"`, … or `""`.
 """
 
 from __future__ import annotations
@@ -134,8 +134,10 @@ def _constant(operand: Operand, declared: Declared) -> Shape:
     # ptxas adds integers to the address of a variable, not to that of a function or label: all are labels here.
     if known in _CODE:
         return ("symbol", ".label")
+    if known[:1] != ".":
+        return ("symbol", "", known) if known else ("symbol", "")
     # A texture, sampler or surface is a variable in .global; only its plain name is its handle.
-    return ("symbol", ".global" if known.endswith("ref") else known if known[:1] == "." else "")
+    return ("symbol", ".global" if known.endswith("ref") else known)
 
 
 def _constant_kind(operand: Operand) -> str:

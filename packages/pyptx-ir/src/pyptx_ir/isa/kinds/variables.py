@@ -8,13 +8,20 @@ from pyptx_ir.isa.kinds.addresses import spaces_named
 from pyptx_ir.isa.kinds.kind import ADDRESS_SPACE, OPERAND_KIND, OPERAND_TYPE, Kind, Mismatch, Use
 from pyptx_ir.isa.kinds.scalars import type_mismatch
 from pyptx_ir.isa.limits import Limits, limits_of_type
-from pyptx_ir.isa.scalar_types import is_bits, is_integer
+from pyptx_ir.isa.scalar_types import is_bits, is_float, is_integer
 
 if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
 
 _HANDLES = (".texref", ".samplerref", ".surfref")
 _PLACES = (".label", ".targets")
+
+
+def _mismatch_sum(type_name: str, shape: Shape) -> Mismatch | None:
+    """Judge a register plus a number, of which ptxas looks at the class and not at the width."""
+    register = str(shape[2]) if shape[0] == "symbol" and len(shape) > 2 else ""
+    fits = register != "pred" and not (is_integer(type_name) and is_float(register))
+    return None if fits else Mismatch("a sum with an integer or untyped register", OPERAND_TYPE)
 
 
 def _mismatch_movable(argument: str, shape: Shape, use: Use) -> Mismatch | None:
@@ -27,8 +34,9 @@ def _mismatch_movable(argument: str, shape: Shape, use: Use) -> Mismatch | None:
         return Mismatch("a value, or the name of a variable or function, not a label", OPERAND_KIND)
     if what in _HANDLES:
         return None if type_name == "u64" else Mismatch("a .u64 handle: mov.u64", OPERAND_TYPE)
-    fits = is_integer(type_name) or is_bits(type_name)
-    return None if fits else Mismatch("a value: addresses are integers", OPERAND_TYPE)
+    if is_integer(type_name) or is_bits(type_name):
+        return _mismatch_sum(type_name, shape)
+    return Mismatch("a value: addresses are integers", OPERAND_TYPE)
 
 
 def _mismatch_variable(argument: str, shape: Shape, use: Use) -> Mismatch | None:
@@ -37,7 +45,7 @@ def _mismatch_variable(argument: str, shape: Shape, use: Use) -> Mismatch | None
         return type_mismatch(argument, shape, use)
     what, spaces = str(shape[1]).removeprefix("."), spaces_named(use)
     if not what or what in spaces:
-        return None
+        return _mismatch_sum(use.word(argument), shape)
     return Mismatch(f"a variable in {' or '.join('.' + space for space in sorted(spaces))} memory", ADDRESS_SPACE)
 
 
