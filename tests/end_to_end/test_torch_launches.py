@@ -220,8 +220,9 @@ def test_values_that_are_equal_and_shape_another_text_have_plans_of_their_own(sp
     assert [each["skip"] for each in specialized[-2:]] == [[1], [2]]
 
 
-@pytest.mark.usefixtures("null", "specialized")
-def test_kernels_go_with_the_values_that_they_were_called_with():
+@pytest.mark.usefixtures("null")
+def test_kernels_go_with_the_values_that_they_were_called_with(monkeypatch):
+    monkeypatch.setitem(dispatch.RUNNERS, "cpu", functools.partial(cuda.run, place=HOST))
     kernel = directly(build_sized())
     gone = weakref.ref(kernel)
     kernel(1.0, N=32, count=1, device="cpu", skip=lambda held=kernel: held)

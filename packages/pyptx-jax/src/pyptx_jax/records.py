@@ -74,9 +74,13 @@ class Records:
         if known is not None:
             return known
         data = _parsed(text)
-        plain = cast("dict[str, object]", data).pop(_OPERANDS, None) if isinstance(data, dict) else None
+        plain = _take_operands(data)
         special = restore(data)
         return Origin(special, operands=check_operands(special, plain))
+
+
+def _take_operands(data: object) -> object:
+    return cast("dict[str, object]", data).pop(_OPERANDS, None) if isinstance(data, dict) else None
 
 
 def _parsed(text: str) -> object:

@@ -141,7 +141,7 @@ class Plans:
 
     def _device_word(self, witness: object) -> int:
         """Return the device of a call without inputs, by `out=` or `device=`; -1 if it is of another place."""
-        first = witness[0] if isinstance(witness, tuple) and witness else witness
+        first = cast("tuple[object, ...]", witness or (None,))[0] if isinstance(witness, tuple) else witness
         try:
             device = first.device if isinstance(first, torch.Tensor) else torch.device(cast("str", first))
         except (RuntimeError, TypeError):

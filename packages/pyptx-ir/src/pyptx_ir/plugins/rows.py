@@ -280,7 +280,7 @@ class Runtime(Value):
 
     `operator(kernel)`, where a runtime has it, returns a function like the kernel's call that the framework's compiler
     can trace through. `launcher(kernel, miss)` returns what a call goes to directly once this runtime has answered one:
-    it does what it knows at once and hands everything else to `miss`, with the same arguments.
+    it does what it knows at once and hands everything else to `miss`, with the call's arguments, numbers too.
 
     `capability()`, where a runtime launches on GPUs, returns the compute capability of the first one; it raises a
     RuntimeError that says why there is none. `arch="auto"` asks it.
