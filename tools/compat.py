@@ -25,7 +25,7 @@ from tools.installation import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from tools.compat_rows import Row
 
@@ -71,11 +71,10 @@ class Environment:
         """Remove the environment."""
         shutil.rmtree(self._home, ignore_errors=True)
 
-    def install(self, packages: Iterable[str], *requirements: str, xla: bool = True) -> None:
+    def install(self, packages: Sequence[str], *requirements: str, xla: bool = True) -> None:
         """Install local packages, editable unless compiled, and requirements; `xla` builds the handlers for jax."""
-        sources = {name: f"packages/{name}{EXTRAS.get(name, '')}" for name in packages}
-        wheels = [self._wheel(name, xla=xla) for name in COMPILED if name in sources]
-        editable = [word for name, source in sources.items() if name not in COMPILED for word in ("-e", source)]
+        wheels = [self._wheel(name, xla=xla) for name in COMPILED if name in packages]
+        editable = [word for name in packages if name not in COMPILED for word in ("-e", f"packages/{name}")]
         self._uv("pip", "install", "--python", self.python, *wheels, *editable, *requirements)
 
     def _wheel(self, name: str, *, xla: bool) -> str:
@@ -90,8 +89,8 @@ class Environment:
         """Run pytest with the environment's programs ahead of others on PATH."""
         folders = os.pathsep.join([str(Path(self.python).parent), os.environ["PATH"]])
         variables = {"PATH": folders, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": None, "VIRTUAL_ENV": None}
-        words = ("-m", "pytest", "-n", "auto", "--maxprocesses=4", "-p", "no:cacheprovider", *selection)
-        self._session.run(self.python, *words, env=variables, external=True)
+        words = ("-m", "pytest", "-n", "auto", "--maxprocesses=4", "-p", "no:cacheprovider", "--hypothesis-profile=ci")
+        self._session.run(self.python, *words, *selection, env=variables, external=True)
 
     def _uv(self, *words: str, **variables: str) -> None:
         # Nothing is cached: builds of torch for CUDA fill a disk. pip's folder of wheels may hold one for the CPU.
@@ -131,7 +130,7 @@ def check_lowest(session: nox.Session, name: str) -> None:
     """
     core = name == "core"
     with Environment(session, f"lowest-{name}", "3.11") as environment:
-        packages = CORE if core else (*CORE, name)
+        packages = [low + EXTRAS.get(low, "") for low in CORE] if core else [*CORE, name]
         environment.install(packages, "--resolution=lowest-direct", *_needs(), xla=not core)
         environment.test(*LOWEST[name], "-m", "not torch and not jax" if core else "")
 

@@ -188,6 +188,7 @@ def test_columns_are_allocated_by_columns_on_the_short_way_too(null):
     assert not both.long
 
 
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")  # torch 2.11, of every profile
 def test_a_profiler_sees_warm_calls_by_the_kernels_name():
     x = torch.ones(32)
     both = Both(kernels.build_double, x)
