@@ -26,7 +26,7 @@ FUNCTION_LINES = 40
 SHIM_LINES = 2000
 
 # Longer than the law allows, each with its reason. A row that is no longer needed fails the test too.
-LONG_FILES: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {"noxfile.py": "every session in one file: `nox -l` is the manual"}
 LONG_FUNCTIONS: dict[str, str] = {
     f"packages/pyptx-arch-blackwell/src/pyptx_arch_blackwell/ptx/mma.py::{name}": "a keyword a line, as many as PTX has"
     for name in ("__call__", "mma_sp")

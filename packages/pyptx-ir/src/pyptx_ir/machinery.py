@@ -51,4 +51,4 @@ def _between() -> frozenset[str]:
     """Return the first words of modules that carry no mark: Python's, and those whose dispatchers call a runtime."""
     from pyptx_ir.plugins.homes import HOMES
 
-    return _BETWEEN.union(*(home.frameworks for home in HOMES if home.extra))
+    return _BETWEEN.union(*(home.frameworks for home in HOMES if home.launches))

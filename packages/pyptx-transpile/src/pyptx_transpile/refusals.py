@@ -89,7 +89,8 @@ class _Module:
             if isinstance(node, nodes.Function):
                 self._declared.setdefault(node.name, f".{node.kind}")
             elif isinstance(node, nodes.Variable):
-                self._declared |= dict.fromkeys(declared_names(node.declarators), variable_kind(node))
+                for names in declared_names(node.declarators):
+                    self._declared |= dict.fromkeys(names, variable_kind(node))
             if isinstance(node, nodes.Function) and node.body is not None:
                 yield from self._refused_in(self._bodies[at + 2], node)
                 at = self._row.ends[at + 1]
@@ -157,7 +158,8 @@ class _Module:
                 for declared, kind in register_kinds(node):
                     names.declare(declared, kind)
             case nodes.Variable(space=space, type=word):
-                names.declare(declared_names(node.declarators), variable_kind(node))
+                for declared in declared_names(node.declarators):
+                    names.declare(declared, variable_kind(node))
                 return "" if space == "param" and word != "pred" else self._finding(node, in_body=True)
             case nodes.File():
                 return "a function holds no .file"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_dsl.contract.arrays import TORCH, kind_of
 from pyptx_dsl.errors import GradientError, LayoutError, RuntimeMissingError
+from pyptx_ir.origins import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,12 +37,12 @@ def check_tensors(kernel: str, named: Iterable[tuple[str, object]]) -> None:
         if sys.modules["torch"]._C._functorch.is_functorch_wrapped_tensor(tensor):  # noqa: SLF001  torch has no other name
             raise RuntimeMissingError(
                 f"{kernel}: {name} is a tensor of torch.vmap or torch.func, which the simulator alone does not support",
-                hint="pip install 'pyptx[torch]' and call the kernel; or call it for each example, and torch.stack",
+                hint=f"{install_command('torch')}, and call the kernel; or call it for each example, and torch.stack",
             )
         if _is_recording():
             raise RuntimeMissingError(
                 f"{kernel}: torch records this call in a program, which cannot hold a call of the simulator alone",
-                hint="pip install 'pyptx[torch]', whose operators it can hold, and call the kernel",
+                hint=f"{install_command('torch')}, whose operators it can hold, and call the kernel",
             )
         if tensor.numel() and not tensor.untyped_storage().nbytes():
             raise LayoutError(
