@@ -17,6 +17,7 @@ import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,7 +90,7 @@ def _alone(judge: Judge, text: str) -> str | None:
 def of_modules(tool: Tool, kind: str, texts: Sequence[str]) -> list[Case]:
     """Ask about modules."""
     with ThreadPoolExecutor(PROCESSES) as pool:
-        theirs = pool.map(lambda text: refusal(tool, text), texts)
+        theirs = pool.map(partial(refusal, tool), texts)
         return [Case(kind, text, _complaint(text), said) for text, said in zip(texts, theirs, strict=True)]
 
 
