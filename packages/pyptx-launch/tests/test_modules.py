@@ -168,7 +168,7 @@ def test_devices_are_asked_what_they_are_once(null):
 NO_DRIVER = """
 import sys, pyptx_launch as p
 # before
-print([name for name in ("numpy", "torch", "jax", "cuda") if name in sys.modules], p.driver.available())
+print([name for name in ("numpy", "torch", "jax", "cuda.bindings.driver") if name in sys.modules], p.driver.available())
 print(p.driver.reason())
 for call in (p.driver.version, p.driver.devices, lambda: p.Module(b".version 8.0")):
     try:
@@ -219,7 +219,7 @@ def test_cuda_python_never_talks_to_another_driver(null, tmp_path):
 
 def test_the_bindings_are_imported_when_a_driver_is_asked_for_something_and_see_the_same_one(null):
     script = (
-        "import sys, ctypes, pyptx_launch as p; assert 'cuda' not in sys.modules; p.driver.devices();"
+        "import sys, ctypes, pyptx_launch as p; assert 'cuda.bindings.driver' not in sys.modules; p.driver.devices();"
         "from cuda.bindings import driver; print(driver.cuDeviceGetName(64, 1)[1].split(bytes(1))[0].decode())"
     )
     environment = os.environ | {"PYPTX_LIBCUDA": str(null.path)}

@@ -9,7 +9,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numpy._core._multiarray_umath import __cpu_features__ as features
+
+try:
+    from numpy._core._multiarray_umath import __cpu_features__ as features
+except ImportError:  # NumPy 1.26
+    from numpy.core._multiarray_umath import __cpu_features__ as features
 
 from pyptx_sim.numerics import fma_chains
 from pyptx_sim.numerics.fma_chains import chained, fastest, one_by_one, sparsely_chained
