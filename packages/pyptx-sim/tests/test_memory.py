@@ -187,7 +187,7 @@ def test_sizes_of_shared_memory_come_in_units_of_the_device(target: str, static:
         ("mov.v4.u32 %v, %ntid;", [7, 3, 1, 0]),
         ("ld.global.v4.u32 %v, [%rd0+16];", [7, 20, 21, 23]),
         ("mov.u32 %v.x, 4; mov.u32 %v.y, 5; mov.u32 %v.w, 6;", [7, 4, 5, 6]),
-        ("vadd.u32.u32.u32 %v.x, %r2, %r2; mov.u32 %v.y, %tid.w; mov.u32 %v.w, %ctaid.w;", [7, 14, 0, 0]),
+        ("add.u32 %v.x, %r2, %r2; mov.u32 %v.y, %tid.w; mov.u32 %v.w, %ctaid.w;", [7, 14, 0, 0]),
     ],
 )
 def test_parts_of_a_vector_register_are_stored_beside_others(write: str, expected: list[int]) -> None:
