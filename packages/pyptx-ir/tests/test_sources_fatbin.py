@@ -98,6 +98,13 @@ def test_an_entry_whose_sizes_contradict_each_other_is_said(at: int, value: int)
         found(binary(entry(MODULE), bytes(second)))
 
 
+@pytest.mark.parametrize("size", [8, 1 << 62], ids=["inside the file", "beyond the file"])
+def test_a_header_in_the_code_of_a_program_is_skipped(size: int) -> None:
+    """Programs that write fat binaries have the first bytes of a header as a constant, with instructions after it."""
+    constant = HEADER.pack(int.from_bytes(MAGIC, "little"), 1, HEADER.size, size) + b"\x48\x89\x03" * 40
+    assert found(b"\x48\xb8" + constant + binary(entry(MODULE)) + constant) == [MODULE]
+
+
 def test_bytes_after_the_last_entry_are_said_unless_they_are_padding() -> None:
     assert found(binary(entry(MODULE), bytes(24))) == [MODULE]
     with pytest.raises(SourceError, match="its last 24 bytes are no entry"):

@@ -3,12 +3,12 @@
 A fat binary is a header and entries, little-endian and without gaps:
 
     header   u32 magic, u16 version (1), u16 bytes of this header, u64 bytes of all entries
-    entry    u16 kind (1 PTX, 2 cubin), u16, u32 bytes of this entry's header, u64 bytes of the padded payload,
-             u32 bytes of the payload if compressed, u32, u16 minor, u16 major, u32 number of the target, u32, u32,
+    entry    u16 kind (1 PTX, 2 cubin), u16 version (0x101), u32 bytes of this entry's header, u64 bytes of the padded
+             payload, u32 bytes of the payload if compressed, u32, u16 minor, u16 major, u32 number of the target, u32, u32,
              u64 flags, u64, u64 bytes of the text; then what newer versions add, up to the header's own size
     payload  the text, raw or compressed (flag 0x2000: an LZ4 block, flag 0x8000: zstandard), padded with zeros
 
-Read off what `fatbinary` 13.0 writes in its four compression modes, and held against the wheels of `nox -s wild`.
+As `fatbinary` 13.0 writes them in its four compression modes; compared with the wheels of `nox -s wild`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ LONGEST_TEXT: Final = 1 << 29
 """Bytes of the longest text that is decompressed; the largest that is known of has 12 million."""
 _LZ4_RATIO = 255  # the most bytes that one byte of an LZ4 block stands for
 _LONGEST_HEADER = 4096
+_ENTRY_VERSION = 0x101
 _PIECE = 1 << 20
 
 
@@ -56,7 +57,9 @@ class Image(Value):
 def images(data: Bytes) -> Iterator[Image]:
     """Yield the entries of every fat binary in `data`, of all kinds.
 
-    A magic number without a header after it is chance. Raise SourceError where a fat binary is cut off or damaged.
+    Programs that read or write fat binaries hold the magic number in their code, with any bytes after it: without a
+    header and an entry it is skipped, except at the beginning of a file. Raise SourceError where a fat binary is cut
+    off or damaged.
     """
     at = data.find(MAGIC)
     while at >= 0:
@@ -97,9 +100,18 @@ def _header(data: Bytes, at: int) -> tuple[int, int] | None:
     _, version, header, size = HEADER.unpack_from(data, at)
     if version != 1 or not HEADER.size <= header <= _LONGEST_HEADER or header % 8:
         return None
+    if at and size and not _is_entry(data, at + header):
+        return None
     if at + header + size > len(data):
         raise _damaged(at, f"the file ends {at + header + size - len(data)} bytes before it does")
     return at + header, at + header + size
+
+
+def _is_entry(data: Bytes, at: int) -> bool:
+    if at + ENTRY.size > len(data):
+        return False
+    _, version, header, *_ = ENTRY.unpack_from(data, at)
+    return version == _ENTRY_VERSION and ENTRY.size <= header <= _LONGEST_HEADER and header % 8 == 0
 
 
 def _entries(data: Bytes, at: int, end: int) -> Iterator[Image]:
