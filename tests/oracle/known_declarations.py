@@ -31,9 +31,9 @@ LAXER: dict[str, str] = {
     r"^variable \| \.extern \.\w+ \.b32 v\[\]; ": "an unresolved name is the linker's to find",
     r"\.unified\(": "a variable at a unified address is for the linker; ptxas asks for --compile-only",
     r"^body \| \.\w+ \.reg \.b32 v": "the tree has no linking of registers to refuse",
-    r"^body \| x: \.callprototype ": "a prototype is judged by the calls through it",
+    r"^body \| x: \.callprototype ": "a prototype is checked by the calls through it",
     r"^header \| .*\bdebug\b": "whether debug information is there, and is DWARF, is not looked at",
     r"^header \| .*address_size 32": "ptxas reads addresses of 32 bits, and has no code for them on any device",
-    r"^module \| \.section \.(reg|b32|add) ": "which words of PTX are no names of sections is not listed",
+    r"^module \| \.section \.(reg|b32|add) ": "the words of PTX that ptxas refuses as section names are not listed",
     r"^body \| \.local \.align 2147483648": "ptxas has no stack of that alignment",
 }

@@ -15,7 +15,7 @@ MISSED: dict[str, str] = {
     r"\| exit status -11$": "ptxas dies on a call's argument whose address is in a register",
     r"without corresponding call|Function call sequence invalid": "which call an argument belongs to is not followed",
     r"^name of another line \| (?!call)\w+ \w+, \(.*Parsing error": (
-        "the operands of an unknown instruction are not judged"
+        "the operands of an unknown instruction are not checked"
     ),
     r"is allowed only within function scope": "which pragmas belong inside functions is not listed",
     r"\| \.\w+ \.func .*Parsing error near '\{'": (
@@ -23,7 +23,7 @@ MISSED: dict[str, str] = {
     ),
     r"^type \| .*In ABI compilation": "asked for linkable code, ptxas compiles what no kernel calls, too",
     r"used in function_name attribute": "ptxas knows only one of the labels that stand at one place",
-    r"specified for \.pragma": "what stands behind the name of a pragma is not judged",
+    r"specified for \.pragma": "the words after the name of a pragma are not checked",
 }
 STRICTER: dict[str, str] = {
     r"\| immediate-range: .* it must be (-\d+ to (255|65535|4294967295|1844\d+)|0 to 15|0 to 1024 in steps of 32) ": (
@@ -36,7 +36,7 @@ STRICTER: dict[str, str] = {
         "ptxas overlooks parts of registers that stand in braces"
     ),
     r"\| operand-kind: .* is a symbol; it must be a \.b32 or \.u32": (
-        "ptxas takes the address of a variable for a number of 32 bits, and links what is left of it"
+        "ptxas takes the address of a variable for a number of 32 bits, and truncates it"
     ),
     r"\| operand-type: operand 2 of mov\.f(32|64), .* is a symbol": "ptxas takes an address for the bits of a float",
     r"^state space \| \.\w+ .*\| operand-kind: .*a vector of \d": "ptxas takes addresses for the parts of a number",
@@ -44,7 +44,9 @@ STRICTER: dict[str, str] = {
     r"\| operand-type: .* a list in brackets; it must be a vector of \d coordinates": (
         "ptxas takes any literal for the coordinate of a tensor"
     ),
-    r"\| operand-type: operand 2 of tex\.a\w+\.": "behind the layer of an array, ptxas looks at no type of coordinates",
+    r"\| operand-type: operand 2 of tex\.a\w+\.": (
+        "ptxas does not check the types of coordinates after the layer of an array"
+    ),
     r"\| missing-modifier: wgmma\S* lacks a modifier: \.aligned": "ptxas takes wgmma without it",
     r"^name of another line \| %\w+: \| redefined-label": (
         "ptxas takes a label by the name of a register out of several, and then no branch to it"

@@ -107,7 +107,7 @@ def test_a_header_in_the_code_of_a_program_is_skipped(size: int) -> None:
 
 def test_bytes_after_the_last_entry_are_said_unless_they_are_padding() -> None:
     assert found(binary(entry(MODULE), bytes(24))) == [MODULE]
-    with pytest.raises(SourceError, match="its last 24 bytes are no entry"):
+    with pytest.raises(SourceError, match="its last 24 bytes are not an entry"):
         found(binary(entry(MODULE), b"\x01" * 24))
 
 

@@ -1,4 +1,4 @@
-"""Branches, calls, and what stands beside them."""
+"""Branches, calls, and related instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tcgen05.mma: products of matrices in tensor and shared memory."""
+"""tcgen05.mma: MMA of operands in tensor and shared memory."""
 
 from __future__ import annotations
 

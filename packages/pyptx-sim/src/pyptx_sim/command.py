@@ -93,7 +93,7 @@ def _launched(options: argparse.Namespace) -> int:
 
 
 def _modules(name: str, options: argparse.Namespace) -> Iterator[Module]:
-    """Read the modules of a file: of several, those that define `--entry`, or else all."""
+    """Read the modules of a file: of several, each module that defines `--entry`, or else all."""
     sources = read_sources(name, options.arch)
     texts = [source.load() for source in sources]
     if len(set(map(target_of, texts))) > 1:

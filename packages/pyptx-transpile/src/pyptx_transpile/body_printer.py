@@ -263,7 +263,7 @@ class BodyPrinter:
 
 
 def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | None, refused: str | None = None) -> None:
-    """Print what is said of the next statement of a body, or of a module; `refused` is why it is written unchecked."""
+    """Print the `written` call for the next statement of a body or a module; `refused` is why it is unchecked."""
     arguments: list[Expression] = []
     if lead is not None:
         arguments.append(keyword("lead", _repeated(lead) or text(lead, quoted)))

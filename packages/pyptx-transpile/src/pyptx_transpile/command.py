@@ -82,7 +82,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _work(options: argparse.Namespace) -> tuple[list[_Work], bool]:
-    """Return the modules of all files; of those that can't be read say why, and return False beside the others."""
+    """Return the modules of all files, and whether every file could be read; print why one could not."""
     work, readable = list[_Work](), True
     for name in options.files:
         try:
@@ -117,7 +117,7 @@ def _output(output: str | None, source: PtxSource, *, numbered: bool) -> Path | 
 
 
 def _lost(work: Sequence[_Work]) -> str | None:
-    """Return what is wrong where a file would be lost: an input overwritten, or two outputs of one name."""
+    """Return the error message if a file would be lost: an input overwritten, or two outputs of one name."""
     inputs = {Path(each.source.file).resolve() for each in work}
     made: dict[Path, str] = {}
     for each in work:

@@ -138,7 +138,7 @@ class Names:
         self._kernel = kernel
         self._declared = declared
         self._taken: set[str] = {kernel}  # beside the names of the outermost scope, whichever are or were open
-        self._banks: list[NumberedNames] = []  # all that are or were declared, beside these names
+        self._banks: list[NumberedNames] = []  # all that are or were declared, besides these names
         self._hints: dict[str, int] = {}
         self._scopes = [NameScope()]
 

@@ -1,4 +1,4 @@
-"""Invalid rows of plugins: those that name a type, an operand kind, an element type or a target that does not exist.
+"""Invalid rows of plugins: a row names a type, an operand kind, an element type or a target that does not exist.
 
 `pyptx_ir.plugins.manager` checks the rows of third-party plugins when it collects them; a test checks this project's.
 """

@@ -1,4 +1,4 @@
-"""Inputs, the PTX modules in them, and the rows that tell which kind an input is of."""
+"""Inputs of commands, the PTX modules in them, and rows for kinds of inputs."""
 
 from __future__ import annotations
 

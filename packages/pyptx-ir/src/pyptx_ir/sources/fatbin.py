@@ -4,8 +4,8 @@ A fat binary is a header and entries, little-endian and without gaps:
 
     header   u32 magic, u16 version (1), u16 bytes of this header, u64 bytes of all entries
     entry    u16 kind (1 PTX, 2 cubin), u16 version (0x101), u32 bytes of this entry's header, u64 bytes of the padded
-             payload, u32 bytes of the payload if compressed, u32, u16 minor, u16 major, u32 number of the target, u32, u32,
-             u64 flags, u64, u64 bytes of the text; then what newer versions add, up to the header's own size
+             payload, u32 bytes of the payload if compressed, u32, u16 minor, u16 major, u32 number of the target, u32,
+             u32, u64 flags, u64, u64 bytes of the text; then what newer versions add, up to the header's own size
     payload  the text, raw or compressed (flag 0x2000: an LZ4 block, flag 0x8000: zstandard), padded with zeros
 
 As `fatbinary` 13.0 writes them in its four compression modes; compared with the wheels of `nox -s wild`.
@@ -125,7 +125,7 @@ def _entries(data: Bytes, at: int, end: int) -> Iterator[Image]:
         yield Image(kind, at, start, start + length, compression, size)
         at = start + padded
     if any(data[at:end]):
-        raise _damaged(at, f"its last {end - at} bytes are no entry")
+        raise _damaged(at, f"its last {end - at} bytes are not an entry")
 
 
 def _lz4(payload: bytes, image: Image) -> bytes:

@@ -78,7 +78,7 @@ FORMATS: Final = (
     _language(
         "mlir",
         "MLIR",
-        "take the PTX that its compiler writes: in Triton's cache, the .ptx file beside it",
+        "take the PTX that its compiler writes: in Triton's cache, the .ptx file of the same name",
         r"\.(?:mlir|ttg?ir)$",
         rb"\s*(?:#loc\d* = loc\(|module\b)",
     ),

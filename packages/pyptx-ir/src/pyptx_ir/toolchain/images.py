@@ -98,7 +98,7 @@ def _without_ptx(source: Input, found: Sequence[fatbin.Image]) -> SourceError:
 
 @contextmanager
 def _named(source: Input) -> Iterator[None]:
-    """Put the input's name in front of errors that are raised inside."""
+    """Put the name of the input before the message of a SourceError that is raised inside."""
     try:
         yield
     except SourceError as error:
@@ -107,7 +107,7 @@ def _named(source: Input) -> Iterator[None]:
 
 @contextmanager
 def _contents(source: Input) -> Iterator[fatbin.Bytes]:
-    """Map a file, so that memory holds only what is looked at."""
+    """Map a file, so that only the pages that are read take memory."""
     if source.path is None:
         yield source.held
         return

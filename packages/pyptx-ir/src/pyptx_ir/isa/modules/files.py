@@ -66,7 +66,7 @@ def check_files(
     """Check files, and yield the report on each as soon as it is there.
 
     A file is all that `pyptx_ir.sources.read_sources` reads; of a file that holds several modules, each has a report.
-    With `arch` only modules whose `.target` names it are checked; with `target` all are judged as if it did.
+    With `arch` only modules whose `.target` names it are checked; with `target` all are checked as if it did.
 
     Without an `executor` the files are read and judged one after the other, when the next report is asked for. With
     one (`ProcessPoolExecutor`, Dask's `client.get_executor()`, …) its workers read and judge them, the reports come in

@@ -168,7 +168,7 @@ def _stands(walk: Walk, node: Instruction, index: int, name: str) -> bool:
 
 
 def _is_of_array(walk: Walk, index: int, operand: Index) -> bool:
-    """Return whether the name in front of an index is an array's; report it if it is not."""
+    """Return whether the name before an index is an array's; report it if it is not."""
     if not isinstance(operand.base, Register | Symbol):
         return True
     name = operand.base.name

@@ -44,7 +44,7 @@ def _fault_outside_entries(parameter: Parameter) -> tuple[str, str] | None:
     if parameter.type in OPAQUE:
         return f".{parameter.type} is a type of an entry's parameters", "pass a .u64 handle"
     if parameter.pointer is not None:
-        return ".ptr goes with the parameters of entries", "remove it, and what stands behind it"
+        return ".ptr goes with the parameters of entries", "remove it, and the words after it"
     return None
 
 
