@@ -110,7 +110,8 @@ def _header(data: Bytes, at: int) -> tuple[int, int] | None:
 def _is_entry(data: Bytes, at: int) -> bool:
     if at + ENTRY.size > len(data):
         return False
-    _, version, header, *_ = ENTRY.unpack_from(data, at)
+    fields: tuple[int, ...] = ENTRY.unpack_from(data, at)
+    _, version, header, *_ = fields
     return version == _ENTRY_VERSION and ENTRY.size <= header <= _LONGEST_HEADER and header % 8 == 0
 
 
