@@ -74,8 +74,6 @@ class _Pieces:
             threads, counts = threads.chosen(kept), None if counts is None else counts[kept]
         if not len(threads):
             return
-        groups = wave.groups_of(COPY)
-        groups.note(threads.warps, threads.columns, wave.pc)
         copies = Copies(
             wave=wave,
             pc=wave.pc,
@@ -83,7 +81,7 @@ class _Pieces:
             warps=threads.warps,
             lanes=threads.columns,
             group=COPY,
-            numbers=groups.open[threads.warps, threads.columns],
+            numbers=wave.groups_of(COPY).note(threads.warps, threads.columns, wave.pc),
             sources=sources[threads.positions, threads.columns],
             targets=threads.offsets,
             used=counts,
@@ -122,9 +120,9 @@ class _Pieces:
     def _reads(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, count: int) -> Mask:
         """Return which threads may read `count` bytes."""
         memory, access = wave.memories["global"], self._access(count)
-        mask = np.zeros((lanes.height, WARP), np.bool_)
-        mask[threads.positions, threads.columns] = True
-        some = lanes.narrowed(mask)
+        some: Lanes | None = lanes
+        if len(threads) < lanes.count:
+            some = lanes.narrowed(threads.spread(np.ones(len(threads), np.bool_), lanes.height))
         found = None if some is None else threads_at(wave, some, memory, addresses, access)
         if some is None or found is None:
             return np.zeros(len(threads), np.bool_)

@@ -52,9 +52,7 @@ class Turn(Accesses):
             theirs: Integers = groups.open[warps, lanes]
             return theirs
         warps, lanes = self.threads
-        groups.note(warps, lanes, self.pc)
-        numbers: Integers = groups.open[warps, lanes]
-        return numbers
+        return groups.note(warps, lanes, self.pc)
 
     def issue(self, item: AsyncItem, touches: Iterable[Touch] = (), *, proxy: Proxy | None = None) -> None:
         """Let the engine take on an item; `touches` are what it will read and write, through a proxy."""

@@ -64,12 +64,14 @@ class Groups:
         self._arrivals: list[Arrival] = []
         self._enough = _ENOUGH
 
-    def note(self, warps: IntArray, lanes: IntArray, pc: int) -> None:
-        """Note an operation of each of some threads."""
-        self.issued[warps, lanes] = self.open[warps, lanes] + 1
-        self.issued_at[warps, lanes] = pc
+    def note(self, warps: IntArray, lanes: IntArray, pc: int) -> IntArray:
+        """Note an operation of each of some threads; return the numbers of their open groups."""
+        places = warps * WARP + lanes
+        numbers: IntArray = self.open.take(places)
         self.count += 1
-        self.noted[warps, lanes] = self.count
+        for field, value in ((self.issued, numbers + 1), (self.issued_at, pc), (self.noted, self.count)):
+            field.reshape(-1)[places] = value
+        return numbers
 
     def note_arrival(self, arrival: Arrival) -> None:
         """Note that an mbarrier has heard of operations that are over."""
