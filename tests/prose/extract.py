@@ -1,0 +1,93 @@
+"""Every piece of prose of the repository: docstrings, comments, messages, and paragraphs of Markdown pages."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import tokenize
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+QUOTED = re.compile(r"``.+?``|`[^`]*`")
+_CHAPTERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_DIRECTIVE = re.compile(r"#\s*(noqa|type:|pragma|pyright|mypy|fmt|!)")
+_SENTENCE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
+_GENERATED = re.compile(r"(Generated|Transpiled|Written) by ")
+
+
+class Piece(NamedTuple):
+    """A docstring, comment, message or paragraph on one line; quoted code is replaced by empty backticks."""
+
+    path: str
+    line: int
+    text: str
+
+
+def pieces() -> Iterator[Piece]:
+    """Yield the prose of all Python files and pages under version control that are written by hand."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py", "*.md"],  # noqa: S607 - git on PATH
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if not path.is_file() or name.startswith("docs/instructions/"):  # written by tools/instruction_pages.py
+            continue
+        source = path.read_text(encoding="utf-8")
+        if _GENERATED.search(source[:300]):
+            continue
+        found = in_module(source) if path.suffix == ".py" else in_page(source)
+        yield from (Piece(name, line, QUOTED.sub("``", " ".join(text.split()))) for line, text in found)
+
+
+def in_module(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the docstrings, messages and comments of a Python module."""
+    tree = ast.parse(source)
+    described: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, _CHAPTERS):
+            for statement in node.body:
+                if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                    described.add(id(statement.value))
+                    yield statement.lineno, str(statement.value.value)
+        elif isinstance(node, ast.JoinedStr):
+            described.update(map(id, node.values))
+            parts = [str(each.value) if isinstance(each, ast.Constant) else "``" for each in node.values]
+            yield node.lineno, "".join(parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
+            yield from [(node.lineno, node.value)] if _is_message(node.value) else ()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
+            yield token.start[0], token.string.lstrip("# ")
+
+
+def _is_message(text: str) -> bool:
+    return bool(_SENTENCE.search(text)) and "\n" not in text.strip()
+
+
+def in_page(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the paragraphs and the rows of tables of a Markdown page, without its code blocks."""
+    paragraph: list[str] = []
+    fenced = False
+    for number, line in enumerate([*source.splitlines(), ""], 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif fenced:
+            continue
+        elif line.strip() and not line.startswith("|"):
+            paragraph.append(line)
+        else:
+            if paragraph:
+                yield number - len(paragraph), " ".join(paragraph)
+            paragraph = []
+            if line.startswith("|"):
+                yield number, line
