@@ -1,9 +1,9 @@
-"""How fast PTX is checked: 5 MB/s is promised of what a process has warmed to, 1 of a first run, parsing included.
+"""Speed of PTX checks, parsing included: the targets are 5 MB/s in a warm process, and 1 MB/s for a first run.
 
     python benchmarks/bench_check.py [--repeat N] [FILE ...]
 
-Reads corpus/ by default. Each module's best of N runs counts, in CPU time, summed by producer. Beside it stand the
-first run, which also loads the table and judges every form for the first time, and what parsing alone takes.
+Reads corpus/ by default. The result is each module's best CPU time of N runs, summed by producer. Further columns are
+the first run, which also loads the table and checks every form for the first time, and parsing alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PROMISED, PROMISED_FIRST = 5.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What some text costs: its bytes, seconds to parse, to check the first time, and to check at best."""
+    """Cost of some text: its bytes, seconds to parse, to check the first time, and to check at best."""
 
     size: int = 0
     parsing: float = 0.0
@@ -34,7 +34,7 @@ class Cost:
     best: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
-        """Sum up."""
+        """Return the sum."""
         return Cost(
             self.size + other.size, self.parsing + other.parsing, self.first + other.first, self.best + other.best
         )
@@ -54,7 +54,7 @@ def measure(path: Path, repeat: int) -> Cost:
 
 
 def main() -> int:
-    """Print a line for each producer and one for all; return 1 if the promise is broken."""
+    """Print a line for each producer and one for all; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--repeat", type=int, default=3)

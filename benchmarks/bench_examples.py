@@ -1,15 +1,18 @@
-"""How long the example kernels take to trace, and to run on the simulator with and without checks.
+"""Time of the example kernels: tracing, and simulation with and without checks.
 
     python benchmarks/bench_examples.py [--repeat N] [--again N] [--only WORD …]
 
-Prints, for each kernel at one size, the best seconds of CPU time of N runs: the simulation without checks, the same
-with all of them (by turns, for both to meet the same moments of the machine), and their ratio; of matrix products,
-too, tracing and emitting. Exits 1 where a figure is above what is promised: a matrix product of 512 in 0.1 s (0.4 s
-where one pair of blocks takes all tiles over; nothing for sm_120), one of 1024 on Hopper in 1.2 s, checks at 3 times
-the time without, tracing and emitting a matrix product in 20 ms. A kernel above it is measured a second time, best of
-30 (`--again`), and only that counts: machines that others use, too, have slow moments.
+Prints, for each kernel at one size, the best CPU time of N runs in seconds: the simulation without checks, with all
+checks (measured alternately, so that both see the same load), and their ratio. For GEMMs it also prints the time of
+tracing and emitting. Exits with 1 if a target is missed:
 
-CPU time is not wall time: let BLAS have one thread (`OMP_NUM_THREADS=1`).
+- a GEMM of size 512 in 0.1 s (0.4 s if one CTA pair takes over all tiles; no target for sm_120);
+- a GEMM of size 1024 on Hopper in 1.2 s;
+- checks at 3 times the time without;
+- tracing and emitting a GEMM in 20 ms.
+
+A kernel that misses a target is measured a second time, best of 30 (`--again`), and only that counts: shared machines
+have slow moments. CPU time is not wall time: limit BLAS to one thread (`OMP_NUM_THREADS=1`).
 """
 
 from __future__ import annotations
@@ -40,15 +43,15 @@ if TYPE_CHECKING:
 BFLOAT16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 MOST_FOR_CHECKS = 3.0
 TRACING = 0.020  # seconds
-HEIGHTS = count(1024, 128)  # of products that are traced: a kernel keeps its traces, one for each size
+HEIGHTS = count(1024, 128)  # sizes of traced GEMMs: a kernel caches one trace per size
 
 
 @dataclass(frozen=True)
 class Case:
-    """A call of a kernel: both the kernel and the arrays are made of the module of a file in examples/.
+    """A call of a kernel: `kernel` and `arrays` are functions of the module of a file in examples/.
 
-    `size` stands in the table. Without checks it is promised in `limit` seconds, if at all. A matrix product `traces`:
-    its text is made for M, N and K.
+    `size` is shown in the table. `limit` is the target in seconds without checks, if any. `traces` are N and K of a
+    GEMM that is also traced.
     """
 
     file: str
@@ -61,42 +64,42 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The file and the size."""
+        """File and size."""
         return f"{self.file} {self.size}"
 
 
 def drawn(*shapes: tuple[int, ...], dtype: Any = BFLOAT16) -> list[Any]:  # noqa: ANN401 - a NumPy type of any kind
-    """Return arrays of normal numbers."""
+    """Return arrays of normally distributed numbers."""
     rng = np.random.default_rng(0)
     return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
 def of(*shapes: tuple[int, ...], dtype: Any = BFLOAT16) -> Callable[[Any], Arrays]:  # noqa: ANN401 - as above
-    """Return what draws arrays of these shapes, whatever the file."""
+    """Return a function that draws arrays of these shapes, for any file."""
     return lambda _: drawn(*shapes, dtype=dtype)
 
 
 def called(name: str, *arguments: Any) -> Callable[[Any], Any]:  # noqa: ANN401 - arguments of any maker
-    """Return what finds a kernel in a module, or makes it with a function of the module."""
+    """Return a function that returns a module's kernel, or creates one with a function of the module."""
     return lambda module: getattr(module, name)(*arguments) if arguments else getattr(module, name)
 
 
 def product(
     file: str, m: int, n: int | None = None, k: int | None = None, *, name: str = "gemm", limit: float | None = None
 ) -> Case:
-    """Return the case of a product of matrices of bf16, square ones if one number is given."""
+    """Return the case of a bf16 GEMM; the matrices are square if one number is given."""
     n, k = n or m, k or m
     size = str(m) if m == n == k else f"{m} x {n} x {k}"
     return Case(file, size, called(name), of((m, k), (k, n)), limit=limit, traces=(n, k))
 
 
 def resident(case: Case, blocks: int, limit: float) -> Case:
-    """Return the case on a device with room for all blocks: nothing is taken over."""
+    """Return the case on a device that can hold all CTAs: none takes over another's work."""
     return replace(case, size=f"{case.size}, all resident", keywords={"resident_blocks": blocks}, limit=limit)
 
 
 def scaled(file: str, size: int, *, limit: float | None = None) -> Case:
-    """Return the case of a product of two matrices that the file quantises."""
+    """Return the case of a GEMM of two matrices that the file quantizes."""
 
     def arrays(module: Any) -> Arrays:  # noqa: ANN401 - the module of a file
         parts = [module.quantise(each) for each in drawn((size, size), (size, size))]
@@ -106,7 +109,7 @@ def scaled(file: str, size: int, *, limit: float | None = None) -> Case:
 
 
 def in_format(form: str, size: int) -> Case:
-    """Return the case of a product of mma.sync in one of the block-scaled formats."""
+    """Return the case of a GEMM by mma.sync in one of the block-scaled formats."""
 
     def arrays(module: Any) -> Arrays:  # noqa: ANN401 - the module of a file
         chosen = getattr(module, form.upper())
@@ -124,7 +127,7 @@ def attention(file: str, length: int, head_dim: int, *, causal: bool = False) ->
 
 
 def gradients(file: str, kernels: str, first: str, length: int, head_dim: int) -> Case:
-    """Return the case of the kernel of attention's gradients that takes longest; `first` are those in front of it."""
+    """Return the case of the slowest kernel of attention's gradients; `first` are the kernels before it."""
 
     def arrays(module: Any) -> Arrays:  # noqa: ANN401 - the module of a file
         q, k, v, dout = drawn(*[(1, length, 2, head_dim)] * 4)
@@ -137,7 +140,7 @@ def gradients(file: str, kernels: str, first: str, length: int, head_dim: int) -
 
 
 def grouped(file: str, rows: int, size: int) -> Case:
-    """Return the case of four uneven groups of rows, each times a matrix of its own."""
+    """Return the case of four uneven groups of rows, each multiplied by its own matrix."""
     ends = np.array([rows // 8, rows // 2, rows // 2, rows], np.int32)
 
     def arrays(_: Any) -> Arrays:  # noqa: ANN401 - as `Case` has it
@@ -147,7 +150,7 @@ def grouped(file: str, rows: int, size: int) -> Case:
 
 
 def rows(folder: str, count: int, length: int) -> list[Case]:
-    """Return the cases of what normalises rows of float32, and of the product of gates."""
+    """Return the cases of normalizing rows of float32, and of SwiGLU."""
     single = np.float32
     size = f"{count} x {length}"
     row, vector = (count, length), (length,)
@@ -160,7 +163,7 @@ def rows(folder: str, count: int, length: int) -> list[Case]:
 
 
 def quantiser(name: str, block: int, size: int) -> Case:
-    """Return the case of quantising a square matrix by blocks of `block` elements."""
+    """Return the case of quantizing a square matrix by blocks of `block` elements."""
     scales = import_module("examples.blackwell.scales")
     extent = dict(zip("RC", scales.extent(size, size // block), strict=True))
     keywords = extent if name == "mxfp8" else {"H": size // 2, **extent}
@@ -173,7 +176,7 @@ def quantiser(name: str, block: int, size: int) -> Case:
 
 
 def fp8(file: str, size: int, *, of_rows: bool = False) -> Case:
-    """Return the case of a product in e4m3 whose factors have one scale each, or one to each row."""
+    """Return the case of an e4m3 GEMM whose operands have one scale each, or one per row."""
     scale = np.ones(size if of_rows else 1, np.float32)
 
     def arrays(_: Any) -> Arrays:  # noqa: ANN401 - as `Case` has it
@@ -183,7 +186,7 @@ def fp8(file: str, size: int, *, of_rows: bool = False) -> Case:
 
 
 LADDERS = ("simple", "pipelined", "2sm", "highperf", "multicast")
-PERSISTENT = product("blackwell/gemm_persistent_blackwell", 512, limit=0.4)  # in order, one pair takes all four tiles
+PERSISTENT = product("blackwell/gemm_persistent_blackwell", 512, limit=0.4)  # one CTA pair takes all tiles in order
 CASES = (
     Case("ampere/vector_add", "2^20", called("vector_add"), of((1 << 20,), (1 << 20,), dtype=np.float32)),
     Case("ampere/transpose", "512", called("transpose"), of((512, 512), dtype=np.float32)),
@@ -229,7 +232,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Figures:
-    """Seconds of a case: without checks, with all, and of tracing, where that is measured."""
+    """Seconds of a case: without checks, with all checks, and of tracing (None if not measured)."""
 
     case: Case
     plain: float
@@ -238,7 +241,7 @@ class Figures:
 
     @property
     def kept(self) -> bool:
-        """Whether they are what is promised."""
+        """Whether no target is missed."""
         slow = self.checked > MOST_FOR_CHECKS * self.plain or self.plain > (self.case.limit or math.inf)
         return not slow and (self.traced or 0) <= TRACING
 
@@ -251,7 +254,7 @@ class Figures:
 
 
 def measure(case: Case, repeat: int) -> Figures:
-    """Return the best figures of a case of so many runs."""
+    """Return the best times of a case in `repeat` runs."""
     module = import_module(f"examples.{case.file.replace('/', '.')}")
     kernel, arrays = case.kernel(module), case.arrays(module)
 
@@ -269,7 +272,7 @@ def measure(case: Case, repeat: int) -> Figures:
 
 
 def main() -> int:
-    """Measure every case, or those whose names contain a word; return 1 if a promise is not kept."""
+    """Measure every case, or those whose names contain a word; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--again", type=int, default=30)

@@ -1,17 +1,17 @@
-"""What the first call of a kernel costs beside ptxas, and what it costs in the next process.
+"""Cost of a kernel's first call, compared with ptxas alone, and its cost in the next process.
 
     python benchmarks/bench_first_call.py [--repeat N]
 
 Runs rms_norm (examples/hopper, 2048x8192) up to the machine code that a launch needs, in fresh processes: one with an
-empty cubin cache, then one that finds the cubin there. Prints medians of N pairs, in milliseconds, and of our share the
-best, which the limits are held against:
+empty cubin cache, then one that finds the cubin there. Prints medians of N pairs, in milliseconds, and the best of our
+share, which is compared with the limits:
 
     imports     of pyptx, and of all that the call imports when it is first made
     trace       the kernel's text, checked instruction by instruction; with finding plugins and the instruction table
     image       the cubin: from ptxas without its own time, or out of the cache
     ptxas       its own time, by the clock; the others are CPU time, which a busy machine changes less
 
-The limits are on trace and image together, without imports: 50 ms for the first process, 20 ms for the second.
+The limits apply to trace and image together, without imports: 50 ms for the first process, 20 ms for the second.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ ROWS, WIDTH = 2048, 8192
 
 
 def child(modules: list[str]) -> None:
-    """Import what is listed, then make the call; print the milliseconds of each part, and what had to be imported."""
-    __import__("numpy")  # the example's own
+    """Import the given modules, then make the call; print the milliseconds of each part, and the imported modules."""
+    __import__("numpy")  # imported by the example itself
 
     times = dict.fromkeys(COLUMNS, 0.0)
     start = time.process_time()
@@ -65,7 +65,7 @@ def child(modules: list[str]) -> None:
 
 
 def image(special: Specialization) -> tuple[float, float]:
-    """Return the seconds of our own work on fetching the machine code, and ptxas's by the clock."""
+    """Return the seconds of our own work to obtain the machine code, and the wall time of ptxas."""
     from unittest import mock
 
     spent = 0.0
@@ -87,7 +87,7 @@ def image(special: Specialization) -> tuple[float, float]:
 
 
 def run(folder: str, modules: list[str]) -> dict[str, Any]:
-    """Run a child that keeps its cubins in `folder`."""
+    """Run a child that stores its cubins in `folder`."""
     environment = {**os.environ, "PYPTX_CACHE_DIR": folder}
     command = [sys.executable, __file__, "--child", json.dumps(modules)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -96,7 +96,7 @@ def run(folder: str, modules: list[str]) -> dict[str, Any]:
 
 
 def pairs(repeat: int) -> dict[str, list[dict[str, float]]]:
-    """Run pairs of a first and a second process, all of which import beforehand what the call would."""
+    """Run pairs of a first and a second process; all of them import the call's modules beforehand."""
     with tempfile.TemporaryDirectory() as folder:
         modules = [name for name in run(folder, [])["modules"] if importable(name)]
     found: dict[str, list[dict[str, float]]] = {"first": [], "second": []}
@@ -108,7 +108,7 @@ def pairs(repeat: int) -> dict[str, list[dict[str, float]]]:
 
 
 def importable(name: str) -> bool:
-    """Tell modules with a spec from what others put into `sys.modules`."""
+    """Return whether a module has a spec, unlike other entries of `sys.modules`."""
     from importlib.util import find_spec
 
     try:
@@ -118,7 +118,7 @@ def importable(name: str) -> bool:
 
 
 def main() -> int:
-    """Measure, and say which limits are missed."""
+    """Measure, and print the limits; return 1 if one is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=9)
     parser.add_argument("--child", help=argparse.SUPPRESS)

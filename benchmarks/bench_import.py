@@ -1,9 +1,9 @@
-"""What `import pyptx` costs a process: 45 ms beside a Python that imports nothing, measured in turns in the same run.
+"""Cost of `import pyptx` in a process: at most 45 ms more than a Python that imports nothing, measured alternately.
 
     python benchmarks/bench_import.py [--repeat N]
 
-CPU time of whole processes, the least of N runs, with bytecode at hand. `import dataclasses` stands beside it: the
-part that the standard library takes before a line of ours runs.
+CPU time of whole processes, the least of N runs, with cached bytecode. `import dataclasses` is printed for comparison:
+the standard library's part of that time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def seconds(statement: str, environment: dict[str, str]) -> float:
 
 
 def main() -> int:
-    """Print a line for each statement; return 1 if the promise is broken."""
+    """Print a line for each statement; return 1 if the target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=15)
     options = parser.parse_args()

@@ -1,10 +1,10 @@
-"""What a call costs on the host without a GPU: `nox -s bench`'s share of `python -m benchmarks.launch`.
+"""Host time of a call without a GPU: the part of `python -m benchmarks.launch` that `nox -s bench` runs.
 
     python benchmarks/bench_launch.py [--repeat N]
 
-The null driver of the tests stands for NVIDIA's, so what is measured is all of a call but the driver and the GPU: the
-parts of a call, then whole calls from Python, torch's own beside them in the same rounds. Exits with 1 where a whole
-call takes longer than the repository promises (`benchmarks/launch/targets.py`).
+The null driver of the tests replaces NVIDIA's: the time is that of a call without the driver and the GPU. Measures the
+parts of a call, then whole calls from Python, alternately with torch's own. Exits with 1 if a whole call exceeds the
+repository's target (`benchmarks/launch/targets.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES = ("shim", "torch on the null driver")
 
 
 def main() -> int:
-    """Measure the parts, and hold them against the targets."""
+    """Measure the parts, and compare them with the targets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=25)
     repeat = parser.parse_args().repeat

@@ -1,11 +1,11 @@
-"""How fast whole modules are written: 3 MB of PTX a second, in time that grows with the lines, 100,000 in 300 MB.
+"""Speed of writing whole modules: 3 MB of PTX per second, linear in the lines, 100,000 lines in 300 MB of memory.
 
     python benchmarks/bench_modules.py [--repeat N]
 
-The modules are those of corpus/, and longer ones of either one function or many, printed as Python by tests/rebuild: a
-call a statement, and what deviates from the learnt style said of its statement. Running that Python and emitting the
-text is measured, the best CPU time of N runs; compiling it is not. Each longer module runs in processes of its own,
-whose whole memory counts.
+The modules are those of corpus/, and longer ones with one function or many, printed as Python by tests/rebuild: one
+call per statement, with the formatting of statements that deviate from the inferred style. The result is the best CPU
+time of N runs of that Python and of emitting the text; compiling the Python is not included. Each longer module runs in
+its own process, whose whole memory counts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "corpus"
 SIZES = (10_000, 50_000, 100_000)  # lines
 PROMISED = {"MB/s": 3.0, "MB": 300.0, "growth": 1.5}
-"""`growth` is how many times as long a line of the longest module may take as one of the shortest."""
+"""Targets; `growth` is the maximum ratio of the times per line of the longest and the shortest module."""
 
 HEAD = ".version 8.5\n.target sm_90a\n.address_size 64\n"
 OPENING = """
@@ -55,7 +55,7 @@ LINES = """\
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a module's text takes: its bytes, seconds, and MB of memory where it had a process of its own."""
+    """Cost of a module's text: its bytes, seconds, and MB of memory if it had its own process."""
 
     size: int
     seconds: float
@@ -68,7 +68,7 @@ class Cost:
 
 
 def long_text(lines: int, functions: int) -> str:
-    """Return a module of so many lines, in so many functions."""
+    """Return a module with this number of lines and functions."""
     numbers = range(lines // 5 // functions)
     body = "".join(
         [LINES.format(a=n % 31, b=n % 29, c=n % 23, guard=n % 9, number=n) for n in numbers],
@@ -77,7 +77,7 @@ def long_text(lines: int, functions: int) -> str:
 
 
 def compiled(text: str, *, unchecked: bool = False) -> list[CodeType]:
-    """Return the Python that writes a module, compiled."""
+    """Return the compiled Python that writes a module."""
     sys.path[:0] = [str(ROOT)]
     from tests.rebuild.printer import printed
 
@@ -102,7 +102,7 @@ def run(codes: list[CodeType]) -> Cost:
 
 
 def most_memory() -> float:
-    """Return the MB that this process has had at most; `ru_maxrss` would begin with what its parent had."""
+    """Return the peak memory of this process in MB; `ru_maxrss` would include its parent's."""
     for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
@@ -110,7 +110,7 @@ def most_memory() -> float:
 
 
 def best(codes: list[CodeType], repeat: int) -> Cost:
-    """Write a module so many times."""
+    """Write a module `repeat` times; return the best cost."""
     costs = list[Cost]()
     for _ in range(repeat):
         gc.collect()
@@ -119,7 +119,7 @@ def best(codes: list[CodeType], repeat: int) -> Cost:
 
 
 def best_apart(codes: list[CodeType], repeat: int) -> Cost:
-    """Write a module in processes of its own, behind a short one; their memory is the most of any."""
+    """Write a module in its own processes, after a short one; the memory is the maximum of all."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(marshal.dumps((compiled(long_text(10, 1)), codes)))
         file.flush()
@@ -143,12 +143,12 @@ def of_corpus(repeat: int) -> Iterator[tuple[str, Cost]]:
 
 
 def total(costs: list[Cost]) -> Cost:
-    """Sum up."""
+    """Return the sum."""
     return Cost(sum(cost.size for cost in costs), sum(cost.seconds for cost in costs))
 
 
 def long_is_kept(functions: int, repeat: int) -> bool:
-    """Print a line for each length; tell whether all that is promised holds."""
+    """Print a line for each length; return whether all targets are met."""
     costs = [best_apart(compiled(long_text(lines, max(1, lines // 50 * functions))), repeat) for lines in SIZES]
     shape = "functions of 50 lines" if functions else "one function"
     for lines, cost in zip(SIZES, costs, strict=True):
@@ -160,7 +160,7 @@ def long_is_kept(functions: int, repeat: int) -> bool:
 
 
 def main() -> int:
-    """Print a line for each producer and each length; return 1 if a promise is broken."""
+    """Print a line for each producer and each length; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)

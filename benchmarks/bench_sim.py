@@ -1,11 +1,12 @@
-"""How long the simulator takes for rms_norm and softmax, 256 rows of 4096 floats, a 512 x 512 x 512 GEMM, and a scan.
+"""Simulation time of rms_norm and softmax, 256 rows of 4096 floats, a 512 x 512 x 512 GEMM, and a scan.
 
     python benchmarks/bench_sim.py [--repeat N] [--profile]
 
-Prints the best wall time of N runs in seconds, without and with checks, beside what the repository promises, and the
-error against a float64 reference. The first run, which parses and lowers, is timed by itself. The GEMM multiplies bf16
-with mma.sync; NumPy's product of the same matrices in float32 is timed beside it. In the scan each of 300 blocks waits
-for what the one before it leaves in memory, in a random order, where they wait most; its goal is one with checks.
+Prints the best wall time of N runs in seconds, without and with checks, the repository's target, and the error against
+a float64 reference. The first run, which parses and lowers, is timed separately. The GEMM uses bf16 mma.sync; NumPy's
+float32 GEMM of the same matrices is timed for comparison. In the scan each of 300 CTAs waits for a value in memory from
+the preceding CTA. The CTAs run in a random order, which maximizes the waits. The scan's target is for the run with
+checks.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _store(vector: int, first: int) -> str:
 
 
 def _block_reduce(operation: str) -> list[str]:
-    """Reduce %f0 over the block; every thread gets the result, in %f0."""
+    """Reduce %f0 over the CTA; every thread gets the result, in %f0."""
     lines = []
     for distance in (16, 8, 4, 2, 1):
         lines += [
@@ -131,7 +132,7 @@ def softmax_ptx() -> str:
 # --- GEMM: C = A Bᵀ, tiles of 128 by 128, eight warps of 64 by 32 each, 32 of K a step -------------------------
 
 SIZE, TILE, STEP = 512, 128, 32
-PITCH = 2 * STEP + 16  # bytes between rows in shared memory: eight rows touch every bank once
+PITCH = 2 * STEP + 16  # bytes between rows in shared memory: eight rows use every bank once
 
 _GEMM_HEAD = f"""\
 .version 8.0
@@ -206,7 +207,7 @@ def _registers(letter: str, first: int, count: int) -> str:
 
 
 def _products(offset: int) -> list[str]:
-    """Multiply 16 of K: four fragments of a, four of b."""
+    """Emit the MMAs of 16 of K: four fragments of A, four of B."""
     lines = [
         f"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {_registers('r', first + 4 * i, 4)}, "
         f"[{base}+{i * 16 * PITCH + offset}];"
@@ -242,7 +243,7 @@ def gemm_ptx() -> str:
 
 
 def _bf16(values: NDArray[np.float64]) -> NDArray[np.uint16]:
-    """Return the bits of values cut off to bf16."""
+    """Return the bits of values truncated to bf16."""
     return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
@@ -250,7 +251,7 @@ def _widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
-# --- scan: every block looks back at the one before it, until that has published its sum -----------------------
+# --- scan: every CTA reads the state of the preceding CTA until it has published its sum -------------------------
 
 BLOCKS = 300
 _LOOK_BACK = f"""\
@@ -320,9 +321,9 @@ def _factors(random: np.random.Generator) -> list[NDArray[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A kernel, its inputs, its reference and the seconds it may take without checks; `seed` is that of its schedule.
+    """A kernel, its inputs, its reference and its target in seconds without checks; `seed` selects the schedule.
 
-    `numpy`, where there is one, is the same work for NumPy, as fast as it can.
+    `numpy`, if given, computes the same with NumPy, as fast as possible.
     """
 
     name: str
@@ -369,7 +370,7 @@ def measure(case: Case, checks: str, repeat: int) -> tuple[float, float, float]:
 
 
 def beside(case: Case, repeat: int) -> str:
-    """Return the seconds of NumPy's best run of the same work, in float32; nothing where there is none."""
+    """Return the seconds of NumPy's best run of the same work in float32; empty if there is none."""
     if case.numpy is None:
         return ""
     inputs = [_widened(each) for each in case.inputs(np.random.default_rng(1))]

@@ -1,9 +1,9 @@
-"""How long a warm call of a tiny kernel takes on the simulator, with NumPy arrays and with CPU tensors.
+"""Time of a warm call of a tiny kernel on the simulator, with NumPy arrays and with CPU tensors.
 
     python benchmarks/bench_simulated_call.py [--repeat N]
 
-Calls vector_add (examples/ampere) on 256 floats, and prints the best microseconds of N calls: as they are by default,
-with a run with checks beforehand, and without it. Exits 1 where one without checks takes more than is promised, 1000.
+Calls vector_add (examples/ampere) on 256 floats, and prints the best microseconds of N calls: by default, which
+includes a run with checks beforehand, and without it. Exits with 1 if a call without checks exceeds the target, 1000.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ COUNT = 256
 
 
 def best(array: Any, checks: str, repeat: int) -> float:  # noqa: ANN401 - either framework's
-    """Return the least microseconds of some calls."""
+    """Return the least microseconds of `repeat` calls."""
     os.environ["PYPTX_CHECKS"] = checks
     (found,) = times(partial(vector_add, array, array), repeat=repeat + 1, clock=time.perf_counter)
     return min(found) * 1e6
 
 
 def main() -> int:
-    """Measure both kinds of arrays; return 1 if a promise is not kept."""
+    """Measure both kinds of arrays; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=300)
     repeat = parser.parse_args().repeat

@@ -1,14 +1,14 @@
-"""How fast PTX is read and written, and what a tree weighs: 15 MB/s, 200 MB/s and 15 bytes per byte are promised.
+"""Speed of parsing and emitting PTX, and memory of a tree; targets: 15 MB/s, 200 MB/s and 15 bytes per byte.
 
-Styled is a tree without leads and spellings but those that its learnt style does not give: 3.6 MB/s are promised.
+"Styled" is the emission of a tree that stores only the formatting that its inferred style does not give: 3.6 MB/s.
 
     python benchmarks/bench_syntax.py [--repeat N] [--older PYTHON] [FILE ...]
 
-Reads corpus/ by default. Each module's best of N runs counts, in CPU time, summed by producer; the first of them fills
-the tables of operands and opcodes that all parses of a process share. `--older` (or
-PYPTX_OLDER_PYTHON) is the interpreter of another environment with `pyptx==0.1.1`, measured in the same run on the
-modules that it can read; its emitter copies the source that it kept, so only reading compares. Where it is measured,
-18 times its speed is what is promised, for machines differ.
+Reads corpus/ by default. The result is each module's best CPU time of N runs, summed by producer; the first run fills
+the tables of operands and opcodes that all parses of a process share. `--older` (or PYPTX_OLDER_PYTHON) is the
+interpreter of another environment with `pyptx==0.1.1`, measured in the same run on the modules that it can read. Its
+emitter copies the source that it kept, so only parsing is compared. With it, the target for parsing is 18 times its
+speed, since machines differ.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PROMISED = {"parse": 15.0, "times older": 18.0, "emit": 200.0, "styled": 3.6, "b
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What some text costs: its bytes, seconds to parse it, to emit it and to emit it styled, bytes of its tree."""
+    """Cost of some text: its bytes, seconds to parse it, to emit it and to emit it styled, bytes of its tree."""
 
     size: int = 0
     parsing: float = 0.0
@@ -40,7 +40,7 @@ class Cost:
     weight: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        """Sum up."""
+        """Return the sum."""
         return Cost(
             self.size + other.size,
             self.parsing + other.parsing,
@@ -58,7 +58,7 @@ class Cost:
 
 
 def weigh(text: str) -> int:
-    """Return the bytes that the tree of a text takes, the text itself not counted."""
+    """Return the bytes of a text's tree, without the text itself."""
     from pyptx_ir.syntax import parse
 
     gc.collect()
@@ -101,7 +101,7 @@ def older(python: str, paths: list[Path]) -> dict[str, float]:
 
 
 def as_older(paths: list[Path]) -> None:
-    """Print what `older` reads; runs in the other environment, whose parser raises what it likes."""
+    """Print the input of `older`; runs in the other environment, whose parser may raise any exception."""
     from pyptx.parser import parse
 
     for path in paths:
@@ -113,7 +113,7 @@ def as_older(paths: list[Path]) -> None:
 
 
 def compare(python: str, costs: dict[Path, Cost]) -> float:
-    """Print the older parser's speed beside ours, on the modules that it can read; return how often ours has it."""
+    """Print the older parser's speed and ours, on the modules that it can read; return the ratio of the speeds."""
     taken = older(python, list(costs))
     size = sum(costs[Path(path)].size for path in taken)
     ours = sum(costs[Path(path)].parsing for path in taken)
@@ -126,7 +126,7 @@ def compare(python: str, costs: dict[Path, Cost]) -> float:
 
 
 def main() -> int:
-    """Print a line for each producer and one for all; return 1 if a promise is broken."""
+    """Print a line for each producer and one for all; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--repeat", type=int, default=5)

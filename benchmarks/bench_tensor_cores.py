@@ -1,10 +1,10 @@
-"""How long the simulator takes for a 512 x 512 x 512 GEMM on Blackwell's tensor cores, a tile of 128 x 256 to a block.
+"""Simulation time of a 512 x 512 x 512 GEMM on Blackwell's tensor cores, with a tile of 128 x 256 per CTA.
 
     python benchmarks/bench_tensor_cores.py [--repeat N] [--profile none|all]
 
-bf16 is multiplied into f32 by tcgen05.mma, 64 of K at a time out of two stages that bulk copies fill, and stored from
-tensor memory. Prints the best processor time of N runs in seconds, without checks and with all of them, beside what the
-repository promises, and the error against float64; NumPy's product of the same matrices in float32 is timed beside it.
+tcgen05.mma multiplies bf16 into f32, 64 of K at a time, from two stages that bulk copies fill; the result is stored
+from tensor memory. Prints the best CPU time of N runs in seconds, without checks and with all of them, the repository's
+targets, and the error against float64. NumPy's float32 GEMM of the same matrices is timed for comparison.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIZE, ROWS, COLUMNS, STEP, STAGES = 512, 128, 256, 64, 2
-ROW = 2 * STEP  # bytes of a row of a tile, all of a swizzle's width
+ROW = 2 * STEP  # bytes of a row of a tile, the full width of the swizzle
 A_BYTES, B_BYTES = ROWS * ROW, COLUMNS * ROW
 AT_ONCE = 64  # columns that a thread loads and stores
 GOAL, GOAL_RATIO = 0.1, 3.0
 
 
 def gemm_ptx() -> str:
-    """Return the module of C = A Bᵀ: one thread copies and multiplies, all of them store."""
+    """Return the module of C = A Bᵀ: one thread copies and issues MMAs, all of them store."""
     idesc = InstructionDescriptor("f16", d="f32", a="bf16", b="bf16", m=ROWS, n=COLUMNS).bits
     tile = SharedDescriptor(leading=16, stride=8 * ROW, swizzle=128).bits
     return f"""
@@ -82,14 +82,14 @@ ret;
 
 
 def _waited(name: str, use: int) -> str:
-    """Return what waits for the completion number `use` of what the barriers of stages tell of."""
+    """Return PTX that waits for completion number `use` of the mbarriers `name` of the stages."""
     barrier, label = f"{name}+{8 * (use % STAGES)}", f"{name.upper()}{use}"
     poll = f"mbarrier.try_wait.parity.shared.b64 %done, [{barrier}], {use // STAGES % 2};"
     return f"{label}:\n{poll}\n@!%done bra {label};\n"
 
 
 def _step(k: int, idesc: int, tile: int) -> str:
-    """Return what copies 64 of K of both matrices, and multiplies them."""
+    """Return PTX that copies 64 of K of both matrices, and issues the MMAs."""
     full, free = (f"{name}+{8 * (k % STAGES)}" for name in ("full", "free"))
     place = k % STAGES * (A_BYTES + B_BYTES)
     bulk = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
@@ -119,7 +119,7 @@ def _stored(first: int) -> str:
 
 
 def tiled(matrix: NDArray[Any], rows: int) -> NDArray[np.uint16]:
-    """Return the tiles of a matrix side by side, as a swizzle of 128 bytes puts their rows into shared memory."""
+    """Return the tiles of a matrix contiguously, with rows as in shared memory with a swizzle of 128 bytes."""
     parts = matrix.view(np.uint16).reshape(SIZE // rows, rows, SIZE // STEP, 8, 8).swapaxes(1, 2)
     row, chunk = np.indices((rows, 8))
     return np.ascontiguousarray(parts[:, :, row, chunk ^ row % 8])

@@ -1,7 +1,7 @@
-"""How long tracing takes: it must be linear, with 100,000 instructions in 0.5 s and 8,000 pairs of `setp` in 0.3 s.
+"""Time of tracing: it must be linear, with 100,000 instructions in 0.5 s and 8,000 pairs of `setp` in 0.3 s.
 
-Holding every instruction against the table may cost 30 % of that at most: the last column compares with traces in the
-same run that check nothing.
+Checking every instruction against the table may add at most 30 %: the last column compares with traces in the same run
+without checks.
 
     python benchmarks/bench_trace.py [--repeat N] [--older PYTHON]
 
@@ -42,7 +42,7 @@ def fma(count: int) -> Callable[[], str]:
 
 
 def setp(count: int) -> Callable[[], str]:
-    """Two comparisons each, every one into a fresh predicate."""
+    """Two comparisons each, every one into a new predicate."""
     from pyptx import kernel, reg
     from pyptx.types import u32
 
@@ -71,7 +71,7 @@ def pointer(count: int) -> Callable[[], str]:
 
 
 def straight(count: int) -> Callable[[], str]:
-    """One long function, as a transpiled kernel is: a line of Python for each instruction."""
+    """One long function, like a transpiled kernel: a line of Python for each instruction."""
     from pyptx import kernel, ptx, reg
     from pyptx.types import u32
 
@@ -85,7 +85,7 @@ CASES = {"fma": fma, "setp": setp, "pointer": pointer, "straight": straight}
 
 
 def seconds(case: str, count: int, repeat: int) -> float:
-    """Return the best time of `repeat` traces of fresh kernels."""
+    """Return the best time of `repeat` traces of new kernels."""
     best = float("inf")
     for _ in range(repeat):
         trace = CASES[case](count)
@@ -101,7 +101,7 @@ def _pass(*_: object) -> None:
 
 
 def cost_of_checks(case: str, count: int, repeat: int) -> float:
-    """Return what checking adds to a trace, as a share of the trace without it; the two are measured by turns."""
+    """Return the time that checks add to a trace, as a share of the time without; measured alternately."""
     from pyptx_dsl.tracing.checker import Checker
 
     checked = unchecked = float("inf")
@@ -121,7 +121,7 @@ def older_seconds(python: str, case: str, count: int) -> float:
 
 
 def main() -> int:
-    """Print a line for each case and size; return 1 if a limit is broken."""
+    """Print a line for each case and size; return 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--older", metavar="PYTHON", default=os.environ.get("PYPTX_OLDER_PYTHON"))

@@ -1,13 +1,13 @@
-"""How fast PTX becomes Python: MB of PTX a second, and as a multiple of what parsing the same text takes.
+"""Speed of transpiling PTX to Python: MB of PTX per second, and as a multiple of the time to parse the same text.
 
     python benchmarks/bench_transpile.py [--every N] [--repeat N]
 
-The modules are those of corpus/ that compilers wrote, every N-th of them. Beside each row stands the time of
-`pyptx_ir.syntax.parse` for the same texts in the same run, and at the end what CPython takes to compile the files that
-were printed: on a shared machine, the ratios say more than the rates. The best CPU time of N runs counts.
+The modules are every N-th of those in corpus/ that compilers wrote. Each row also has the time of
+`pyptx_ir.syntax.parse` for the same texts in the same run; the last line is CPython's time to compile the printed
+files. On a shared machine, ratios are more reliable than rates. The result is the best CPU time of N runs.
 
-Then a module of 5 MB that is one function, in processes of their own, whose whole memory counts: its body is a text
-that is compiled piece by piece, where CPython would take 1.3 GB for the whole.
+Then a module of 5 MB with one function is transpiled in its own processes, whose whole memory counts: its body is a
+text that is compiled in pieces, since CPython would take 1.3 GB for the whole.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_MEMORY = 300.0  # MB
 
 
 def modules(every: int) -> list[tuple[str, bool]]:
-    """Return texts of the corpus, each with whether the instruction table refuses it."""
+    """Return texts of the corpus, each with whether the instruction table rejects it."""
     rows = tomllib.loads((CORPUS / "manifest.toml").read_text(encoding="utf-8"))["module"]
     refused = {CORPUS / row["path"] for row in rows if not row["assembles"]}
     paths = [path for path in sorted(CORPUS.glob("*/*.ptx")) if path.parent.name != "handmade"]
@@ -55,7 +55,7 @@ def long_module() -> str:
 
 
 def memory_is_kept() -> bool:
-    """Print the memory that a long function takes, plain and with sugar; tell whether it is what is promised."""
+    """Print the memory that a long function takes, plain and with sugar; return whether the target is met."""
     kept = True
     for way in ("plain", "sugar"):
         command = [sys.executable, __file__, "--long", way]
@@ -67,7 +67,7 @@ def memory_is_kept() -> bool:
 
 
 def main() -> int:
-    """Print a row for each way; return 1 if one is slower than promised."""
+    """Print a row for each way; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", type=int, default=6)
     parser.add_argument("--repeat", type=int, default=3)

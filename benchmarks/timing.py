@@ -1,7 +1,7 @@
-"""The clock of the benchmarks.
+"""Timing functions of the benchmarks.
 
-pyperf and pytest-benchmark measure one function after the other. Functions that are compared with each other are
-measured alternately here, because the load of a machine changes in between.
+pyperf and pytest-benchmark measure one function after the other. Functions to be compared with each other are measured
+alternately here, because the load of a machine changes in between.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Check that a package was imported from an installation, and that other local packages are not there.
+"""Check that a package was imported from an installation, and that other local packages cannot be imported.
 
     python tools/check_alone.py PACKAGE [STRANGER ...]
 
@@ -13,7 +13,7 @@ import sys
 
 
 def main(package: str, *strangers: str) -> None:
-    """Import `package`; refuse a path outside site-packages, and every importable stranger."""
+    """Import `package`; reject a path outside site-packages, and every importable stranger."""
     origin = importlib.import_module(package).__file__ or ""
     if "site-packages" not in origin:
         sys.exit(f"{package} was imported from {origin}, not from an installation")

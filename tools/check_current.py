@@ -1,4 +1,4 @@
-"""Check that the packages that are installed hold the sources of this checkout, and not those of an earlier build.
+"""Check that the installed packages contain the sources of this checkout, not those of an earlier build.
 
     python tools/check_current.py
 

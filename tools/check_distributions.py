@@ -1,9 +1,9 @@
-"""Check what the built distributions hold.
+"""Check the contents of the built distributions.
 
     python tools/check_distributions.py FOLDER
 
-Every wheel must carry its code, `py.typed`, its licence and nothing at the top level but its package. Every sdist must
-carry the package's tests, and build a wheel of the same files. Needs pip and hatchling.
+Every wheel must contain its code, `py.typed`, its license and nothing else at the top level but its package. Every
+sdist must contain the package's tests, and build a wheel of the same files. Needs pip and hatchling.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def wheel_faults(path: Path) -> list[str]:
-    """Return what is wrong with a wheel."""
+    """Return the faults of a wheel."""
     package = path.name.split("-")[0]
     names = zipfile.ZipFile(path).namelist()
     tops = {name.split("/")[0] for name in names}
@@ -30,7 +30,7 @@ def wheel_faults(path: Path) -> list[str]:
 
 
 def sdist_faults(path: Path) -> list[str]:
-    """Return what is wrong with an sdist."""
+    """Return the faults of an sdist."""
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = ("pyproject.toml", "README.md", "LICENSE", "PKG-INFO")
@@ -44,7 +44,7 @@ def sdist_faults(path: Path) -> list[str]:
 
 def files_of_wheel_from(sdist: Path) -> set[str]:
     """Build a wheel from an sdist, as an installer would, and return the names of its files."""
-    # hatchling is installed beside this script; what builds the compiled package is fetched for the build alone.
+    # hatchling is installed in this environment; the backend of the compiled package is downloaded for the build only.
     at_hand = () if sdist.name.startswith("pyptx_launch") else ("--no-build-isolation", "--no-index")
     # Without a cache: pip would take the wheel of an earlier sdist of this path.
     options = ("--quiet", "--no-deps", "--no-cache-dir", *at_hand)

@@ -40,7 +40,7 @@ def read(path: Path) -> Page:
 
 
 def target(site: Path, page: Path, path: str) -> Path:
-    """Return the file that a link's path leads to from a page."""
+    """Return the target file of a link's path in a page."""
     start = site if path.startswith("/") else page.parent
     found = (start / unquote(path).lstrip("/")).resolve() if path else page
     return found / "index.html" if found.is_dir() else found

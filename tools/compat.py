@@ -1,4 +1,4 @@
-"""The environments of `nox -s compat` and `nox -s lowest`, and the tests that run in them."""
+"""Environments of `nox -s compat` and `nox -s lowest`, and the tests that run in them."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ class Environment:
         return found or str(newest_wheel(house, name))
 
     def test(self, *selection: str) -> None:
-        """Run pytest with the environment's programs ahead of others on PATH."""
+        """Run pytest with the environment's programs first on PATH."""
         folders = os.pathsep.join([str(Path(self.python).parent), os.environ["PATH"]])
         variables = {"PATH": folders, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": None, "VIRTUAL_ENV": None}
         words = ("-m", "pytest", "-n", "auto", "--maxprocesses=4", "-p", "no:cacheprovider", "--hypothesis-profile=ci")
         self._session.run(self.python, *words, *selection, env=variables, external=True)
 
     def _uv(self, *words: str, **variables: str) -> None:
-        # Nothing is cached: builds of torch for CUDA fill a disk. pip's folder of wheels may hold one for the CPU.
+        # Nothing is cached: builds of torch for CUDA fill a disk. pip's folder of wheels may contain a CPU build.
         variables |= {"UV_NO_CACHE": "1", "UV_FIND_LINKS": os.environ.get("PIP_FIND_LINKS", "")}
         self._session.run(nox.virtualenv.UV, *words, env=variables, external=True, silent=True)
 
@@ -103,7 +103,7 @@ def _needs() -> tuple[str, ...]:
 
 
 def check_row(session: nox.Session, row: Row) -> None:
-    """Install a row, and run the tests of the runtimes."""
+    """Install a row's releases, and run the tests of the runtimes."""
     with Environment(session, str(row), row.python) as environment:
         environment.install(PACKAGES, *row.frameworks, *_needs())
         environment.test(*RUNTIME_TESTS)
@@ -124,7 +124,7 @@ def check_interpreter(session: nox.Session, python: str) -> None:
 
 
 def check_lowest(session: nox.Session, name: str) -> None:
-    """Install the lowest releases that the packages admit, and run tests: of the core, or of one framework's runtime.
+    """Install the lowest admissible releases, and run the tests of the core or of one framework's runtime.
 
     The core is built without jaxlib.
     """
@@ -136,7 +136,7 @@ def check_lowest(session: nox.Session, name: str) -> None:
 
 
 def run_each(session: nox.Session, checks: Mapping[str, Callable[[], None]]) -> None:
-    """Run every check, whatever the others do; end the session with an error if one has failed."""
+    """Run every check, whether or not others fail; end the session with an error if one has failed."""
     failed: list[str] = []
     for name, check in checks.items():
         try:

@@ -1,6 +1,7 @@
 """The interpreters, and releases of torch and jax, that `nox -s compat` tests.
 
-The bounds of torch and jax and the classifiers of packages/*/pyproject.toml claim these rows: tests/test_bounds.py.
+tests/test_bounds.py checks these rows against the bounds of torch and jax and the classifiers in
+packages/*/pyproject.toml.
 """
 
 from __future__ import annotations

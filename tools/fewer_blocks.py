@@ -1,4 +1,4 @@
-"""A persistent kernel on a small device: each block takes several pieces of work of a small problem."""
+"""A persistent kernel on a small device: each CTA processes several tiles of a small problem."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fewer:
-    """A persistent kernel that is launched as on a device of so many multiprocessors."""
+    """A persistent kernel that is launched as on a device with a given number of SMs."""
 
     kernel: Launchable
     multiprocessors: int
@@ -32,11 +32,11 @@ class Fewer:
         return self.kernel.declaration
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
-        """Specialise it, and shorten the grid."""
+        """Specialize the kernel and shorten the grid."""
         special = self.kernel.specialize(arguments, keywords)
         return replace(special, grid=special.grid_on(self.multiprocessors))
 
 
 def simulate(kernel: Launchable, multiprocessors: int, *arrays: object, **keywords: object) -> SimulationResult:
-    """Simulate a persistent kernel on such a device."""
+    """Simulate a persistent kernel on a device with this number of SMs."""
     return run(Fewer(kernel, multiprocessors), arrays, keywords)

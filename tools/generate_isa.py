@@ -2,9 +2,9 @@
 
     python -m tools.generate_isa [--check | --list]
 
-That is the stub of `ptx.inst`, which each package has for its rows, the reference pages and their index. The rows are
-those of the packages in this checkout, and no other plugin's. With `--check`, write nothing; name the files that are
-stale, missing or left over, and exit with 1 if there are any. With `--list`, name the files.
+These are the stubs of `ptx.inst` (one in each package with rows), the reference pages and their index. Only rows of the
+packages in this checkout are used, not those of other plugins. With `--check`, write nothing; print the names of files
+that are stale, missing or left over, and exit with 1 if there are any. With `--list`, print the names of the files.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def files() -> dict[Path, str]:
 
 
 def faults(texts: dict[Path, str]) -> Iterator[str]:
-    """Yield what is not as it would be generated."""
+    """Yield the differences from the files that would be generated."""
     for path, text in texts.items():
         if not (ROOT / path).is_file():
             yield f"{path} is missing"
@@ -66,13 +66,13 @@ def faults(texts: dict[Path, str]) -> Iterator[str]:
 
 
 def left_over(texts: dict[Path, str]) -> list[Path]:
-    """Return the files among the generated ones that are not generated any more."""
+    """Return the reference pages that are no longer generated."""
     present = [path.relative_to(ROOT) for path in sorted((ROOT / PAGES).glob("*.md"))]
     return [path for path in present if path not in texts]
 
 
 def write(texts: dict[Path, str]) -> None:
-    """Write what has changed, and remove what is left over."""
+    """Write changed files, and remove files that are no longer generated."""
     for path in left_over(texts):
         (ROOT / path).unlink()
     for path, text in texts.items():
@@ -82,7 +82,7 @@ def write(texts: dict[Path, str]) -> None:
 
 
 def main() -> int:
-    """Do what the words ask for; return the exit status."""
+    """Run the selected mode; return the exit status."""
     parser = argparse.ArgumentParser(description="Write every file that is derived from the instruction table.")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is stale")

@@ -1,8 +1,8 @@
-"""Write the stub of the compiled part of pyptx-launch, from the signatures in the build that is installed.
+"""Write the stub of pyptx-launch's native extension, from the signatures in the installed build.
 
     python -m tools.generate_shim_stub [--check | --list]
 
-With `--check`, write nothing; exit with 1 if the stub is stale. With `--list`, name the file.
+With `--check`, write nothing; exit with 1 if the stub is stale. With `--list`, print the name of the file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def stub() -> str:
 
 
 def main() -> int:
-    """Do what the words ask for; return the exit status."""
+    """Run the selected mode; return the exit status."""
     parser = argparse.ArgumentParser(description="Write the stub of pyptx-launch's compiled part.")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the stub is stale")

@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in one call, on a machine that has one and nothing to install from: its Python (3.11 or newer)
-# brings pytest, hypothesis, pluggy and NumPy, what builds the shim (nanobind, scikit-build-core, cmake, ninja, a compiler,
-# jaxlib's headers), cuda-bindings and cuda-core, and torch and jax, of whatever versions. The pure packages are used from
-# their sources.
+# Run everything that needs a GPU, in one call, on a machine with a GPU and without a package index. Its Python (3.11 or
+# newer) must have pytest, hypothesis, pluggy and NumPy, the build requirements of the native extension (nanobind,
+# scikit-build-core, cmake, ninja, a compiler, jaxlib's headers), cuda-bindings and cuda-core, and any versions of torch
+# and jax. The pure packages are used from their sources.
 #
 #     OUT=results bash tools/gpu_check.sh
 #
-# Each stage has a time limit, and all of them together GPU_CHECK_SECONDS (570), so that what hangs costs its own share: first
-# what is fast and tells most. Everything goes to the folder OUT (default: gpu_results), as soon as it is known: log.txt,
-# outcomes.jsonl (a line for each test), truth_<target>.json (what the hardware gave, for the simulator's tests), launch.json
-# (the benchmark), sanitizer.md (planted faults under compute-sanitizer), kernels/ (the kernels' benchmarks: a table, a plot,
-# and a JSON file for each subject) and summary.json. The exit status says whether all of it went well. PYTHON names the
-# interpreter (default: python3); GPU_CHECK_ONLY, a pattern, the stages that run beside `machine` and `build`:
-# GPU_CHECK_ONLY='kernels_*', or 'kernels_attention', or '[tb]*' for all others.
-# GPU_CHECK_WITHOUT names what cannot run here though it may be installed (`torch`, `jax`: the framework sees no GPU; `hardware`:
-# the driver is a stand-in, so that nothing says how fast, or how, a GPU computes); it is left out, as a tool is that is not
-# here (ncu, cuda-gdb, compute-sanitizer), and the summary says so: `nox -s gpu_rehearsal` runs all else without a GPU.
-# GPU_CHECK_KERNEL_SECONDS (45) is how long the kernels of one subject are measured, if so much is left for each: with nothing
-# else to run there is time for more. GPU_CHECK_KERNEL_SECONDS_norms is how long those of `norms` are. GPU_CHECK_PACK=1 leaves few files, where a machine gives back no more than that: log,
-# summary, tables and plot, and everything else in results.tar.gz.
+# Each stage has a time limit, and all together have GPU_CHECK_SECONDS (570): a stage that hangs costs only its own share.
+# The fastest and most informative stages run first. Results go to the folder OUT (default: gpu_results) as soon as they are
+# known: log.txt, outcomes.jsonl (a line per test), truth_<target>.json (results of the hardware, for the simulator's
+# tests), launch.json (the benchmark), sanitizer.md (injected faults with compute-sanitizer), kernels/ (the kernels'
+# benchmarks: a table, a plot, and a JSON file per subject) and summary.json. The exit status is 0 if all stages succeeded.
+# PYTHON is the interpreter (default: python3). GPU_CHECK_ONLY is a pattern of the stages to run besides `machine` and
+# `build`: GPU_CHECK_ONLY='kernels_*', or 'kernels_attention', or '[tb]*' for all others.
+# GPU_CHECK_WITHOUT lists what cannot run here even if it is installed. `torch`, `jax`: the framework has no GPU. `hardware`:
+# the driver is a replacement, so neither times nor results are those of a GPU. These stages are left out, like those of
+# missing tools (ncu, cuda-gdb, compute-sanitizer), and the summary lists them: `nox -s gpu_rehearsal` runs the others
+# without a GPU.
+# GPU_CHECK_KERNEL_SECONDS (45) is the time to measure the kernels of one subject, if that much is left for each; it can be
+# longer if no other stages run. GPU_CHECK_KERNEL_SECONDS_norms is that time for `norms`. GPU_CHECK_PACK=1 leaves few files,
+# for machines that return only few: log, summary, tables and plot, and everything else in results.tar.gz.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,11 +29,11 @@ python=${PYTHON:-python3}
 ends=${GPU_CHECK_SECONDS:-570}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export PYTHONPYCACHEPREFIX=$work/pycache # compiled once for all stages, and nothing of it in the sources
+export PYTHONPYCACHEPREFIX=$work/pycache # compiled once for all stages, outside the sources
 mkdir -p "$OUT"
 rm -f "$OUT"/{log.txt,outcomes.jsonl,launch.json,sanitizer.md,summary.json,results.tar.gz} "$OUT"/truth_*.json "$OUT"/kernels/*
 
-# stage NAME SECONDS COMMAND...: run it within its limit and what is left of all; keep its output, its status and its time.
+# stage NAME SECONDS COMMAND...: run the command within its limit and the remaining time; record output, status and time.
 stage() {
   local name=$1 limit=$2 begun=$SECONDS status
   shift 2
@@ -43,14 +44,14 @@ stage() {
   if [ "$limit" -lt 5 ]; then
     status=late
   else
-    # Not a pipe, which would last as long as any process that the command has left behind.
+    # Not a pipe, which would stay open as long as any process that the command started.
     timeout --kill-after=5 "$limit" "$@" </dev/null > >(tee -a "$OUT/log.txt") 2>&1
     status=$?
   fi
   printf '%s\t%s\t%d\n' "$name" "$status" $((SECONDS - begun)) >>"$work/stages.tsv"
 }
 
-# left_out NAME REASON...: a stage that cannot run here; no failure, but never silent.
+# left_out NAME REASON...: record a stage that cannot run here, which is not a failure.
 left_out() {
   local name=$1
   shift
@@ -59,12 +60,12 @@ left_out() {
 }
 without() { [[ " ${GPU_CHECK_WITHOUT:-} " == *" $1 "* ]]; }
 
-# The toolkit's ptxas, where it is not on PATH; failing that, Triton's.
+# If ptxas is not on PATH, use the toolkit's, or else Triton's.
 toolkit=${CUDA_HOME:-/usr/local/cuda}/bin
 triton=$("$python" -c 'from importlib.util import find_spec as f; print(f("triton").submodule_search_locations[0])' 2>/dev/null)
 PATH=$PATH:$toolkit:$triton/backends/nvidia/bin
 
-# Plugins are found as entry points of an installation; sources have none, so there they are named.
+# Installed plugins are found by entry points; sources have none, so plugins are named here.
 plugins=()
 PYTHONPATH=$work/site${PYTHONPATH:+:$PYTHONPATH}
 for source in packages/*/src; do
@@ -77,7 +78,7 @@ export PATH PYTHONPATH PYPTX_DISABLE_PLUGIN_AUTOLOAD=1
 PYPTX_PLUGINS=$(IFS=, && echo "${plugins[*]}")
 export PYPTX_PLUGINS
 
-# What is not here is left out, and the summary says so.
+# Stages of missing packages are left out, and the summary lists them.
 wanted=$("$python" tools/gpu_summary.py --select)
 absent=" $("$python" tools/gpu_summary.py --absent) "
 run_tests() {
@@ -102,7 +103,7 @@ run_listed() {
   done
 }
 
-# tool_stage NAME SECONDS TOOL SWITCH: one of NVIDIA's tools over what this project makes, where the machine has it.
+# tool_stage NAME SECONDS TOOL SWITCH: run one of NVIDIA's tools on kernels of this project, if the machine has it.
 tool_stage() {
   if [ -z "$(command -v "$3")" ]; then
     left_out "$1" "no $3 here"
@@ -116,7 +117,7 @@ tool_stage() {
 run_listed test_launch:60 test_tensor_maps:40 test_launch_errors:70 test_streams:60 test_torch:120 test_torch_streams:60
 read -ra absent_frameworks <<<"$absent"
 unjudged=()
-if without hardware; then unjudged=(--unjudged); fi # whatever machine this is, it is not the one that targets are about
+if without hardware; then unjudged=(--unjudged); fi # the targets are not for this machine
 stage benchmark 130 "$python" -m benchmarks.launch --json "$OUT/launch.json" "${unjudged[@]}" --without "${absent_frameworks[@]}"
 run_listed test_jax:90 test_hardware_truth:60 test_hardware_products:90 test_bundles:40
 for path in tests/gpu/test_*.py; do
@@ -127,10 +128,10 @@ tool_stage debugger 60 cuda-gdb --debug
 tool_stage sanitizer 90 compute-sanitizer --sanitize
 if without hardware; then left_out "hardware truth" "a stand-in for the driver says nothing of hardware"; fi
 
-# A process for each subject: what hangs or breaks the context costs its own share. Those to come get theirs of what is left.
+# One process per subject: one that hangs or breaks the context costs only its own share. Later ones share the rest.
 plot=()
 "$python" -c 'import matplotlib' 2>/dev/null || plot=(--no-plot)
-more=20 # seconds to start in, and to end in with the last case
+more=20 # seconds to start, and to finish the last case
 subjects=()
 for path in benchmarks/kernels/cases/[!_]*.py; do
   name=kernels_$(basename "$path" .py)
@@ -146,7 +147,7 @@ for subject in "${subjects[@]}"; do
   own=GPU_CHECK_KERNEL_SECONDS_$subject
   seconds=${!own:-${GPU_CHECK_KERNEL_SECONDS:-45}}
   sharing=$left
-  [ -z "${!own:-}" ] || sharing=1 # its time is its own
+  [ -z "${!own:-}" ] || sharing=1 # it has its own time
   share=$(((ends - SECONDS) / sharing - more))
   [ "$seconds" -le "$share" ] || seconds=$share
   [ "$seconds" -ge 5 ] || seconds=-$more # too late

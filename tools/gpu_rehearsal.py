@@ -1,11 +1,10 @@
-"""Run tools/gpu_check.sh without a GPU: on the host driver of pyptx-launch's tests, and without a network.
+"""Dry run of tools/gpu_check.sh without a GPU and without a network, on the host driver of pyptx-launch's tests.
 
 python tools/gpu_rehearsal.py
 
-This Python is the one that is checked: it has what a machine with a GPU has installed (`nox -s gpu_rehearsal` sees to
-that). Device memory is the host's, and the simulator runs what is launched. What needs a framework's device or the
-hardware itself is left out, and the summary names it. Everything that the script writes goes to $OUT (default:
-gpu_rehearsal_results).
+The script is tested with this Python, which must have the packages of a machine with a GPU (`nox -s gpu_rehearsal`
+installs them). Device memory is host memory, and the simulator runs the launches. Tests that need a framework's device
+or the hardware itself are omitted, and the summary lists them. Output goes to $OUT (default: gpu_rehearsal_results).
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[1]
 REHEARSAL = ROOT / "tools" / "rehearsal"
 NULL_DRIVER = ROOT / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
 WITHOUT = ("torch", "jax", "hardware")  # none of them has a device here
-DEAD = "http://127.0.0.1:9"  # a proxy that answers nobody
+DEAD = "http://127.0.0.1:9"  # a proxy that never answers
 
 
 def host_driver() -> str:
-    """Compile the stand-in for NVIDIA's driver and return its path."""
+    """Compile the replacement of NVIDIA's driver and return its path."""
     spec = importlib.util.spec_from_file_location("null_driver", NULL_DRIVER)
     if spec is None or spec.loader is None:
         raise ImportError(NULL_DRIVER)
@@ -38,7 +37,7 @@ def host_driver() -> str:
 
 
 def environment(driver: str, folder: Path, ptxas: str) -> dict[str, str]:
-    """Return the environment of a rehearsal, which keeps what it makes in `folder`."""
+    """Return the environment of a dry run, which stores its files in `folder`."""
     for name in ("images", "cache"):
         (folder / name).mkdir()
     proxies = {f"{name}_proxy": DEAD for name in ("http", "https", "all")}
@@ -58,13 +57,13 @@ def environment(driver: str, folder: Path, ptxas: str) -> dict[str, str]:
         "HOST_DRIVER_IMAGES": str(folder / "images"),
         "HOST_DRIVER_PTXAS": ptxas,
         "GPU_CHECK_WITHOUT": " ".join(WITHOUT),
-        "GPU_CHECK_SECONDS": os.environ.get("GPU_CHECK_SECONDS", "1200"),  # an hour of a GPU is dear, of a CPU not
+        "GPU_CHECK_SECONDS": os.environ.get("GPU_CHECK_SECONDS", "1200"),  # an hour of a GPU is expensive, of a CPU not
         "GPU_CHECK_PRODUCT_SECONDS": os.environ.get("GPU_CHECK_PRODUCT_SECONDS", "10"),
     }
 
 
 def alone() -> list[str]:
-    """Return the command that runs another without a network, where this user may do that."""
+    """Return a command prefix that runs another command without a network; empty if this user may not."""
     found = shutil.which("unshare")
     if found is None:
         return []
@@ -73,7 +72,7 @@ def alone() -> list[str]:
 
 
 def tool(name: str) -> str:
-    """Return a tool of NVIDIA's: on PATH, or in a wheel."""
+    """Return the path of an NVIDIA tool: on PATH, or in a wheel."""
     found = shutil.which(name)
     if found is None and importlib.util.find_spec("cuda.pathfinder"):
         found = import_module("cuda.pathfinder").find_nvidia_binary_utility(name)
@@ -83,13 +82,13 @@ def tool(name: str) -> str:
 
 
 def left_out(out: Path) -> list[str]:
-    """Return the stages that the summary names as left out."""
+    """Return the stages that the summary lists as left out."""
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     return [name for name, each in summary["stages"].items() if each["status"].startswith("left out")]
 
 
 def main() -> int:
-    """Rehearse, and return the script's status."""
+    """Run the script, and return its exit status."""
     prefix = alone()
     print(
         "without a network" if prefix else "no network namespace for this user: proxies lead nowhere instead",

@@ -1,4 +1,4 @@
-"""What tools/gpu_check.sh asks of Python: what is on the machine, which tests can run there, and how everything went.
+"""Python helpers of tools/gpu_check.sh: describe the machine, select the tests that can run, write the summary.
 
 python tools/gpu_summary.py --machine | --select | --absent | --write STAGES
 """
@@ -23,22 +23,22 @@ DISTRIBUTIONS = (
     "torch", "triton", "jax", "jaxlib", "numpy", "cuda-bindings", "cuda-core",
     "nanobind", "scikit-build-core", "cmake", "ninja", "pytest", "hypothesis", "pluggy",
 )  # fmt: skip
-MOST_SHOWN = 40  # failures; summary.json has them all
+MOST_SHOWN = 40  # failures; summary.json lists all of them
 QUERY = "name,driver_version,memory.total,clocks.sm,clocks.mem,temperature.gpu"
 
 
 def without() -> list[str]:
-    """Return what GPU_CHECK_WITHOUT names: what cannot run here though it may be installed."""
+    """Return the names in GPU_CHECK_WITHOUT: packages and hardware that cannot be used here even if present."""
     return os.environ.get("GPU_CHECK_WITHOUT", "").split()
 
 
 def missing() -> list[str]:
-    """Return the frameworks that are not installed, or see no GPU."""
+    """Return the frameworks that are not installed, or that have no GPU."""
     return [name for name in FRAMEWORKS if name in without() or util.find_spec(name) is None]
 
 
 def capability() -> tuple[int, int]:
-    """Return the compute capability of the first GPU; (0, 0) where nvidia-smi does not tell."""
+    """Return the compute capability of the first GPU; (0, 0) if nvidia-smi does not report it."""
     command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
     try:
         told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
@@ -49,20 +49,20 @@ def capability() -> tuple[int, int]:
 
 
 def selection() -> str:
-    """Return pytest's -m: the tests whose framework and architecture are here."""
+    """Return pytest's -m: the tests whose framework and architecture are available."""
     hardware = [name for name in without() if name not in FRAMEWORKS]
     names = [*missing(), *hardware, *(["sm_100"] if capability() < (10, 0) else [])]
     return " and ".join(["gpu", *(f"not {name}" for name in names)])
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what matters, those that are installed."""
+    """Return the versions of the installed packages among `DISTRIBUTIONS`."""
     installed = {each.metadata["Name"].lower().replace("_", "-"): each.version for each in metadata.distributions()}
     return {name: installed[name] for name in DISTRIBUTIONS if name in installed}
 
 
 def machine() -> int:
-    """Print the machine: GPU, driver, Python, versions, tools; return 1 where there is no GPU."""
+    """Print the machine: GPU, driver, Python, versions, tools; return 1 if there is no GPU."""
     print(platform.platform(), "Python", platform.python_version(), sys.executable, f"{os.cpu_count()} CPUs")
     for name, version in versions().items():
         print(f"  {name} {version}")
@@ -84,7 +84,7 @@ def machine() -> int:
 class Stage:
     """A stage of the run: its exit status and seconds.
 
-    The status is `late` where no time was left, 124 or 137 where it ran out, `left out: …` where it cannot run here.
+    The status is `late` if no time was left, 124 or 137 if it timed out, `left out: …` if it cannot run here.
     """
 
     name: str
@@ -93,18 +93,18 @@ class Stage:
 
     @property
     def ran(self) -> bool:
-        """Whether it was to run here."""
+        """Whether the stage was to run here."""
         return not self.status.startswith("left out")
 
 
 def stages(path: Path) -> list[Stage]:
-    """Read what gpu_check.sh wrote down."""
+    """Return the stages that gpu_check.sh recorded."""
     rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
     return [Stage(name, status, int(seconds)) for name, status, seconds in rows]
 
 
 def outcomes(path: Path) -> tuple[Counter[str], list[dict[str, Any]]]:
-    """Return how many tests came to what, and those that did not pass; one that never ended is `cut short`."""
+    """Return the number of tests per outcome, and the tests that did not pass; an unfinished one is `cut short`."""
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
     ended = {line["test"]: line for line in lines if line["event"] != "begun"}
     for line in lines:
@@ -114,13 +114,13 @@ def outcomes(path: Path) -> tuple[Counter[str], list[dict[str, Any]]]:
 
 
 def reason(line: dict[str, Any]) -> str:
-    """Return the first line of what pytest said was wrong."""
+    """Return the first line of pytest's error message."""
     errors = (row[1:].strip() for row in str(line.get("what", "")).splitlines() if row.startswith("E "))
     return next(errors, "")[:150]
 
 
 def write(path: Path, out: Path) -> int:
-    """Write summary.json, print what is in it, and return 1 if anything failed."""
+    """Write summary.json, print its contents, and return 1 if anything failed."""
     ran = stages(path)
     counts, bad = outcomes(out / "outcomes.jsonl")
     measured = out / "launch.json"
@@ -152,7 +152,7 @@ def write(path: Path, out: Path) -> int:
 
 
 def main() -> int:
-    """Answer one of the four questions."""
+    """Run one of the four modes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machine", action="store_true", help="print what is here")
     parser.add_argument("--select", action="store_true", help="print pytest's -m for what is here")

@@ -1,11 +1,11 @@
-"""NVIDIA's own tools over what this project makes, on a machine that has them.
+"""Run NVIDIA's tools on kernels of this project, on a machine that has them.
 
 python tools/gpu_tools.py --profile | --debug | --sanitize
 
---profile: ncu shows the Python lines of a traced kernel. --debug: cuda-gdb stops at one. --sanitize: memcheck and
-racecheck of compute-sanitizer over planted faults, beside what the simulator finds; the table goes to
-$OUT/sanitizer.md. Exits with 1 where a tool does not show what it should: for the table, where it finds a fault in a
-mended kernel, or where memcheck misses an access past an array in global memory, which it is there for.
+--profile: ncu shows the Python lines of a traced kernel. --debug: cuda-gdb stops at one. --sanitize: compare memcheck
+and racecheck of compute-sanitizer with the simulator on injected faults; the table goes to $OUT/sanitizer.md. Exits
+with 1 if a tool's result is wrong. For the table: a finding in a repaired kernel, or no memcheck finding for an access
+past an array in global memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TRACED = (sys.executable, "-m", "tests.gpu.traced")
 
 
 def told(*command: str) -> str:
-    """Run a command in the repository's root; print and return what it said, and that it ran out of time if it did."""
+    """Run a command in the repository's root; print and return its output, with a note if it timed out."""
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=RUN)
         said = done.stdout + done.stderr
@@ -43,7 +43,7 @@ def told(*command: str) -> str:
 
 
 def of_tests(name: str) -> Any:  # noqa: ANN401 - a module
-    """Return a module of tests/gpu, which are typed as tests are."""
+    """Return a module of tests/gpu, typed as tests are."""
     return import_module(f"tests.gpu.{name}")
 
 
@@ -51,7 +51,7 @@ def of_tests(name: str) -> Any:  # noqa: ANN401 - a module
 
 
 def profile() -> int:
-    """Profile the traced kernel; its marked line must be in ncu's listing of the source."""
+    """Profile the traced kernel; its marked line must be in ncu's source listing."""
     traced = of_tests("traced")
     with tempfile.TemporaryDirectory() as folder:
         report = f"{folder}/traced.ncu-rep"
@@ -62,12 +62,12 @@ def profile() -> int:
 
 
 def shown(listing: str, line: str) -> bool:
-    """Tell whether a listing has a line of the source, and instructions of the machine."""
+    """Return whether a listing contains a line of the source, and machine instructions."""
     return line in listing and bool(re.search(r"\b(FMUL|EXIT)\b", listing))
 
 
 def debug() -> int:
-    """Let cuda-gdb stop at the marked line."""
+    """Run the traced kernel in cuda-gdb, which must stop at the marked line."""
     traced = of_tests("traced")
     place = f"{traced.SOURCE.name}:{traced.marked()}"
     steps = ("set breakpoint pending on", f"break {place}", "run", "info cuda kernels", "backtrace", "kill")
@@ -77,13 +77,13 @@ def debug() -> int:
 
 
 def stopped(said: str, place: str) -> bool:
-    """Tell whether a debugger has stopped at a place, in a kernel."""
+    """Return whether a debugger has stopped at a line, in a kernel."""
     hit = re.search(r"(?:Breakpoint|CUDA thread hit).* \d+, .*", said)
     return hit is not None and place in said[hit.start() :] and "traced" in said[hit.start() :]
 
 
 def verdict(good: bool, what: str) -> int:  # noqa: FBT001 - it is the answer to a question
-    """Print what was to be shown, and whether it was."""
+    """Print the expected result, and whether it was obtained."""
     print(f"{'yes' if good else 'NO'}: {what}")
     return int(not good)
 
@@ -93,7 +93,7 @@ def verdict(good: bool, what: str) -> int:  # noqa: FBT001 - it is the answer to
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kernel, the rules that the simulator found broken, and how many findings each check of the sanitizer has.
+    """A kernel, the rules of the simulator's findings, and the number of findings of each check of the sanitizer.
 
     None: the check did not finish.
     """
@@ -105,32 +105,32 @@ class Row:
 
     @property
     def wrong(self) -> bool:
-        """Whether the sanitizer answers what it must not, or not what it must."""
+        """Whether the sanitizer has a finding in a repaired kernel, or misses a required one."""
         memory, races = self.counts
         if self.which == "mended":
             return bool(memory) or bool(races)
         return "array" in self.title and not memory
 
     def told(self) -> str:
-        """Return the line of the table."""
+        """Return the row of the table."""
         counts = " | ".join("did not finish" if count is None else str(count) for count in self.counts)
         return f"| {self.title} | {self.which} | {', '.join(self.rules) or 'nothing'} | {counts} |"
 
 
 def count(said: str) -> int | None:
-    """Return how many findings a check's summary counts."""
+    """Return the number of findings in a check's summary; None without a summary."""
     found = SUMMARY.search(said)
     return int(found[1]) if found else None
 
 
 def counted(run: tuple[int, str]) -> tuple[int | None, ...]:
-    """Return what each check counts in one run: a case's number, and which of its kernels."""
+    """Return the number of findings of each check in one run: a case's number, and which of its kernels."""
     command = (sys.executable, "-m", "tests.gpu.planted", str(run[0]), run[1])
     return tuple(count(told("compute-sanitizer", "--tool", check, *command)) for check in CHECKS)
 
 
 def sanitize() -> int:
-    """Run the planted faults, and the same kernels mended, under each check; write the table as it grows."""
+    """Run the injected faults, and the same kernels repaired, with each check; update the table after each kernel."""
     planted = of_tests("planted")
     path = Path(os.environ["OUT"]) / "sanitizer.md"
     head = "| kernel | | the simulator | memcheck | racecheck |\n|---|---|---|---|---|\n"
@@ -147,7 +147,7 @@ def sanitize() -> int:
 
 
 def main() -> int:
-    """Do what the command line says."""
+    """Run the mode of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     chosen = parser.add_mutually_exclusive_group(required=True)
     for name, run in (("--profile", profile), ("--debug", debug), ("--sanitize", sanitize)):

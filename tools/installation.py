@@ -1,7 +1,7 @@
-"""What nox sessions install: the local packages, the frameworks, and the wheels of CUDA's tools.
+"""Installation steps of nox sessions: the local packages, the frameworks, and the wheels of CUDA's tools.
 
-The local packages are always handed to the installer together, as paths into this checkout: an unrelated project named
-`pyptx` is on the public index, and nothing may fetch it by accident.
+The local packages are always installed together, as paths into this checkout: an unrelated project named `pyptx` is on
+the public index, and must not be installed by accident.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ PACKAGES = (  # lowest first
     "pyptx-jax",
     "pyptx",
 )
-COMPILED = ("pyptx-launch",)  # installed from a wheel, which every session of one Python shares
-FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # and the dependency group that brings the framework
-ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every run of the tests installs
+COMPILED = ("pyptx-launch",)  # installed from a wheel that all sessions of one Python share
+FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # and the framework's dependency group
+ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every test run installs
 BACKENDS = ("hatchling>=1.27", "scikit-build-core>=0.11")
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 
@@ -62,12 +62,12 @@ def group(*names: str) -> list[str]:
 
 
 def test_needs(*packages: str) -> list[str]:
-    """Return what the packages' own tests need beside the packages, of others' packages."""
+    """Return the third-party requirements of the packages' own tests."""
     return [need for name in packages for need in test_group(name) if requirement_name(need) not in PACKAGES]
 
 
 def test_companions(package: str) -> tuple[str, ...]:
-    """Return the local packages that a package's own tests need beside it."""
+    """Return the other local packages that a package's own tests need."""
     return tuple(name for name in map(requirement_name, test_group(package)) if name in PACKAGES)
 
 
@@ -84,9 +84,10 @@ def toolchain() -> list[str]:
 
 
 def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:
-    """Install the local packages, editable, and whatever else, in one installer call.
+    """Install the local packages (editable) and further requirements, in one installer call.
 
-    The runtimes of frameworks, and the frameworks, only with `frameworks`; the compiled package with either switch.
+    Runtimes of frameworks, and the frameworks, are installed only with `frameworks`; the compiled package with either
+    switch.
     """
     left_out = () if frameworks else tuple(FRAMEWORKS)
     pure = [name for name in PACKAGES if name not in (*COMPILED, *left_out)]
@@ -108,7 +109,7 @@ def install_frameworks(session: nox.Session, *names: str) -> None:
 
 
 def install_for_tests(session: nox.Session, *, frameworks: bool = False) -> None:
-    """Install the packages, the third-party plugin of the contract tests, and what the tests need."""
+    """Install the packages, the third-party plugin of the contract tests, and the requirements of the tests."""
     plugin = [str(ACME)] if ACME.is_dir() else []
     needs = (*plugin, *group("test", "editor", "shim"), *test_needs(*PACKAGES), *toolchain())
     install(session, *needs, frameworks=frameworks, compiled=True)
@@ -128,7 +129,7 @@ def build_wheels(session: nox.Session, *packages: str) -> list[str]:
 
 
 def compiled_wheel(session: nox.Session, package: str) -> str:
-    """Return the wheel of a compiled package for the session's Python, built anew only when a source has changed."""
+    """Return the wheel of a compiled package for the session's Python; rebuild it only if a source has changed."""
     house = wheel_house(session, "python")
     if (wheel := newest_wheel(house, package)) is not None:
         return wheel
@@ -137,7 +138,7 @@ def compiled_wheel(session: nox.Session, package: str) -> str:
     source = str(ROOT / "packages" / package)
     session.run("python", "-m", "build", "--wheel", "--outdir", str(fresh), source, silent=True)
     house.mkdir(parents=True, exist_ok=True)
-    for built in fresh.glob("*.whl"):  # in one step: another session may look at this moment
+    for built in fresh.glob("*.whl"):  # atomically: another session may read the folder now
         built.replace(house / built.name)
     return str(newest_wheel(house, package))
 
@@ -149,7 +150,7 @@ def wheel_house(session: nox.Session, python: str) -> Path:
 
 
 def newest_wheel(house: Path, package: str) -> str | None:
-    """Return the last wheel of a compiled package that was built there, None if a source has changed since."""
+    """Return the latest wheel of a compiled package in `house`; None if a source has changed since."""
     folder = ROOT / "packages" / package
     sources = (*folder.glob("src/**/*"), folder / "pyproject.toml", folder / "CMakeLists.txt")
     changed = max(path.stat().st_mtime for path in sources if path.is_file() and "__pycache__" not in path.parts)
@@ -160,7 +161,7 @@ def newest_wheel(house: Path, package: str) -> str | None:
 def install_checkout(session: nox.Session, python: str) -> None:
     """Install the root package from its folder with pip, and from its last commit with uv; resolve all extras of both.
 
-    `python` is of an environment with torch and jax. The backends of the packages are added to it.
+    `python` belongs to an environment with torch and jax; the build backends of the packages are installed there.
     """
     extras = tuple(package_table("pyptx")["project"]["optional-dependencies"])
     folder, repository = f"{ROOT}[{{}}]", f"pyptx-checkout[{{}}] @ git+{ROOT.as_uri()}"
@@ -190,7 +191,7 @@ def environment(session: nox.Session, name: str) -> str:
 
 
 def unbuilt() -> str:
-    """Return the PYTHONPATH on which what is compiled or needs a framework can be read, without installing it."""
+    """Return a PYTHONPATH with the uninstalled sources of compiled packages and framework runtimes."""
     return os.pathsep.join(str(ROOT / "packages" / name / "src") for name in (*COMPILED, *FRAMEWORKS))
 
 
@@ -207,7 +208,7 @@ def temporary(session: nox.Session, name: str) -> Path:
 
 
 def interpreter(version: str) -> str:
-    """Return pyenv's Python of that version if there is one (its shims answer for the active version only)."""
+    """Return pyenv's Python of that version if there is one (its shims resolve the active version only)."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     found = sorted(pyenv.glob(f"versions/{version}.*/bin/python"))
     return str(found[-1]) if found else version

@@ -1,4 +1,4 @@
-"""The reference pages in docs/instructions, made of the instruction table: one for each instruction, and an index."""
+"""Reference pages in docs/instructions, generated from the instruction table: one per instruction, and an index."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ EXAMPLES = 6  # instructions that a page shows: one of each of its first forms
 
 
 def pages(rows: Iterable[InstructionRow], marker: str) -> dict[str, str]:
-    """Return the text of every page by its file name; `marker` says where they come from."""
+    """Return the text of every page by its file name; `marker` names their generator."""
     found = entries(rows)
     texts = {file_name(entry): "\n".join(page(entry, marker)) for entry in found}
     return {"index.md": "\n".join(index(found, marker)), **texts}
 
 
 def file_name(entry: Entry) -> str:
-    """Return the name of an entry's file; a colon can't be part of one everywhere."""
+    """Return the file name of an entry; not every file system permits a colon."""
     return f"{entry.name.replace('::', '-')}.md"
 
 
@@ -71,19 +71,19 @@ def page(entry: Entry, marker: str) -> Iterator[str]:
 
 
 def _sections(entry: Entry) -> str:
-    """Name the sections of the manual that the rows state."""
+    """Return the manual sections of an entry's rows as a sentence."""
     sections = dict.fromkeys(form.row.manual for form in entry.forms if form.row.manual)
     return f" In the manual: {', '.join(f'“{section}”' for section in sections)}." if sections else ""
 
 
 def cell(words: str) -> str:
-    """Return words as the cell of a table: what Markdown would read in them is escaped, but for code."""
+    """Return text as a table cell: Markdown is escaped, except in code."""
     parts = re.split("(`[^`]*`)", words)
     return "".join(part.replace("|", r"\|") if part[:1] == "`" else MARKUP.sub(r"\\\g<0>", part) for part in parts)
 
 
 def _demands(entry: Entry) -> Iterator[str]:
-    """Yield what modifiers ask for by themselves, whatever the instruction."""
+    """Yield the section on requirements of single modifiers, independent of the instruction."""
     words = {word for form in entry.forms for item in form.items for word in item.words}
     demands = [(word, *WORDS[word]) for word in WORDS if word in words]
     if demands:
@@ -110,7 +110,7 @@ def call(instruction: nodes.Instruction) -> str:
 
 
 def expression(operand: tree.Operand) -> str:
-    """Return Python for an operand; a register `%u32_1` is the name `u32_1`, and what has no own form is text."""
+    """Return Python for an operand; register `%u32_1` is the name `u32_1`. Operands without a Python form are text."""
     match operand:
         case tree.Register(name) if "." not in name:
             return name.removeprefix("%")

@@ -1,12 +1,12 @@
-"""Write docs/kernel-resources.md: what each example kernel costs, as ptxas assembles it.
+"""Write docs/kernel-resources.md: the resources of each example kernel, as ptxas assembles it.
 
     python -m tools.kernel_resources [--check | --list | --verify]
 
-The numbers are those of one release of ptxas, RELEASE. Each row keeps a digest of the PTX that was assembled: while a
-kernel's PTX stays the same, that release makes the same code of it, so `--check`, which exits with 1 if the page is
-stale, only traces, and needs no ptxas. Whoever changes a kernel writes the page again, and the numbers show up in
-review. `--verify` assembles everything again and compares all numbers (`nox -s kernels` brings the release that it
-needs). `--list` names the page.
+The numbers are those of one ptxas release, RELEASE. Each row has a digest of the assembled PTX: from unchanged PTX that
+release generates the same code. So `--check`, which exits with 1 if the page is stale, only traces the kernels and
+needs no ptxas. After changing a kernel, write the page again; the numbers are reviewed with the change. `--verify`
+assembles everything again and compares all numbers (`nox -s kernels` installs the required release). `--list` prints
+the name of the page.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SHA-256 of the text that was assembled. `python -m tools.kernel_resources` write
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kernel at one specialisation: its file in examples/, its name there, dimensions and template values.
+    """A kernel at one specialization: its file in examples/, its name there, dimensions and template values.
 
     With `built_with`, the name is that of a function that returns the kernel for these keywords.
     """
@@ -85,12 +85,12 @@ class Row:
 
 
 def square(size: int) -> dict[str, Any]:
-    """Return the dimensions of a product of square matrices."""
+    """Return the dimensions of a GEMM of square matrices."""
     return {"M": size, "N": size, "K": size}
 
 
 def attention(*, causal: bool) -> dict[str, Any]:
-    """Return the sizes of attention over 4096 queries and keys, of which four heads of queries share one of keys."""
+    """Return the sizes of attention over 4096 queries and keys; four query heads share one key head."""
     return {"B": 2, "Sq": 4096, "Skv": 4096, "Hq": 16, "Hkv": 4, "causal": causal}
 
 
@@ -167,18 +167,18 @@ ROWS = (
 
 
 def digest(text: str) -> str:
-    """Return what stands for a PTX text."""
+    """Return the digest of a PTX text."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def facts(row: Row) -> tuple[str, ...]:
-    """Return what is known without ptxas: the kernel, its specialisation, its target, and the digest of its PTX."""
+    """Return the columns that need no ptxas: the kernel, its specialization, its target, and the digest of its PTX."""
     special = row.specialise()
     return row.title, row.specialisation, special.target, f"`{digest(special.text)}`"
 
 
 def costs(row: Row) -> tuple[str, ...]:
-    """Return what ptxas makes of a kernel."""
+    """Return the columns computed from ptxas's output."""
     special = row.specialise()
     assembly = assemble(special.text, special.target)
     resources, sass = assembly.resources[special.entry], disassemble(assembly.cubin)
@@ -200,7 +200,7 @@ def line(cells: tuple[str, ...]) -> str:
 
 
 def page(costs_of: Callable[[Row], tuple[str, ...]]) -> str:
-    """Return the page, with the costs from wherever they come."""
+    """Return the page, with the costs that `costs_of` returns."""
     lines = [INTRODUCTION, line(HEAD), line(("---",) * 3 + ("---:",) * 7 + ("---",))]
     for row in ROWS:
         *known, text = facts(row)
@@ -209,14 +209,14 @@ def page(costs_of: Callable[[Row], tuple[str, ...]]) -> str:
 
 
 def committed_costs() -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the costs that the page tells, by kernel and specialisation."""
+    """Return the costs on the page, by kernel and specialization."""
     text = (ROOT / PAGE).read_text(encoding="utf-8") if (ROOT / PAGE).is_file() else ""
     cells = [[cell.strip() for cell in each.split("|")[1:-1]] for each in re.findall(r"(?m)^\|.*\| `.*$", text)]
     return {(title, made_for): tuple(costs) for title, made_for, _, *costs, _ in cells}
 
 
 def check() -> int:
-    """Return 1, and say what to do, unless the page holds these rows with these texts."""
+    """Return 1 and print the remedy, unless the page has these rows with these digests."""
     known = committed_costs()
     blank = ("",) * (len(HEAD) - 4)
     text = page(lambda row: known.get((row.title, row.specialisation), blank))
@@ -227,7 +227,7 @@ def check() -> int:
 
 
 def need_release() -> None:
-    """Stop unless the ptxas that is found is of the release that the page is about."""
+    """Exit unless the installed ptxas is of the page's release."""
     found = find_tool("ptxas")
     if found.release != RELEASE:
         wheel = f"nvidia-cuda-nvcc=={RELEASE[0]}.{RELEASE[1]}.*"
@@ -236,7 +236,7 @@ def need_release() -> None:
 
 
 def main() -> int:
-    """Do what the words ask for; return the exit status."""
+    """Run the selected mode; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a kernel's PTX has changed")

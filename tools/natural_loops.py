@@ -1,6 +1,6 @@
-"""The natural loops of a body: back edges of its control flow, by the labels that dominate them.
+"""Natural loops of a body: back edges of its control flow, by the labels that dominate them.
 
-A loop is natural if one label is on each path into it; a branch back alone does not make one.
+A loop is natural if every path into it passes one label; a backward branch alone does not make one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEAVES = frozenset({"bra", "brx", "exit", "ret", "trap"})
 
 
 def natural_loops(body: Body) -> dict[int, list[int]]:
-    """Return the places at which natural loops begin, each with the last items of the blocks that go back there."""
+    """Return the start indices of natural loops, each with the last items of the blocks that branch back to it."""
     starts = _starts(body)
     ends = [*starts[1:], body.end]
     number = {start: at for at, start in enumerate(starts)}
@@ -35,7 +35,7 @@ def natural_loops(body: Body) -> dict[int, list[int]]:
 
 
 def raised(loops: Mapping[int, Sequence[int]], plan: Plan) -> int:
-    """Count the loops that a claim says, each claim for one of them, but for functions that are called."""
+    """Return the number of loops that rewrites cover; a rewrite covers one, unless it is a called function."""
     claims = sorted((claim for claim in plan.claims() if claim.loops or claim.helper), key=_size)
     count = 0
     for head, latches in sorted(loops.items(), key=lambda loop: max(loop[1]) - loop[0]):
@@ -52,7 +52,7 @@ def _size(claim: Claim) -> int:
 
 
 def _starts(body: Body) -> list[int]:
-    """Return where basic blocks begin."""
+    """Return the start indices of basic blocks."""
     found = {body.start}
     for at in range(body.start, body.end):
         node = body.items[at].node
@@ -64,7 +64,7 @@ def _starts(body: Body) -> list[int]:
 
 
 def _successors(body: Body, at: int) -> Iterator[int]:
-    """Yield where control goes behind the last item of a block."""
+    """Yield the successors of a block, given its last item."""
     node = body.instruction(at)
     jump = body.jump_at(at)
     if jump is not None:
@@ -76,7 +76,7 @@ def _successors(body: Body, at: int) -> Iterator[int]:
 
 
 def _listed(body: Body, node: nodes.Instruction) -> Iterator[int]:
-    """Yield the labels that an indirect branch may go to."""
+    """Yield the labels that an indirect branch can target."""
     for operand in node.operands:
         at = body.labels.get((body.start - 1, operand.name)) if isinstance(operand, tree.Symbol) else None
         targets = None if at is None else body.items[at + 1].node

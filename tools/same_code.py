@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 ROOT = Path(__file__).resolve().parents[1]
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _DIRECTIVE = re.compile(r"#\s*(noqa: [A-Z]+\d+(, [A-Z]+\d+)*|(type|pragma|pyright|mypy|fmt|ruff): ?\S+( cover)?|!.*)")
 
 
@@ -42,8 +41,9 @@ def statements(source: str) -> Iterator[tuple[str, int]]:
     """Yield the statements of a module without docstrings, each unparsed to one text, with its line number."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED):
-            node.body = [each for each in node.body if not _is_text(each)] or [ast.Pass()]
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            body[:] = [each for each in body if not _is_text(each)] or [ast.Pass(lineno=1)]
     for statement in tree.body:
         yield ast.dump(statement), statement.lineno
 

@@ -1,11 +1,10 @@
-"""The loops of a kernel's machine code, out of what nvdisasm prints.
+"""Loops of a kernel's machine code, parsed from the output of nvdisasm.
 
-A loop is a natural loop of the control flow: a branch goes back to a block that every way into the branch has passed;
-the loop's body is what reaches the branch without leaving through that block. The *main* loop is the one in which the
-work is done: of the loops that hold matrix products, without a loop inside that holds some too, the one that holds
-most; in a kernel without matrix products, the same for accesses of memory. A loop that only waits is never the main
-one, and what ptxas wraps around one instruction whose operands must be uniform, a turn for each different value of its
-lanes (`BRA.U.ANY`), is no loop.
+A loop is a natural loop of the control flow: a branch goes back to a block that dominates it. The loop's body is every
+block that reaches the branch without passing that block. The *main* loop does most of the work. It is the loop with the
+most MMAs, among the loops with MMAs that have no inner loop with MMAs. In a kernel without MMAs it is the same for
+memory accesses. A loop that only waits is never the main one. ptxas wraps an instruction with uniform operands into a
+loop with one iteration per distinct value of its lanes (`BRA.U.ANY`); this does not count as a loop.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MEMORY = re.compile(r"(LD|LDG|LDS|LDGSTS|ST|STG|STS|ATOM\w*|RED\w*|UBLKCP|UTMA\w
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction: its opcode with modifiers, the labels that it branches to, and whether others may follow it."""
+    """One instruction: opcode with modifiers, branch targets, and whether the next instruction may follow it."""
 
     opcode: str
     targets: tuple[str, ...]
@@ -40,17 +39,17 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One loop: the instructions of its body, in the order of the code."""
+    """One loop: the instructions of its body, in code order."""
 
     opcodes: tuple[str, ...]
 
     def count(self, pattern: re.Pattern[str]) -> int:
-        """Return how many opcodes begin like that."""
+        """Return the number of opcodes that match at their start."""
         return sum(bool(pattern.match(opcode)) for opcode in self.opcodes)
 
     @property
     def histogram(self) -> Counter[str]:
-        """How often each instruction occurs, without its modifiers."""
+        """Number of occurrences of each instruction, without its modifiers."""
         return Counter(opcode.partition(".")[0] for opcode in self.opcodes)
 
 
@@ -69,24 +68,24 @@ def instructions(sass: str) -> list[Instruction]:
 
 
 def loops(sass: str) -> list[Loop]:
-    """Return every loop, inner ones and those around them."""
+    """Return every loop, inner and outer ones."""
     return [loop for _, loop in _loops(sass)]
 
 
 def main_loop(sass: str) -> Loop | None:
-    """Return the loop in which the work is done, None in straight code."""
+    """Return the main loop; None for straight-line code."""
     return loop_of(sass, MATRIX) or loop_of(sass, MEMORY)
 
 
 def loop_of(sass: str, work: re.Pattern[str]) -> Loop | None:
-    """Return the loop that holds most instructions that begin like `work`, of those without such a loop inside."""
+    """Return the loop with the most instructions that match `work`, among those without such an inner loop."""
     working = [(body, loop) for body, loop in _loops(sass) if loop.count(work)]
     innermost = [loop for body, loop in working if not any(other < body for other, _ in working)]
     return max(innermost, key=lambda loop: (loop.count(work), len(loop.opcodes)), default=None)
 
 
 def _loops(sass: str) -> list[tuple[frozenset[int], Loop]]:
-    """Return the loops, each with the numbers of its blocks."""
+    """Return the loops, each with the indices of its blocks."""
     return [(body, Loop(_opcodes(blocks, body))) for blocks, body in _bodies(sass)]
 
 
@@ -95,7 +94,7 @@ def _opcodes(blocks: list[_Block], body: frozenset[int]) -> tuple[str, ...]:
 
 
 def _blocks(sass: str) -> list[_Block]:
-    """Cut the listing at labels and behind branches."""
+    """Split the listing at labels and after branches."""
     blocks = [_Block(None, [])]
     for line in sass.splitlines():
         if label := _LABEL.match(line):
@@ -111,7 +110,7 @@ def _blocks(sass: str) -> list[_Block]:
 
 
 def _targets(opcode: str, operands: str) -> tuple[str, ...]:
-    """Return the labels that an instruction may branch to; those of a table, nvdisasm tells in a comment."""
+    """Return the labels that an instruction may branch to; nvdisasm prints those of a table in a comment."""
     if opcode == _TURNS or not opcode.startswith(("BRA", "JMP", "BRX", "JMX")):
         return ()
     table = _TABLE.search(operands)
@@ -133,7 +132,7 @@ def _successors(blocks: list[_Block]) -> list[set[int]]:
 
 
 def _bodies(sass: str) -> list[tuple[list[_Block], frozenset[int]]]:
-    """Return the blocks, and of each loop the numbers of its blocks; loops with one head are one loop."""
+    """Return the blocks and, for each loop, the indices of its blocks; loops with one head are one loop."""
     blocks = _blocks(sass)
     flow = flow_graph(_successors(blocks))
     bodies: dict[int, set[int]] = {}

@@ -1,7 +1,7 @@
-"""What a test takes of its cases: a share by default, all of them where PYPTX_KERNELS is `all`, as in `nox -s kernels`.
+"""The share of its cases that a test runs: part of them by default, all if PYPTX_KERNELS is `all` (`nox -s kernels`).
 
-A file that asks for a share carries the marker `scaled`, by which that session selects. The tests of packages ask here
-too, those that `nox -s alone` runs elsewhere: this module needs no package.
+A file that uses a share has the marker `scaled`, by which that session selects it. Tests of packages use this module,
+too, even the tests that `nox -s alone` runs elsewhere: it imports no package.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FULL: Final = os.environ.get("PYPTX_KERNELS") == "all"
-"""Whether everything is taken, where a test has to know it."""
+"""Whether all cases are run."""
 
 
 def full(everything: T, *, default: T) -> T:
-    """Return `everything` where everything is taken, and otherwise `default`."""
+    """Return `everything` if all cases are run, else `default`."""
     return everything if FULL else default
 
 
 def share(cases: Iterable[T], step: int, turn: int = 0) -> list[T]:
-    """Return one of each `step` cases, or all of them; other turns take others."""
+    """Return every `step`-th case, or all of them; another `turn` selects other cases."""
     every = list(cases)
     return every if FULL else every[turn % step :: step]
 
 
 def at_most(cases: Iterable[T], most: int, turn: int = 0) -> list[T]:
-    """Return at most so many cases, evenly spread, or all of them; other turns take others."""
+    """Return at most `most` cases, evenly spaced, or all of them; another `turn` selects other cases."""
     every = list(cases)
     if FULL:
         return every

@@ -1,10 +1,10 @@
-"""Write docs/static-evidence.md: our kernels' machine code for Blackwell beside that of other compilers' kernels.
+"""Write docs/static-evidence.md: machine code for Blackwell of our kernels, compared with other compilers' kernels.
 
     python -m tools.static_evidence [--check | --list | --foreign FOLDER]
 
-Everything is assembled by one release of ptxas, that of tools/kernel_resources. Rows of ours are made anew each time;
-`--check`, which needs no ptxas, exits with 1 if a kernel's PTX is no longer that of its row. Rows of others stay as
-they are, unless FOLDER holds what `python -m tests.foreign.flagships` writes (`nox -s evidence` does both).
+Everything is assembled by one ptxas release, that of tools/kernel_resources. Our rows are regenerated each time;
+`--check`, which needs no ptxas, exits with 1 if a kernel's PTX differs from its row. Rows of others are kept, unless
+FOLDER has the output of `python -m tests.foreign.flagships` (`nox -s evidence` does both).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ COMMITS, LOCAL = re.compile(r"UTCBAR"), re.compile(r"(LDL|STL)(\.|$)")
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What `blocks` blocks compute together, and how much of K a stage of their ring holds; elements are bf16."""
+    """Output tile of `blocks` CTAs together, the extent of K per pipeline stage, and the stages; elements are bf16."""
 
     rows: int
     columns: int
@@ -49,7 +49,7 @@ class Tile:
 
     @property
     def fetched(self) -> int:
-        """Bytes that one step along K brings to all blocks."""
+        """Bytes that one step along K copies to all CTAs."""
         return 2 * (self.rows + self.columns) * self.depth
 
     @property
@@ -59,11 +59,11 @@ class Tile:
 
     @property
     def stored(self) -> int:
-        """Bytes of the tile of C."""
+        """Bytes of the C tile."""
         return 2 * self.rows * self.columns
 
     def cells(self) -> tuple[str, ...]:
-        """Return what a table tells of it."""
+        """Return the table cells of the tile."""
         steps = DEPTH // self.depth
         through = steps * self.fetched + self.stored
         return (
@@ -76,7 +76,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A kernel on the page: `name` is that of a file in examples/, or of a foreign kernel."""
+    """A kernel on the page: `name` is that of a file in examples/, or of another compiler's kernel."""
 
     name: str
     title: str
@@ -85,13 +85,13 @@ class Shown:
 
     @property
     def row(self) -> Row:
-        """The row of a kernel of ours in tools/kernel_resources: the first of its file, or the one built so."""
+        """Row of our kernel in tools/kernel_resources: the first of its file, or the first with `built_with`."""
         return next(row for row in ROWS if row.example == self.name and self.built_with in row.specialisation)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What several kernels compute."""
+    """A problem that several kernels solve."""
 
     title: str
     ours: tuple[Shown, ...]
@@ -146,7 +146,7 @@ of others, too; these were last made on {{date}}. A digest stands for the PTX of
 folder in which it is compiled. What each step of the ladder is for, beside a published one:
 [performance](performance.md#on-blackwell-not-measured).
 """
-VARIES = "varies"  # in place of a digest: names of files and modules are part of the PTX of others
+VARIES = "varies"  # in place of a digest: the PTX of other compilers contains names of files and modules
 LOOPS_HEAD = (
     *("kernel", "by", "registers", "spilled bytes", "instructions"),
     *("loop of products", "products", "waits", "commits", "rest"),
@@ -162,12 +162,12 @@ TILE_HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What ptxas makes of a kernel, as cells of the tables."""
+    """Properties of a kernel's machine code, as table cells."""
 
     text: str
 
     def cells(self, *, attention: bool) -> tuple[str, ...]:
-        """Assemble, and count."""
+        """Assemble, and count instructions."""
         assembly = assemble(self.text, TARGET)
         (resources,), sass = assembly.resources.values(), disassemble(assembly.cubin)
         products, fetches = loop_of(sass, PRODUCTS), loop_of(sass, FETCHES)
@@ -179,7 +179,7 @@ class Counted:
 
 
 def _counts(loop: Loop | None, *kinds: re.Pattern[str]) -> list[str]:
-    """Return how long a loop is, how many of its instructions are of each kind, and how many of none of them."""
+    """Return the length of a loop, the number of instructions of each kind, and the number of others."""
     if loop is None:
         return ["none: unrolled", *[""] * (len(kinds) + 1)]
     counts = [loop.count(kind) for kind in kinds]
@@ -188,14 +188,14 @@ def _counts(loop: Loop | None, *kinds: re.Pattern[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Rows of other compilers' kernels: by title, who made each and its cells; and when they were made."""
+    """Rows of other compilers' kernels: by title, the compiler and the cells; and their date."""
 
     rows: dict[str, tuple[str, tuple[str, ...]]]
     date: str
 
     @classmethod
     def committed(cls) -> Others:
-        """Return those of the page as it stands."""
+        """Return the rows of the present page."""
         text = (ROOT / PAGE).read_text(encoding="utf-8") if (ROOT / PAGE).is_file() else ""
         lines = re.findall(rf"(?m)^\|.*\| {VARIES} \|$", text)
         told = [tuple(cell.strip() for cell in each.split("|")[1:-1]) for each in lines]
@@ -205,7 +205,7 @@ class Others:
 
     @classmethod
     def made(cls, folder: Path) -> Others:
-        """Count the kernels in a folder, which `made_by.json` there tells of."""
+        """Return rows for the kernels in a folder, whose `made_by.json` names their compilers."""
         made_by = json.loads((folder / "made_by.json").read_text(encoding="utf-8"))
         rows = {
             each.title: (made_by[each.name], _of_others(folder / f"{each.name}.ptx", problem))
@@ -241,7 +241,7 @@ def _named(shown: Shown) -> str:
 
 
 def page(ours: dict[str, tuple[str, ...]], others: Others) -> str:
-    """Return the page, with cells for each kernel of ours by its name."""
+    """Return the page, with cells for each of our kernels by its name."""
     lines = [INTRODUCTION.format(date=others.date).rstrip()]
     for problem in PROBLEMS:
         lines += _tables(problem, ours, others)
@@ -249,7 +249,7 @@ def page(ours: dict[str, tuple[str, ...]], others: Others) -> str:
 
 
 def check() -> int:
-    """Return 1, and say what to do, unless each kernel of ours has the PTX of its row."""
+    """Return 1 and print the remedy, unless each of our kernels has the PTX of its row."""
     present = (ROOT / PAGE).read_text(encoding="utf-8") if (ROOT / PAGE).is_file() else ""
     stale = [
         each.name
@@ -263,7 +263,7 @@ def check() -> int:
 
 
 def main() -> int:
-    """Do what the words ask for; return the exit status."""
+    """Run the selected mode; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a kernel's PTX has changed")

@@ -1,9 +1,9 @@
-"""Write docs/transpiler-report.md: how the Python reads that the transpiler prints of the corpus, by producer.
+"""Write docs/transpiler-report.md: statistics of the transpiler's output for the corpus, by producer.
 
     python -m tools.transpiler_report [--check]
 
-Nothing is run: the lines are those of what is printed first, with every rule. That it writes the same bytes is what
-tests/test_external_corpus.py holds. `--check` exits with 1 if the page is stale.
+Nothing is executed: the lines are those of the first output, with every rule. tests/test_external_corpus.py verifies
+that the output reproduces the same bytes. `--check` exits with 1 if the page is stale.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ blocks. `python -m tools.transpiler_report` writes this page.
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was counted over some modules, by name: see `columns`."""
+    """Counts over several modules, by name: see `columns`."""
 
     counts: Counter[str]
 
     def columns(self) -> tuple[str, ...]:
-        """Return the cells of a row behind the producer: those of HEAD without the first."""
+        """Return the cells of a row after the producer: those of HEAD without the first."""
         count = self.counts
         large = _ratio(count["large lines"], count["large instructions"])
         return (
@@ -83,12 +83,12 @@ def _percent(part: int, whole: int) -> str:
 
 
 def producers() -> list[str]:
-    """Return the folders of the corpus that a compiler has written."""
+    """Return the folders of the corpus with compiler output."""
     return sorted({path.parent.name for path in CORPUS.glob("*/*.ptx")} - {"handmade"})
 
 
 def measured(producer: str) -> Measured:
-    """Return what is counted over the modules of a producer."""
+    """Return the counts over the modules of a producer."""
     counts: Counter[str] = Counter()
     for path in sorted((CORPUS / producer).glob("*.ptx")):
         counts.update(of_module(decode(path.read_bytes()), path.name))
@@ -96,7 +96,7 @@ def measured(producer: str) -> Measured:
 
 
 def of_module(text: str, name: str) -> Counter[str]:
-    """Return what is counted of one module: the lines, and what is said of a producer's in `Measured`."""
+    """Return the counts of one module, as in `Measured`."""
     transpiler = Transpiler(parse(text, name), manager().sugar_rules())
     printed, counts = transpiler.printed(), Counter({"modules": 1})
     shares = _shares(printed.parts)
@@ -116,7 +116,7 @@ def of_module(text: str, name: str) -> Counter[str]:
 
 
 def _shares(parts: Iterable[Part]) -> dict[object, float]:
-    """Return, for each function that was made, how many of its lines each of its calls stands for."""
+    """Return, for each generated function, its number of lines divided by its number of calls."""
     lines = {part.helper: Counter(_kinds(part.page.text()))["lines"] for part in parts if part.helper is not None}
     calls = Counter(claim.helper for part in parts if part.plan for claim in part.plan.claims() if claim.helper)
     return {helper: lines[helper] / count for helper, count in calls.items()}
@@ -143,7 +143,7 @@ def _of_body(body: Body, plan: Plan) -> Counter[str]:
 
 
 def _kinds(text: str) -> Iterator[str]:
-    """Yield for each line of a part that is not blank what it is: `formatting`, `loc`, or one of the `lines`."""
+    """Yield the kind of each nonblank line of a part: `formatting`, `loc`, or `lines`."""
     kinds = dict.fromkeys(range(1, text.count("\n") + 2), "lines")
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):

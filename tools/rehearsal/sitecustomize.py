@@ -1,7 +1,7 @@
-"""Make the driver that PYPTX_LIBCUDA names a host driver in every Python process of a rehearsal.
+"""Make the driver at PYPTX_LIBCUDA a host driver in every Python process of a dry run.
 
-Python imports this by its name when it starts, from PYTHONPATH: the tests and benchmarks that tools/gpu_check.sh runs,
-and the processes that they start, need not know that they are rehearsed.
+Python imports this module by its name at startup, from PYTHONPATH. It applies to the tests and benchmarks of
+tools/gpu_check.sh and to the processes that they start, without changes to them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ SIMULATED = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" / 
 
 
 def install() -> None:
-    """Load the driver, and let the simulator answer for it; without the simulator on the path it is a null driver."""
+    """Load the driver, with the simulator as its backend; without the simulator on the path it is a null driver."""
     driver = ctypes.CDLL(os.environ["PYPTX_LIBCUDA"], mode=ctypes.RTLD_GLOBAL)
     driver.null_driver_record(0)
-    if util.find_spec("pyptx_sim") is None:  # a process of the build, or before the paths are set
+    if util.find_spec("pyptx_sim") is None:  # a process of the build, or one started before the paths are set
         return
     spec = util.spec_from_file_location("host_driver_simulated", SIMULATED)
     if spec is None or spec.loader is None:
         raise ImportError(SIMULATED)
-    module = sys.modules[spec.name] = util.module_from_spec(spec)  # its callbacks live as long as the process
+    module = sys.modules[spec.name] = util.module_from_spec(spec)  # its callbacks must live as long as the process
     spec.loader.exec_module(module)
     module.install(os.environ["PYPTX_LIBCUDA"])
 

@@ -1,3 +1,3 @@
-"""Blackwell's part of pyptx, a plugin: rows of the instruction table."""
+"""Blackwell plugin of pyptx: rows of the instruction table."""
 
 __tracebackhide__ = True

@@ -1,4 +1,4 @@
-"""Values packed into the bits of a word: a table of fields, from which both directions and the picture follow."""
+"""Values packed into bit fields: a table of fields, used to encode, decode and print words."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["DescriptorError", "Field", "decode", "encode", "picture"]
 
 
 class DescriptorError(PyptxError, ValueError):
-    """A descriptor's field that holds what it cannot, or bits that are no descriptor; the message names the field."""
+    """An invalid value of a descriptor field, or bits that are not a descriptor; the message names the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Bits `low` to `low + size - 1` of a word, which hold `name`.
+    """Bits `low` to `low + size - 1` of a word, with the value `name`.
 
-    `codes` are the values that there are, and the numbers that stand for them. Without codes the field is a number, of
-    units of `unit`, less `least`. `part` says which element of a tuple it is.
+    `codes` maps the valid values to their numbers. Without codes the field stores `(value - least) / unit`. `part` is
+    the index of the element if the value is a tuple.
     """
 
     name: str
@@ -35,24 +35,24 @@ class Field:
 
     @property
     def bits(self) -> str:
-        """The place, as the manual writes it."""
+        """The bit range, in the manual's notation."""
         return f"bit {self.low}" if self.size == 1 else f"bits {self.low}-{self.low + self.size - 1}"
 
     @property
     def label(self) -> str:
-        """The name, with the number of the element."""
+        """The name, with the index of the element."""
         return self.name if self.part is None else f"{self.name}[{self.part}]"
 
     @property
     def known(self) -> str:
-        """The values that there are."""
+        """The valid values, as text."""
         if self.codes:
             return f"one of {', '.join(map(repr, self.codes))}"
         last = ((1 << self.size) - 1) * self.unit + self.least
         return f"{self.least} to {last}" + (f" in steps of {self.unit}" if self.unit > 1 else "")
 
     def number(self, value: object) -> int:
-        """Return what stands for `value`; raise DescriptorError for what the field cannot hold."""
+        """Return the number for `value`; raise DescriptorError for an invalid value."""
         found = self._code(value) if self.codes else self._units(value)
         if found is None:
             raise DescriptorError(f"{self.label}={value!r} of a descriptor", hint=f"{self.label} is {self.known}")
@@ -68,7 +68,7 @@ class Field:
         return None if rest or not 0 <= units < 1 << self.size else units
 
     def value(self, word: int) -> object:
-        """Return what the field of `word` says; raise DescriptorError for a number that stands for nothing."""
+        """Return the value of the field in `word`; raise DescriptorError for a number without a value."""
         number = word >> self.low & (1 << self.size) - 1
         if not self.codes:
             return number * self.unit + self.least
@@ -82,7 +82,7 @@ class Field:
 
 
 def encode(fields: Sequence[Field], holder: object) -> int:
-    """Return the word that says what the attributes of `holder` do."""
+    """Return the word with the attributes of `holder`."""
     word = 0
     for each in fields:
         held = getattr(holder, each.name)
@@ -91,7 +91,7 @@ def encode(fields: Sequence[Field], holder: object) -> int:
 
 
 def decode(fields: Sequence[Field], word: int, width: int) -> dict[str, Any]:
-    """Return what each field of a word of `width` bits says; raise DescriptorError that names the field in question."""
+    """Return the values of all fields in a word of `width` bits; raise DescriptorError for an invalid field."""
     covered = sum((1 << each.size) - 1 << each.low for each in fields)
     beyond = word & ~covered
     if beyond:
@@ -107,7 +107,7 @@ def decode(fields: Sequence[Field], word: int, width: int) -> dict[str, Any]:
 
 
 def picture(fields: Sequence[Field], word: int) -> str:
-    """Draw a word: a field in each line, its bits, the number that they hold, and what that says."""
+    """Return a word as text: one line per field, with its bits, their value, the name and the decoded value."""
     rows = [
         (each.bits, f"{word >> each.low & (1 << each.size) - 1:#0{each.size + 2}b}", each.label, repr(each.value(word)))
         for each in fields

@@ -1,8 +1,8 @@
-"""Where the elements of an accumulator lie in tensor memory. Manual: "Data Path Layout Organization".
+"""Layout of accumulators in tensor memory. Manual: "Data Path Layout Organization".
 
-Depending on its shape, a product uses all lanes of the memory or some, and puts parts of the columns below each other.
-All of the manual's layouts, A to G, are made of rectangles: rows by columns of the matrix, lanes by columns of the
-memory. The figures are pictures; what they show is what CuTe's fragments of tensor memory (`tmem_frg`) say.
+Depending on its shape, an MMA uses all lanes or some, and may stack parts of the columns across lanes. All layouts of
+the manual, A to G, consist of rectangles: rows by columns of the matrix, lanes by columns of tensor memory. The manual
+has figures only; their content is taken from CuTe's tensor memory fragments (`tmem_frg`).
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Final
 __all__ = ["LANES", "PARTITION", "Rectangle", "accumulator"]
 
 LANES: Final = 128
-"""Lanes of a block's tensor memory."""
+"""Lanes of a CTA's tensor memory."""
 
 PARTITION: Final = 32
-"""Lanes that a warp reaches: those from 32 times its number in its warpgroup on."""
+"""Lanes of a lane quarter: a warp can access lanes 32w to 32w + 31, w its index in the warpgroup."""
 
-_HALF = 16  # lanes of a partition that a matrix uses which leaves half of the memory's lanes to another one
+_HALF = 16  # lanes of a quarter that a matrix uses if it leaves half of the lanes to another matrix
 
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """Rows and columns of a matrix that lie together: those from (`row`, `n`) on, `rows` by `columns` of them.
+    """Part of a matrix, `rows` by `columns` elements from (`row`, `n`) on, contiguous in lanes and columns.
 
-    They lie in the memory of block number `block` of the pair, from `lane` and from `column` on, both relative to the
-    address of the matrix.
+    It is in the tensor memory of CTA `block` of the pair, from `lane` and `column` on, relative to the address of the
+    matrix.
     """
 
     block: int
@@ -43,12 +43,12 @@ class Rectangle:
 def accumulator(
     m: int, n: int, *, blocks: int = 1, sparse: bool = False, stationary: bool = False
 ) -> tuple[Rectangle, ...]:
-    """Return the rectangles of a matrix of `m` by `n`, that `blocks` (1 or 2) blocks compute.
+    """Return the rectangles of an `m` by `n` accumulator that `blocks` (1 or 2) CTAs compute.
 
-    `sparse`: the first factor is; `stationary`: the product is a weight-stationary one (`.ws`).
-    Raise ValueError for an M that no such product has.
+    `sparse`: operand A is sparse; `stationary`: the MMA is weight-stationary (`.ws`). Raise ValueError for an
+    unsupported M.
     """
-    if stationary and blocks == 1 and m in {32, 64}:  # layouts G and E: the columns in parts below each other
+    if stationary and blocks == 1 and m in {32, 64}:  # layouts G and E: parts of the columns stacked across lanes
         parts = LANES // m
         width = n // parts
         return tuple(Rectangle(0, 0, m, part * width, width, part * m) for part in range(parts))
@@ -56,13 +56,13 @@ def accumulator(
     if rows == LANES:  # layouts D and A
         return tuple(Rectangle(block, block * rows, rows, 0, n, 0) for block in range(blocks))
     if rows == LANES // 2 and not stationary:
-        if blocks == 1 or sparse:  # layouts F and C: 16 lanes of each partition
+        if blocks == 1 or sparse:  # layouts F and C: 16 lanes of each quarter
             return tuple(
                 Rectangle(block, block * rows + part * _HALF, _HALF, 0, n, part * PARTITION)
                 for block in range(blocks)
                 for part in range(LANES // PARTITION)
             )
-        width = n // 2  # layout B: half of the columns below the other one
+        width = n // 2  # layout B: two halves of the columns stacked across lanes
         return tuple(
             Rectangle(block, block * rows, rows, part * width, width, part * rows)
             for block in range(blocks)

@@ -1,12 +1,12 @@
-"""What tcgen05 is told in words of bits: the product, the matrices in shared memory, the columns that count as zero.
+"""Bit fields of tcgen05: instruction descriptors, shared memory descriptors and zero-column masks.
 
     idesc = InstructionDescriptor("f16", d="f32", a="bf16", b="bf16", m=128, n=256)
     idesc.bits                                           # 0x8400490, for tcgen05.mma
     InstructionDescriptor.decode("f16", 0x8400490)       # idesc again
-    print(idesc.picture())                               # a field in each line
+    print(idesc.picture())                               # one field per line
 
-Nothing here knows of traces or of the simulator. What is malformed is a DescriptorError, which is a ValueError.
-Manual: "Matrix Descriptors" of tcgen05.
+Independent of traces and of the simulator. Malformed values raise DescriptorError, a ValueError. Manual: "Matrix
+Descriptors" of tcgen05.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ _FORMATS: Mapping[str, tuple[Field, ...]] = {
     "mxf4nvf4": _scaled_halves({"ue4m3": 0, "ue8m0": 1}),
 }
 _DEEP = 96
-# The K of a dense product: 32 bytes of shared memory, where kinds with 8-bit types keep narrower ones in bytes.
+# K of a dense MMA: 32 bytes of shared memory, in which kinds with 8-bit types store narrower elements as bytes.
 _DEPTHS = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}
 _WIDTH = 32
 _WIDE = 64
@@ -121,34 +121,35 @@ def _values(kind: str, name: str) -> tuple[str, ...]:
 
 
 KINDS = tuple(_FORMATS)
-"""What `.kind::` there is, but for ti16."""
+"""The values of `.kind::`, except ti16."""
 SCALED_KINDS = tuple(kind for kind in KINDS if _values(kind, "scale"))
-"""The kinds whose factors have scales."""
+"""The kinds with scale factors."""
 FACTORS = {kind: _values(kind, "a") for kind in KINDS}
-"""The types of the factors of each kind; a and b may differ."""
+"""Types of operands A and B by kind; A and B may differ."""
 SUMS = {kind: _values(kind, "d") or ("f32",) for kind in KINDS}
-"""The types of the sums of each kind."""
+"""Types of the accumulator by kind."""
 SCALES = {kind: _values(kind, "scale") for kind in SCALED_KINDS}
-"""The types of the scales of each kind that has any."""
+"""Types of the scale factors by kind, for kinds with scale factors."""
 
 
 def default_depth(kind: str, *, sparse: bool = False) -> int:
-    """Return the K of one product of a kind; the only other one there is, 96, is of dense products of 4-bit floats."""
+    """Return K of an MMA of a kind; the only other value is 96, for dense MMAs of 4-bit floats."""
     return _DEPTHS[kind] * (2 if sparse else 1)
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionDescriptor:
-    """The product that tcgen05.mma computes: kind, types, sizes and options. Manual: "Instruction descriptor".
+    """Instruction descriptor of tcgen05.mma: kind, types, sizes, options. Manual: "Instruction descriptor".
 
-    `kind` is f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4; `d`, `a`, `b` are types by name (or types of
-    `pyptx.types`), `d` f32 for scaled kinds. `a_major` and `b_major` are "K", or "MN" for a factor whose M or N is
-    contiguous. `selector` says which columns of the metadata of a sparse product count, `max_shift` how far the
-    columns of b are shifted at most (`.ws`). `scale` is the type of the scales, and may be left out where there is one;
-    `scale_a_id` and `scale_b_id` are the bytes of a word of tensor memory where they begin. `depth` is K, and may be
-    left out: it follows from kind and sparsity, but for 96 instead of 64 in dense products of 4-bit floats (sm_103a).
+    `kind` is f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4; `d`, `a`, `b` are names of types (or types of
+    `pyptx.types`), `d` is f32 for scaled kinds. `a_major` and `b_major` are "K", or "MN" for an operand whose M or N is
+    contiguous. `selector` selects columns of the metadata of a sparse A, `max_shift` is the maximum shift of the
+    columns of B (`.ws`).
 
-    Raise DescriptorError for what no field can hold. Whether there is such a product is what `products.check` says.
+    `scale` is the type of the scale factors, optional if the kind has only one; `scale_a_id` and `scale_b_id` are their
+    first bytes in a column of tensor memory. `depth` is K, by default determined by kind and sparsity; it may be 96
+    instead of 64 in dense MMAs of 4-bit floats (sm_103a). Raise DescriptorError for a value that does not fit its
+    field. `products.check` checks whether the MMA exists.
     """
 
     kind: str
@@ -171,7 +172,7 @@ class InstructionDescriptor:
     depth: int = 0
 
     def __post_init__(self) -> None:
-        """Fill in what follows, and hold each attribute against its field."""
+        """Set defaults, and check each attribute against its field."""
         for name in ("d", "a", "b", "scale"):
             given = getattr(self, name)
             object.__setattr__(self, name, getattr(given, "name", given))
@@ -189,7 +190,7 @@ class InstructionDescriptor:
         bit_fields.encode(_FORMATS[self.kind], self)
 
     def _check_absent(self) -> None:
-        """Refuse an option for which the format of the kind has no field."""
+        """Reject an option for which the format of the kind has no field."""
         held = {each.name for each in _FORMATS[self.kind]} | {"kind", "d", "depth"}
         for option in fields(self):
             value = getattr(self, option.name)
@@ -216,12 +217,12 @@ class InstructionDescriptor:
 
     @property
     def bits(self) -> int:
-        """The 32 bits of the operand `idesc`."""
+        """The 32-bit operand `idesc`."""
         return bit_fields.encode(_FORMATS[self.kind], self)
 
     @classmethod
     def decode(cls, kind: str, bits: int) -> InstructionDescriptor:
-        """Return what `bits` say of a product of `kind`; raise DescriptorError that says which field is wrong."""
+        """Return the decoded descriptor of an MMA of `kind`; the DescriptorError names the invalid field."""
         if kind not in _FORMATS:
             raise DescriptorError(f"kind={kind!r} of a product", hint=f"one of {', '.join(KINDS)}")
         found: dict[str, Any] = {"kind": kind, "d": SUMS[kind][0]}
@@ -230,11 +231,11 @@ class InstructionDescriptor:
         return cls(**found)
 
     def picture(self) -> str:
-        """Draw the descriptor, a field in each line."""
+        """Return the descriptor as text, one field per line."""
         return bit_fields.picture(_FORMATS[self.kind], self.bits)
 
     def __repr__(self) -> str:
-        """Return the call that makes this descriptor, without what follows from the rest."""
+        """Return the call that makes this descriptor, without default values."""
         usual: dict[str, object] = {"depth": default_depth(self.kind, sparse=self.sparse)}
         if len(SCALES.get(self.kind, ())) == 1:
             usual["scale"] = SCALES[self.kind][0]
@@ -246,7 +247,7 @@ class InstructionDescriptor:
         return f"InstructionDescriptor({self.kind!r}, {', '.join(said)})"
 
 
-# Manual: "Shared memory descriptor". Fields of places and distances hold bytes divided by 16.
+# Manual: "Shared memory descriptor". Fields of addresses and distances hold bytes divided by 16.
 _SHARED = (
     Field("start", 0, 14, unit=16),
     Field("leading", 16, 14, unit=16),
@@ -260,12 +261,12 @@ _SHARED = (
 
 @dataclass(frozen=True, slots=True)
 class SharedDescriptor:
-    """How a matrix lies in shared memory. Manual: "Shared memory descriptor".
+    """Layout of a matrix in shared memory. Manual: "Shared memory descriptor".
 
-    `start`, `leading` and `stride` are bytes, multiples of 16 below 2^18; `start` is an address in the window of shared
-    memory. `swizzle` is the width of the pattern in bytes (0, 32, 64, 128), and `atom` what it moves as one: 16 bytes,
-    or 32 with a width of 128. `base_offset` says in which of its 128-byte rows the pattern starts, 0 for a pattern
-    aligned to its period. With `absolute_leading`, `leading` is the address of the second part of a K of 48 bytes
+    `start`, `leading` and `stride` are bytes, multiples of 16 below 2^18; `start` is an address in the shared memory
+    window. `swizzle` is the width of the swizzle in bytes (0, 32, 64, 128), and `atom` the bytes that it moves as a
+    unit: 16, or 32 with a width of 128. `base_offset` is the 128-byte row of the swizzle pattern at the start, 0 if the
+    pattern is aligned. With `absolute_leading`, `leading` is the address of the second part of a K of 48 bytes
     (sm_103a; 128-byte swizzle, K-major).
     """
 
@@ -279,7 +280,7 @@ class SharedDescriptor:
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Hold each attribute against its field."""
+        """Check each attribute against its field."""
         bit_fields.encode(_SHARED, self)
         if self.absolute_leading and (self.pattern != (128, 16) or self.base_offset):
             raise DescriptorError(
@@ -288,24 +289,24 @@ class SharedDescriptor:
 
     @property
     def pattern(self) -> tuple[int, int]:
-        """The width of the swizzle, and what it moves as one."""
+        """Width of the swizzle, and bytes that it moves as a unit."""
         return self.swizzle, self.atom
 
     @property
     def bits(self) -> int:
-        """The 64 bits of the operand."""
+        """The 64-bit operand."""
         return bit_fields.encode(_SHARED, self)
 
     @classmethod
     def decode(cls, bits: int) -> SharedDescriptor:
-        """Return what `bits` say; raise DescriptorError that says which field is wrong."""
+        """Return the decoded descriptor; the DescriptorError names the invalid field."""
         found = bit_fields.decode(_SHARED, bits, _WIDE)
         del found["version"]
         swizzle, atom = found.pop("pattern")
         return cls(**found, swizzle=swizzle, atom=atom)
 
     def picture(self) -> str:
-        """Draw the descriptor, a field in each line."""
+        """Return the descriptor as text, one field per line."""
         return bit_fields.picture(_SHARED, self.bits)
 
     def __repr__(self) -> str:
@@ -319,7 +320,7 @@ class SharedDescriptor:
         return f"SharedDescriptor({', '.join(shown)})"
 
 
-# Manual: "Zero-Column Mask Descriptor". Spans hold the number of columns less one.
+# Manual: "Zero-Column Mask Descriptor". Spans hold the number of columns minus one.
 _ZERO_COLUMNS = (
     *(Field("start_count", 8 * part, 8, part=part) for part in range(4)),
     *(Field("first_span", 32 + part, 1, part=part) for part in range(4)),
@@ -334,11 +335,11 @@ _MOST_SHIFT = {128: 32, 64: 32, 32: 16}
 
 @dataclass(frozen=True, slots=True)
 class ZeroColumnMask:
-    """Which columns of b count as zero in a product of `tcgen05.mma.ws`. Manual: "Zero-Column Mask Descriptor".
+    """Columns of B that count as zero in `tcgen05.mma.ws`. Manual: "Zero-Column Mask Descriptor".
 
-    The columns are `use_span` used ones and `skip_span` zeros by turns, 1 to 256 each. A sub-mask begins with the used
-    ones, or with the zeros where its `first_span` is 1, `start_count` columns in. M = 128 has one sub-mask, 64 has two
-    of N / 2 columns, 32 four of N / 4. `shift` is the column of b with which the product begins. With
+    `use_span` used columns and `skip_span` zero columns alternate, 1 to 256 each. A sub-mask starts with the used
+    columns, or with the zero columns if its `first_span` is 1, at position `start_count`. M = 128 has one sub-mask, 64
+    has two of N / 2 columns, 32 four of N / 4. `shift` is the column of B at which the MMA starts. With
     `non_zero=False` all columns are used.
     """
 
@@ -350,7 +351,7 @@ class ZeroColumnMask:
     non_zero: bool = True
 
     def __post_init__(self) -> None:
-        """Hold each attribute against its field."""
+        """Check each attribute against its field."""
         for name in ("start_count", "first_span"):
             if len(getattr(self, name)) != 4:
                 raise DescriptorError(f"{name}={getattr(self, name)!r}: there are four sub-masks")
@@ -358,18 +359,18 @@ class ZeroColumnMask:
 
     @property
     def bits(self) -> int:
-        """The 64 bits of the operand."""
+        """The 64-bit operand."""
         return bit_fields.encode(_ZERO_COLUMNS, self)
 
     @classmethod
     def decode(cls, bits: int) -> ZeroColumnMask:
-        """Return what `bits` say; raise DescriptorError that says which field is wrong."""
+        """Return the decoded mask; the DescriptorError names the invalid field."""
         return cls(**bit_fields.decode(_ZERO_COLUMNS, bits, _WIDE))
 
     def columns(self, m: int, n: int) -> tuple[int, ...]:
-        """Return the columns of the product, 0 to n - 1, for which b counts as zero.
+        """Return the columns of the MMA, 0 to n - 1, for which B counts as zero.
 
-        Column `c` of the product is column `c + shift` of b.
+        Column `c` of the MMA is column `c + shift` of B.
         """
         if m not in _PARTS or self.shift > _MOST_SHIFT[m]:
             known = ", ".join(f"M = {rows} with a shift up to {most}" for rows, most in _MOST_SHIFT.items())
@@ -389,5 +390,5 @@ class ZeroColumnMask:
         return place < self.skip_span if self.first_span[part] else place >= self.use_span
 
     def picture(self) -> str:
-        """Draw the descriptor, a field in each line."""
+        """Return the descriptor as text, one field per line."""
         return bit_fields.picture(_ZERO_COLUMNS, self.bits)

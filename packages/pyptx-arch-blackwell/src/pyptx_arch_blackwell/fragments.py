@@ -1,8 +1,8 @@
-"""The fragments of accumulators: which element of d a thread has, register by register, when tcgen05.ld brings it.
+"""Fragments of accumulators: which element of D each register of a thread holds after tcgen05.ld.
 
-A product says where its sums lie in tensor memory (`datapath`), a load which cell comes into which register
-(`layouts.moves`). Both are linear in the bits of their numbers, and so is what they make together. A thread's number is
-that in its warpgroup, 0 to 127. Manual: "Data Path Layout Organization", "Matrix fragments for shape …".
+An MMA determines the location of its accumulator in tensor memory (`datapath`), a load the register of each cell
+(`layouts.moves`). Both are linear in the bits of their indices, and so is their composition. A thread's number is its
+index in the warpgroup, 0 to 127. Manual: "Data Path Layout Organization", "Matrix fragments for shape …".
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ def accumulator_fragment(
     ws: bool = False,
     packed: bool = False,
 ) -> Fragment:
-    """Return the layout of an accumulator of `m` by `n` in the registers of a warpgroup that loads all of it.
+    """Return the layout of an `m` by `n` accumulator in the registers of a warpgroup that loads all of it.
 
-    `load` is the shape of tcgen05.ld, whose address has the lanes of the warp (and of matrices that use 16 lanes of 32
-    the first or the second 16 of them). Of a pair of blocks it is the part of the block. Each register holds an
-    element; if `packed`, two f16 of neighbouring columns. For an N that is no power of two, the layout is that of the
-    next one, of which the first columns are there: an element's place does not depend on N, but for matrices whose
-    halves or quarters lie below each other.
+    `load` is the shape of tcgen05.ld, at the address of the warp's lanes. For a matrix that uses 16 lanes of 32, that
+    is the first or the second 16 of them. For a CTA pair it is one CTA's part. Each register holds an element; if
+    `packed`, two f16 of adjacent columns. If N is not a power of two, the layout is that of the next one, of which the
+    first columns exist: an element's location does not depend on N, except for matrices whose halves or quarters are
+    stacked across lanes.
 
-    Raise ValueError for an M that there is not, and for a load of lanes that hold nothing.
+    Raise ValueError for an invalid M, and for a load of lanes without elements.
     """
     shape = SHAPES.get(load)
     if shape is None or shape.accesses > 1:
@@ -74,7 +74,7 @@ def accumulator_fragment(
 
 
 def _step(parts: Iterable[Rectangle], lane: int) -> Step | None:
-    """Return which element a lane begins with; None for one that holds nothing of the matrix."""
+    """Return the element at the first column of a lane; None for a lane without elements of the matrix."""
     for part in parts:
         inside = lane - part.lane
         if 0 <= inside < part.rows and part.column == 0:
@@ -83,7 +83,7 @@ def _step(parts: Iterable[Rectangle], lane: int) -> Step | None:
 
 
 def _composed(steps: dict[int, Step | None], step: Step) -> Step | None:
-    """Return the step in the matrix for one in tensor memory."""
+    """Return the step in the matrix for one in tensor memory; None if it has none."""
     if not step.row:
         return Step(0, step.column)
     found = steps[step.row]
@@ -91,7 +91,7 @@ def _composed(steps: dict[int, Step | None], step: Step) -> Step | None:
 
 
 def _doubled(step: Step | None) -> Step | None:
-    """Return the step of a load that brings pairs of columns."""
+    """Return the step of a load of column pairs."""
     return step if step is None or step.row else Step(0, 2 * step.column)
 
 
@@ -100,7 +100,7 @@ def _steps(found: Iterable[Step | None]) -> tuple[Step, ...]:
 
 
 def _by_name(shape: str, operand: str, _element: str, _order: str) -> Fragment:
-    """Return the layout of d for a shape such as m128n256, loaded by 32x32b."""
+    """Return the layout of D for a shape such as m128n256, loaded with 32x32b."""
     extents = shape.removeprefix("m").split("k")[0].split("n")
     if operand != "d" or len(extents) != 2 or not all(each.isdecimal() for each in extents):
         raise ValueError(f"tcgen05.ld brings d of a product, m128n256, not {operand!r} of {shape}")

@@ -1,4 +1,4 @@
-"""What Blackwell adds to `ptx`, by name."""
+"""Blackwell's additions to `ptx`, by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx_arch_blackwell.ptx.tmem import tmem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What stands behind `ptx.` itself: type checkers take these names from here.
+# Names directly in `ptx`, for type checkers.
 __all__ = ["clusterlaunchcontrol", "st_bulk", "tcgen05", "tmem"]
 
 NAMESPACES: Mapping[str, object] = {

@@ -1,4 +1,4 @@
-"""The plugin: what pyptx loads when something of Blackwell is first asked for."""
+"""The Blackwell plugin, loaded on the first use of one of its features."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the plugin interface that this plugin speaks."""
+    """Return the version of the plugin interface that this plugin implements."""
     return API_VERSION
 
 
 @hookimpl
 def pyptx_instructions() -> Sequence[InstructionRow]:
-    """Return the rows of every chapter."""
+    """Return the instruction rows of every chapter."""
     from pyptx_arch_blackwell.table.chapters import ROWS
 
     return ROWS
@@ -30,7 +30,7 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
 
 @hookimpl
 def pyptx_fragments() -> Sequence[Fragments]:
-    """Return how accumulators of tensor memory lie in registers."""
+    """Return the layouts of tensor memory accumulators in registers."""
     from pyptx_arch_blackwell.fragments import FRAGMENTS
 
     return FRAGMENTS
@@ -38,7 +38,7 @@ def pyptx_fragments() -> Sequence[Fragments]:
 
 @hookimpl
 def pyptx_namespaces() -> Mapping[str, object]:
-    """Return what stands behind `ptx.`: tcgen05, clusterlaunchcontrol."""
+    """Return the additions to `ptx`: tcgen05, tmem, clusterlaunchcontrol, st_bulk."""
     from pyptx_arch_blackwell.namespaces import NAMESPACES
 
     return NAMESPACES
@@ -46,7 +46,7 @@ def pyptx_namespaces() -> Mapping[str, object]:
 
 @hookimpl
 def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
-    """Return the launch attributes that came with these devices."""
+    """Return the launch attributes of compute capability 10.0."""
     from pyptx_arch_blackwell.launch_attributes import ROWS
 
     return ROWS
@@ -54,7 +54,7 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
 
 @hookimpl
 def pyptx_semantics() -> Sequence[Semantics]:
-    """Return what products of scaled blocks compute, for the simulator, which alone asks."""
+    """Return the semantics of block-scaled `mma`; only the simulator calls this."""
     from pyptx_arch_blackwell.sim.scaled_products import SEMANTICS
 
     return SEMANTICS
@@ -62,7 +62,7 @@ def pyptx_semantics() -> Sequence[Semantics]:
 
 @hookimpl
 def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
-    """Return what is of Blackwell in the simulator, which alone asks."""
+    """Return the simulator extension for Blackwell; only the simulator calls this."""
     from pyptx_ir.plugins.rows import SimulatorExtension
 
     def load() -> object:
@@ -75,7 +75,7 @@ def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
 
 @hookimpl
 def pyptx_sugar_rules() -> Sequence[SugarRule]:
-    """Return how the transpiler, which alone asks, says what is of Blackwell."""
+    """Return the transpiler's rules for Blackwell; only the transpiler calls this."""
     from pyptx_arch_blackwell.sugar.descriptors import DESCRIPTOR
     from pyptx_arch_blackwell.sugar.products import PRODUCT
     from pyptx_arch_blackwell.sugar.statements import STATEMENT

@@ -1,9 +1,9 @@
-"""The products that tcgen05.mma has: kinds, types and sizes, and which of them transpose and negate.
+"""The forms of tcgen05.mma: kinds, types and sizes, and which of them transpose and negate.
 
     find("f16", cta_group=2)                             # the row of the table
-    check(InstructionDescriptor(…), ws=True)             # raises for what is not there, and says what is
+    check(InstructionDescriptor(…), ws=True)             # raises for an invalid MMA, and lists the valid ones
 
-Nothing here knows of traces or of the simulator. Manual: "Matrix Shape", "Transpose and Negate operations", "Valid
+Independent of traces and of the simulator. Manual: "Matrix Shape", "Transpose and Negate operations", "Valid
 Combinations of Type-Size, Major-ness and Swizzling".
 """
 
@@ -45,22 +45,23 @@ SCALE_SIZES: dict[str, tuple[str, ...]] = {
     "mxf4": ("scale_vec::2X", "block32"),
     "mxf4nvf4": ("scale_vec::2X", "scale_vec::4X", "block16", "block32"),
 }
-"""How many values share a scale. Manual: "Valid combinations of scale_vectorsize with types and MMA-Kind"."""
+"""Modifiers for scale factors' block size. Manual: "Valid combinations of scale_vectorsize with types and MMA-Kind"."""
 _FINE = ("scale_vec::4X", "block16")
 _DEEP = 96
 _WS_ROWS = (32, 64, 128)
-# How wide an element is where a kind keeps it in shared memory. Manual: "Packing formats of elements". Kinds of 8-bit
-# types keep narrower ones in bytes (CUTLASS transposes those, too).
+# Bits of an element in shared memory, by kind. Manual: "Packing formats of elements". Kinds of 8-bit types store
+# narrower
+# elements in bytes (CUTLASS transposes those too).
 _BITS = {"f16": 16, "tf32": 32, "f8f6f4": 8, "i8": 8, "mxf8f6f4": 8, "mxf4": 4, "mxf4nvf4": 4}
 
 
 class ProductError(PyptxError, ValueError):
-    """A product that tcgen05 has not; the hint says which there are."""
+    """An invalid tcgen05.mma; the hint lists the valid ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A row of the table: which types and sizes go together. `depths` are the values of K."""
+    """A row of the table: types and sizes that can be combined. `depths` are the values of K."""
 
     kind: str
     cta_group: int
@@ -72,32 +73,32 @@ class Product:
 
     @property
     def factors(self) -> tuple[str, ...]:
-        """The types of a and b."""
+        """Types of A and B."""
         return FACTORS[self.kind]
 
     @property
     def sums(self) -> tuple[str, ...]:
-        """The types of d."""
+        """Types of D."""
         return SUMS[self.kind]
 
     @property
     def scales(self) -> tuple[str, ...]:
-        """The types of scales; none for kinds that have none."""
+        """Types of scale factors; empty for kinds without them."""
         return SCALES.get(self.kind, ())
 
     @property
     def negates(self) -> bool:
-        """Whether factors can be negated. Manual: "Transpose and Negate operations"."""
+        """Whether A and B can be negated. Manual: "Transpose and Negate operations"."""
         return self.kind != "i8"
 
     @property
     def transposes(self) -> bool:
-        """Whether factors can be MN-major. Manual: "Transpose and Negate operations"."""
+        """Whether A and B can be MN-major. Manual: "Transpose and Negate operations"."""
         return self.kind not in ("mxf4", "mxf4nvf4")
 
     @property
     def words(self) -> str:
-        """The product as messages spell it."""
+        """The MMA as in messages."""
         name = f"mma{'.ws' if self.ws else ''}{'.sp' if self.sparse else ''}"
         return f"{name} of kind::{self.kind}, cta_group::{self.cta_group}"
 
@@ -142,11 +143,11 @@ PRODUCTS: tuple[Product, ...] = tuple(
     for cta_group in cta_groups
     for sparse in (False, True)
 )
-"""Every combination of kind, cta_group, .ws and sparsity that there is. Manual: "Matrix Shape"."""
+"""Every valid combination of kind, cta_group, .ws and sparsity. Manual: "Matrix Shape"."""
 
 
 def find(kind: str, *, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> Product:
-    """Return the row of the table; raise ProductError that says what there is."""
+    """Return the row of the table; the ProductError lists the valid values."""
     if kind not in KINDS:
         raise ProductError(f"kind::{kind} of a product", hint=f"one of {', '.join(KINDS)}")
     wanted = (kind, cta_group, ws, sparse)
@@ -162,7 +163,7 @@ def find(kind: str, *, cta_group: int = 1, ws: bool = False, sparse: bool = Fals
 
 
 def check(descriptor: InstructionDescriptor, *, cta_group: int = 1, ws: bool = False) -> Product:
-    """Return the row of the table that `descriptor` is a product of; raise ProductError that says what there is."""
+    """Return the table row of the MMA with `descriptor`; the ProductError lists the valid values."""
     row = find(descriptor.kind, cta_group=cta_group, ws=ws, sparse=descriptor.sparse)
     for name, value, known in (
         ("M", descriptor.m, row.rows),
@@ -180,7 +181,7 @@ def check(descriptor: InstructionDescriptor, *, cta_group: int = 1, ws: bool = F
 
 
 def _check_majors(row: Product, descriptor: InstructionDescriptor) -> None:
-    """Manual: "Transpose and Negate operations", N shapes for 8-bit transpose B."""
+    """Check N for 8-bit N-major B. Manual: "Transpose and Negate operations", N shapes for 8-bit transpose B."""
     if descriptor.b_major == "K" or container_bits(descriptor.kind) != 8 or row.ws:
         return
     step = 16 * row.cta_group
@@ -192,7 +193,7 @@ def _check_majors(row: Product, descriptor: InstructionDescriptor) -> None:
 
 
 def _check_options(row: Product, descriptor: InstructionDescriptor) -> None:
-    """Refuse what goes with other products: scale factors' places, selectors, shifts."""
+    """Reject options of other MMAs: scale factor IDs, selectors, shifts."""
     if descriptor.selector and (not descriptor.sparse or descriptor.kind in ("f8f6f4", "i8")):
         raise ProductError(
             f"{row.words}: selector={descriptor.selector}", hint="sparse products of kind::f16 and kind::tf32 have one"
@@ -208,7 +209,7 @@ def _check_options(row: Product, descriptor: InstructionDescriptor) -> None:
 
 
 def kind_of(a: str, b: str, *, scaled: bool = False, scale: str | None = None) -> str:
-    """Return the kind of products of two types; raise ProductError if there is none, or several."""
+    """Return the kind of an MMA with two operand types; raise ProductError if there is none, or several."""
     kinds = [kind for kind in KINDS if (kind in SCALED_KINDS) == scaled and {a, b} <= set(FACTORS[kind])]
     kinds = [kind for kind in kinds if scale is None or scale in SCALES.get(kind, ())]
     if len(kinds) == 1:
@@ -221,9 +222,9 @@ def kind_of(a: str, b: str, *, scaled: bool = False, scale: str | None = None) -
 
 
 def check_scales(descriptor: InstructionDescriptor, size: str | None) -> None:
-    """Raise ProductError for scales of another type or another number than the kind has.
+    """Raise ProductError for scale factors of another type or block size than the kind has.
 
-    `size` is what stands behind `.block_scale`: `scale_vec::4X`, `block16`, …, or None where the kind has a default.
+    `size` is the modifier after `.block_scale`: `scale_vec::4X`, `block16`, …, or None if the kind has a default.
     """
     known = SCALE_SIZES.get(descriptor.kind, ())
     name = f"kind::{descriptor.kind}"
@@ -237,12 +238,12 @@ def check_scales(descriptor: InstructionDescriptor, size: str | None) -> None:
 
 
 def container_bits(kind: str) -> int:
-    """Return how wide an element of a or b is in shared memory: 4, 8, 16 or 32 bits."""
+    """Return the bits of an element of A or B in shared memory: 4, 8, 16 or 32."""
     return _BITS[kind]
 
 
 def check_swizzle(kind: str, major: str, swizzle: int, atom: int = 16) -> None:
-    """Raise ProductError for a swizzle with which factors of this kind and major cannot be read.
+    """Raise ProductError for a swizzle that operands of this kind and major cannot have.
 
     Manual: "Valid Combinations of Type-Size, Major-ness and Swizzling".
     """
@@ -260,7 +261,7 @@ def check_swizzle(kind: str, major: str, swizzle: int, atom: int = 16) -> None:
 
 
 def _sequence(values: Sequence[int]) -> str:
-    """Spell numbers, the long regular rows of them shortly."""
+    """Return numbers as text; long arithmetic sequences are abbreviated."""
     if len(values) > 5 and len({later - former for former, later in pairwise(values)}) == 1:
         return f"{values[0]}, {values[1]}, … {values[-1]}"
     return ", ".join(map(str, values[:-1])) + f" or {values[-1]}" if len(values) > 1 else str(values[0])

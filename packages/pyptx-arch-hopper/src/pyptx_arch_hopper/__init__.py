@@ -1,4 +1,4 @@
-"""Hopper's part of pyptx, a plugin: rows of instructions, and `TensorMap`, for launches of PTX on the simulator."""
+"""Hopper plugin of pyptx: instruction rows, and `TensorMap` for launches of PTX on the simulator."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""What ptxas says of products of warpgroups and of registers that they hand over, and what to do about it.
+"""Explanations of ptxas messages about wgmma and setmaxnreg, with remedies.
 
-The patterns are searched in ptxas's words (CUDA 13). Sources: PTX manual, "setmaxnreg", "wgmma.mma_async".
+The patterns match ptxas messages (CUDA 13). Sources: PTX manual, "setmaxnreg", "wgmma.mma_async".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The 64 bits by which wgmma finds a matrix in shared memory.
+"""The 64-bit matrix descriptor of wgmma for an operand in shared memory.
 
 Manual: "Asynchronous Warpgroup Level Matrix Instructions: Matrix Descriptor Format". Fields hold bytes divided by 16:
 
@@ -7,7 +7,7 @@ Manual: "Asynchronous Warpgroup Level Matrix Instructions: Matrix Descriptor For
 | 0–13 | start address |
 | 16–29 | leading dimension byte offset |
 | 32–45 | stride dimension byte offset |
-| 49–51 | base offset: which row of the swizzle's pattern the start is, 0 for an aligned one |
+| 49–51 | base offset: row of the swizzle pattern at the start address, 0 if the start is aligned |
 | 62–63 | swizzle: 0 none, 1 128B, 2 64B, 3 32B |
 """
 
@@ -32,7 +32,7 @@ _LEADING, _STRIDE, _BASE, _SWIZZLE = 16, 32, 49, 62
 
 
 def constant_bits(*, leading: int, stride: int, swizzle: int, base: int = 0) -> int:
-    """Return a descriptor without its start address; raise OperandError for a number that its field cannot hold."""
+    """Return a descriptor without its start address; raise OperandError for a number that does not fit its field."""
     fields = (("leading_byte_offset", leading), ("stride_byte_offset", stride))
     units = [field_units(name, value) for name, value in fields]
     for name, value, most in (("swizzle", swizzle, 3), ("base_offset", base, 7)):
@@ -42,14 +42,14 @@ def constant_bits(*, leading: int, stride: int, swizzle: int, base: int = 0) -> 
 
 
 def advance(descriptor: Reg, byte_offset: int, times: Reg | None = None) -> Reg:
-    """Emit three instructions and return the descriptor of what lies `byte_offset` bytes further on."""
+    """Emit three instructions and return the descriptor advanced by `byte_offset` bytes."""
     return matrix_descriptors.advance("ptx.wgmma.advance", descriptor, byte_offset, times)
 
 
 def tile_of(value: object) -> SharedTile | None:
     """Return the layout of an allocation made by `smem.tile`, or of a stage of one; None for anything else.
 
-    One of `smem.alloc_with_layout` has a layout if it was given a GmmaLayout, whose numbers must be those of its shape.
+    An allocation of `smem.alloc_with_layout` has a layout if it was given a GmmaLayout, which must match its shape.
     """
     owner = value.alloc if isinstance(value, SharedSlice) else value
     found = owner.gmma_layout if isinstance(owner, SharedAlloc) else None
@@ -59,7 +59,7 @@ def tile_of(value: object) -> SharedTile | None:
 
 
 def _agreed(owner: SharedAlloc, layout: GmmaLayout) -> SharedTile:
-    """Return the tile that an allocation with a GmmaLayout is; raise OperandError where the two disagree."""
+    """Return the tile of an allocation with a GmmaLayout; raise OperandError if the two disagree."""
     major = getattr(owner.gmma_major, "name", owner.gmma_major)
     if major is None:
         raise OperandError(f"{owner!r} does not say which dimension is contiguous", hint='gmma_major="K", or "MN"')
@@ -73,9 +73,9 @@ def _agreed(owner: SharedAlloc, layout: GmmaLayout) -> SharedTile:
 
 
 def descriptor_of(what: str, value: object, byte_offset: int = 0) -> Reg:
-    """Emit the descriptor of a shared tile, or a stage of one; see `emit_descriptor` for how many instructions.
+    """Emit the descriptor of a shared tile, or of a stage of one; see `emit_descriptor` for the number of instructions.
 
-    Raise OperandError for an allocation that says no layout, and one with a picture for a place inside the pattern.
+    Raise OperandError for an allocation without a layout, and with a diagram for an offset inside a swizzle atom.
     """
     tile = tile_of(value)
     if tile is None:

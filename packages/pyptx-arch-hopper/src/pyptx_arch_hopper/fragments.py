@@ -1,7 +1,7 @@
-"""The fragments of warpgroup-level products, and of stmatrix. Manual: "Register Fragments" of wgmma.mma_async.
+"""Register fragments of wgmma and stmatrix. Manual: "Register Fragments" of wgmma.mma_async.
 
-A warpgroup deals 64 rows out to its four warps, 16 to each, and those as mma.sync does. A lane's number is that of its
-thread in the warpgroup, 0 to 127.
+A warpgroup distributes 64 rows over its four warps, 16 rows each, and these like mma.sync. A lane's number is the index
+of its thread in the warpgroup, 0 to 127.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FRAGMENTS", "MOVES", "Operand", "wgmma_fragment"]
 
 Operand: TypeAlias = Literal["a", "d"]
-"""What registers hold: the first factor, where it is not in shared memory, and the sums."""
+"""Operands in registers: A, unless it is in shared memory, and the accumulator D."""
 
 _ROWS = 64
 _WARPS = 4
@@ -33,8 +33,8 @@ _REGISTER_BITS = 32
 def wgmma_fragment(operand: Operand, columns: int, element: str) -> Fragment:
     """Return the layout of 64 by `columns` elements (K for a, N for d).
 
-    A layout is made of powers of two. For another N it is that of the next one, of which the first N / 2 elements are
-    there: an element's place does not depend on N.
+    Layouts have power-of-two sizes. For another N the layout is that of the next power of two, of which the first N / 2
+    elements exist: an element's location does not depend on N.
     """
     bits = BITS[element]
     whole = 1 << (columns - 1).bit_length()
@@ -51,7 +51,7 @@ def _sparse(shape: str, operand: str, element: str, _order: str) -> Fragment:
 
 
 def _of_shape(shape: str, operand: str, element: str, stored: int) -> Fragment:
-    """Return the layout of an operand of `shape`; of a, one of `stored` elements is there."""
+    """Return the layout of an operand of `shape`; of operand A, one in `stored` elements is stored."""
     _, columns, depth = sizes(shape)
     if operand == "a":
         return wgmma_fragment("a", depth // stored, element)
@@ -62,6 +62,6 @@ def _of_shape(shape: str, operand: str, element: str, stored: int) -> Fragment:
 
 FRAGMENTS: Final = (Fragments("wgmma", _dense), Fragments("wgmma.sp", _sparse))
 
-# A thread stores what it holds of a sum of 16 by 8, narrowed to bytes: a pair of columns of row g, and of row g + 8.
+# Each thread stores its part of a 16 x 8 accumulator, narrowed to bytes: a pair of columns of row g, and of row g + 8.
 _M16N8: Final = flipped(distributed("stmatrix m16n8 .b8", 16, 8, 8, _PAIR))
 MOVES: Final = (MatrixMove("m16n8", ("b8",), _M16N8, 8, transposed=True),)

@@ -1,4 +1,4 @@
-"""What products take: fragments and shared tiles, held against the form of the product before anything is emitted."""
+"""Operands of wgmma: fragments and shared tiles, checked against the form of the MMA before anything is emitted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _A_REGISTERS = 4
 
 
 def accumulator(what: str, form: Form, value: object, columns: int) -> list[Reg]:
-    """Return the registers of d; raise OperandError that says how many of which type there are."""
+    """Return the registers of D; the OperandError states their expected number and type."""
     held = form.d if form.d in {"f32", "s32"} else "b32"
     return _fragment(what, "d", value, form.accumulators(columns), held)
 
@@ -49,13 +49,13 @@ def _fragment(what: str, name: str, value: object, count: int, held: str) -> lis
 
 
 def _holds(held: str, register: Reg) -> bool:
-    """Tell whether a register is declared so that the instruction takes it."""
+    """Return whether the declared type of a register is valid for the instruction."""
     declared = register.dtype.checked
     return declared in {"f32": ("f32", "b32"), "s32": ("s32", "b32", "u32")}.get(held, ("b32", "u32", "s32"))
 
 
 def factor(what: str, name: str, value: object, byte_offset: int) -> object:
-    """Return the operand of a factor: registers, or a descriptor that is computed if it has to be."""
+    """Return the operand A or B: registers, or a descriptor, computed if necessary."""
     if isinstance(value, Reg):
         if value.dtype.bits != u64.bits or not value.dtype.is_integer:
             raise RegisterTypeError(
@@ -73,7 +73,7 @@ def factor(what: str, name: str, value: object, byte_offset: int) -> object:
 
 
 def signs_of(what: str, form: Form, signs: tuple[int, int]) -> tuple[int, ...]:
-    """Return the immediates that negate factors; raise OperandError for what cannot be negated."""
+    """Return the immediates that negate operands A and B; raise OperandError if one cannot be negated."""
     for name, sign in zip(("scale_a", "scale_b"), signs, strict=True):
         if as_integer(sign) not in {-1, 1}:
             raise OperandError(f"{what}: {name}={sign!r}: a factor is taken as it is (1) or negated (-1)")
@@ -85,7 +85,7 @@ def signs_of(what: str, form: Form, signs: tuple[int, int]) -> tuple[int, ...]:
 def transpositions(
     what: str, form: Form, matrices: tuple[object, object, object], turns: tuple[int | None, int | None]
 ) -> tuple[int, ...]:
-    """Return the immediates that say which factor is MN-major: what the tiles say, or what was asked for."""
+    """Return the immediates for MN-major operands: from the tiles, or from `turns` if given."""
     in_registers = not isinstance(matrices[1], Reg | SharedAlloc | SharedSlice)
     found: list[int] = []
     for name, value, asked in zip(("a", "b"), matrices[1:], turns, strict=True):
@@ -111,7 +111,7 @@ def transpositions(
 def check_sizes(
     what: str, form: Form, shape: Sequence[int], matrices: tuple[object, object, object], *, dense: bool
 ) -> None:
-    """Refuse a product that reads past a tile, or elements of another size than it has."""
+    """Reject an MMA that reads past a tile, or elements of another size than the tile's."""
     depths = (shape[2] if dense else shape[2] // 2, shape[2])
     for name, value, extent, depth, type_name in zip(
         ("a", "b"), matrices[1:], shape[:2], depths, (form.a, form.b), strict=True
@@ -138,7 +138,7 @@ def check_sizes(
 
 
 def metadata_operands(what: str, form: Form, metadata: Reg, selector: int) -> tuple[object, ...]:
-    """Return the metadata of a sparse factor, and which threads hold it."""
+    """Return the metadata of a sparse operand A, and the selector of the threads that provide it."""
     number = as_integer(selector)
     if number is None or not 0 <= number < form.selectors:
         raise OperandError(f"{what}: selector={selector!r} of {form.types}", hint=f"0 to {form.selectors - 1}")
@@ -146,7 +146,7 @@ def metadata_operands(what: str, form: Form, metadata: Reg, selector: int) -> tu
 
 
 def scale_operand(value: object) -> object:
-    """Return scale-d: a constant, a predicate, or the predicate that a number is not zero."""
+    """Return scale-d: a constant, a predicate, or a new predicate that a number is nonzero."""
     if isinstance(value, NegPred) or (isinstance(value, Handle) and value.dtype.kind == "pred"):
         return value
     if isinstance(value, Reg):

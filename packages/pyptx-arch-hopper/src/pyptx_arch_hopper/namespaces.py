@@ -1,4 +1,4 @@
-"""What Hopper adds to `ptx`, by name; dotted names extend namespaces of the core."""
+"""Hopper's additions to `ptx`, by name; dotted names extend namespaces of the core."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyptx_arch_hopper.ptx.wgmma import wgmma
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What stands behind `ptx.` itself: type checkers take these names from here.
+# Names directly in `ptx`, for type checkers.
 __all__ = [
     "cluster",
     "elect_sync",

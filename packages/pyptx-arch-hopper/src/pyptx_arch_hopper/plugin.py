@@ -1,4 +1,4 @@
-"""The plugin: what pyptx loads when something of Hopper is first asked for."""
+"""The Hopper plugin, loaded on the first use of one of its features."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the plugin interface that this plugin speaks."""
+    """Return the version of the plugin interface that this plugin implements."""
     return API_VERSION
 
 
 @hookimpl
 def pyptx_instructions() -> Sequence[InstructionRow]:
-    """Return the rows of every chapter."""
+    """Return the instruction rows of every chapter."""
     from pyptx_arch_hopper.table.chapters import ROWS
 
     return ROWS
@@ -32,7 +32,7 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
 
 @hookimpl
 def pyptx_fragments() -> Sequence[Fragments]:
-    """Return the fragments of the products of a warpgroup."""
+    """Return the fragments of wgmma."""
     from pyptx_arch_hopper.fragments import FRAGMENTS
 
     return FRAGMENTS
@@ -40,7 +40,7 @@ def pyptx_fragments() -> Sequence[Fragments]:
 
 @hookimpl
 def pyptx_matrix_moves() -> Sequence[MatrixMove]:
-    """Return how stmatrix moves what ldmatrix does not."""
+    """Return the matrix layouts that stmatrix adds to those of ldmatrix."""
     from pyptx_arch_hopper.fragments import MOVES
 
     return MOVES
@@ -48,7 +48,7 @@ def pyptx_matrix_moves() -> Sequence[MatrixMove]:
 
 @hookimpl
 def pyptx_namespaces() -> Mapping[str, object]:
-    """Return what stands behind `ptx.`: wgmma, TMA, clusters, bulk copies, fences."""
+    """Return the additions to `ptx`: wgmma, TMA, clusters, bulk copies, fences."""
     from pyptx_arch_hopper.namespaces import NAMESPACES
 
     return NAMESPACES
@@ -56,7 +56,7 @@ def pyptx_namespaces() -> Mapping[str, object]:
 
 @hookimpl
 def pyptx_descriptors() -> Sequence[DescriptorKind]:
-    """Return the kind of descriptor that TMA reads."""
+    """Return the descriptor kind of TMA: tensor maps."""
     from pyptx_arch_hopper.tensor_maps.kind import TENSOR_MAP
 
     return (TENSOR_MAP,)
@@ -64,7 +64,7 @@ def pyptx_descriptors() -> Sequence[DescriptorKind]:
 
 @hookimpl
 def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
-    """Return what is of Hopper in the simulator, which alone asks."""
+    """Return the simulator extension for Hopper; only the simulator calls this."""
     from pyptx_ir.plugins.rows import SimulatorExtension
 
     def load() -> object:
@@ -77,7 +77,7 @@ def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
 
 @hookimpl
 def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
-    """Return the launch attributes that came with these devices."""
+    """Return the launch attributes of compute capability 9.0."""
     from pyptx_arch_hopper.launch_attributes import ROWS
 
     return ROWS
@@ -85,7 +85,7 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
 
 @hookimpl
 def pyptx_advice() -> Sequence[Advice]:
-    """Return what ptxas says of products of warpgroups, in other words."""
+    """Return explanations of ptxas messages about wgmma and setmaxnreg."""
     from pyptx_arch_hopper.advice import ADVICE
 
     return ADVICE
@@ -93,7 +93,7 @@ def pyptx_advice() -> Sequence[Advice]:
 
 @hookimpl
 def pyptx_sugar_rules() -> Sequence[SugarRule]:
-    """Return how the transpiler, which alone asks, says what is of Hopper."""
+    """Return the transpiler's rules for Hopper; only the transpiler calls this."""
     from pyptx_arch_hopper.sugar.accumulators import ACCUMULATOR
     from pyptx_arch_hopper.sugar.advances import ADVANCE
     from pyptx_arch_hopper.sugar.descriptors import DESCRIPTOR

@@ -1,4 +1,4 @@
-"""The products that wgmma has, from the instruction table: types, shapes, and the registers of a thread."""
+"""The forms of wgmma, from the instruction table: types, shapes, and registers per thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PACKED = {"f16": 2}  # elements of d in one register
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The types of a product and what follows from them; `depth` is K of the dense product."""
+    """Types of a wgmma and the properties that depend on them; `depth` is K of the dense MMA."""
 
     d: str
     a: str
@@ -37,22 +37,22 @@ class Form:
 
     @property
     def types(self) -> str:
-        """The types as messages spell them."""
+        """The types as in messages."""
         return f"{self.d} += {self.a} x {self.b}"
 
     def accumulators(self, columns: int) -> int:
-        """Return how many registers of d a thread has: 64 x N elements dealt out to 128 threads."""
+        """Return the number of D registers per thread: 64 x N elements over 128 threads."""
         return _ROWS * columns // _THREADS // _PACKED.get(self.d, 1)
 
 
 @lru_cache(maxsize=1)
 def forms() -> tuple[Form, ...]:
-    """Return all products, one for each combination of types."""
+    """Return all forms, one for each combination of types."""
     return tuple(form for product in PRODUCTS for form in _forms(product))
 
 
 def _forms(product: Product) -> Iterator[Form]:
-    """Yield the products of a row of the table, whose factors may be slots of types."""
+    """Yield the forms of a table row, which may list several operand types."""
     slots = dict(product.slots)
     words = [word for word in product.factors.replace("{.satfinite}", "").split(".") if word]
     for a, b in combinations(*(slots.get(word, (word,)) for word in words[:2])):
@@ -71,7 +71,7 @@ def _forms(product: Product) -> Iterator[Form]:
 
 
 def find_form(what: str, types: tuple[str, str, str], shape: Sequence[int], *, sparse: bool) -> Form:
-    """Return the product of these types and this shape; raise OperandError that says which there are."""
+    """Return the form with these types and this shape; the OperandError lists the valid ones."""
     form = next((form for form in forms() if (form.d, form.a, form.b) == types), None)
     if form is None:
         known = dict.fromkeys(form.types for form in forms())

@@ -1,4 +1,4 @@
-"""The layouts of wgmma's operands under the names that users know; `SharedTile` is what says all of it.
+"""Layouts of wgmma operands under established names; `SharedTile` provides all of it.
 
 layout = layout_for_a(dtype=bf16, m=64, k=64)
 layout.swizzle_code, layout.leading_byte_offset, layout.stride_byte_offset   # for ptx.wgmma.make_descriptor
@@ -34,7 +34,7 @@ class LayoutType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class GmmaLayout:
-    """What a descriptor says of a tile, in bytes, and the names of the swizzle for TMA and for `smem.alloc`."""
+    """Descriptor fields of a tile, in bytes, and the names of the swizzle for TMA and for `smem.alloc`."""
 
     layout_type: LayoutType
     leading_byte_offset: int
@@ -44,12 +44,12 @@ class GmmaLayout:
 
     @property
     def swizzle_code(self) -> int:
-        """The number for `ptx.wgmma.make_descriptor(swizzle=…)`."""
+        """Argument of `ptx.wgmma.make_descriptor(swizzle=…)`."""
         return int(self.layout_type)
 
     @staticmethod
     def of(tile: SharedTile) -> GmmaLayout:
-        """Return what descriptors of a tile say; raise SpecError, with a picture, for one that wgmma cannot read."""
+        """Return the descriptor fields of a tile; raise SpecError, with a diagram, for one that wgmma cannot read."""
         if tile.major == Major.MN.name and tile.dtype.bits != _TRANSPOSABLE_BITS:
             raise SpecError(
                 f"{tile!r}: wgmma reads MN-major matrices of 16-bit types only",
@@ -67,7 +67,7 @@ class GmmaLayout:
 def pick_gmma_layout(*, elem_bytes: int, m_or_n: int, k: int, major: Major) -> GmmaLayout:
     """Return the layout with the widest swizzle for a tile of elements of 1, 2 or 4 bytes.
 
-    Raise SpecError, which is a ValueError, with a picture for a tile that wgmma cannot read.
+    Raise SpecError, which is a ValueError, with a diagram for a tile that wgmma cannot read.
     """
     dtype = _BY_BYTES.get(elem_bytes)
     if dtype is None:
@@ -76,12 +76,12 @@ def pick_gmma_layout(*, elem_bytes: int, m_or_n: int, k: int, major: Major) -> G
 
 
 def layout_for_a(*, dtype: PtxType, m: int, k: int) -> GmmaLayout:
-    """Return the layout of A, M x K with K contiguous."""
+    """Return the layout of operand A, M x K with K contiguous."""
     return GmmaLayout.of(_tile(dtype, m, k, Major.K))
 
 
 def layout_for_b(*, dtype: PtxType, k: int, n: int) -> GmmaLayout:
-    """Return the layout of B, K x N with N contiguous."""
+    """Return the layout of operand B, K x N with N contiguous."""
     return GmmaLayout.of(_tile(dtype, n, k, Major.MN))
 
 

@@ -1,51 +1,50 @@
-"""The errors of pyptx-dsl.
+"""Errors and warnings of pyptx-dsl.
 
     PyptxError
     └── DslError                    located at the user's line, with the source and a caret
         ├── TraceError              while the body of a kernel runs
-        │   ├── NoTraceError        reg, smem, ptx outside a kernel
+        │   ├── NoTraceError        reg, smem or ptx used outside a kernel
         │   ├── ForeignRegisterError a register used outside the trace that made it (also RuntimeError)
-        │   ├── HiddenRegisterError a register used where another of its name is meant, or none
+        │   ├── HiddenRegisterError a register used where its name is not declared or means another one
         │   ├── TruthValueError     `if reg:` (also TypeError)
-        │   ├── UndefinedNameError  a name of CUDA or Triton that Python does not know (also NameError)
-        │   ├── RegisterTypeError   an operator or instruction that this type of register has not (also TypeError)
-        │   ├── OperandError        a value that is no operand, or an immediate that does not fit (also TypeError)
-        │   ├── CallError           a function of ptx, reg or smem with arguments that it has not (also TypeError)
-        │   ├── RewrittenOffsetError an offset rewritten behind its 64-bit form
-        │   ├── DuplicateNameError  a register, label, variable or parameter named twice
-        │   ├── UndefinedLabelError a branch to a label that nothing defines
-        │   ├── RegisterIndexError  outside a register array or shared allocation (also IndexError)
-        │   ├── SelfTraceError      a kernel whose body asks for its own text
-        │   ├── SpellingError       a spelling that does not read as the statement that it is given for
+        │   ├── UndefinedNameError  a name of CUDA, Triton or C that Python does not define (also NameError)
+        │   ├── RegisterTypeError   an operator or instruction not defined for this register type (also TypeError)
+        │   ├── OperandError        an invalid operand, or an immediate out of range (also TypeError)
+        │   ├── CallError           wrong arguments to a function of ptx, reg or smem (also TypeError)
+        │   ├── RewrittenOffsetError an offset register written while a loop may read its 64-bit form again
+        │   ├── DuplicateNameError  a register, label, variable or parameter declared twice
+        │   ├── UndefinedLabelError a branch to an undefined label
+        │   ├── RegisterIndexError  an index outside a register array or shared allocation (also IndexError)
+        │   ├── SelfTraceError      a kernel whose body requests its own PTX or calls it
+        │   ├── SpellingError       source text that does not parse as the statement that it is given for
         │   ├── ReturnedValueError  a kernel whose function returns a value (also TypeError)
-        │   ├── InstructionUseError the table knows the instruction, and it is used wrongly
-        │   ├── DirectiveError      a declaration or a directive that ptxas refuses wherever it stands
-        │   └── AllocationError     an allocation that is malformed, or more than the target has
+        │   ├── InstructionUseError an instruction of the table with wrong modifiers or operands
+        │   ├── DirectiveError      a declaration or a directive that ptxas rejects in every context
+        │   └── AllocationError     an invalid allocation, or one that exceeds the target's capacity
         │       └── SharedMemoryError   of shared memory
-        ├── KernelError             the decorator, or how the kernel is asked for
+        ├── KernelError             wrong use of the decorator or of the kernel object
         │   ├── UnknownTypeError    no such PTX type (also ValueError)
         │   ├── ArchError           no such target, or none detected
         │   ├── LaunchError         grid, block, cluster, reqntid out of range (also ValueError)
-        │   ├── SpecError           a Tile, Layout or raw parameter that makes no sense (also ValueError)
-        │   ├── SignatureError      specs and signature, or the grid's, disagree
+        │   ├── SpecError           an invalid Tile, Layout or raw parameter (also ValueError)
+        │   ├── SignatureError      specs or grid function do not match the kernel's signature
         │   ├── KeywordError        unknown or misused keyword (also TypeError)
         │   ├── UnboundDimensionsError  `.ptx()` before its symbolic dimensions are known
-        │   └── RuntimeMissingError nothing installed runs these arguments
-        ├── ContractError           arrays that break a Tile's promise; the message names the argument
+        │   └── RuntimeMissingError no installed runtime accepts these arguments
+        ├── ContractError           arrays that do not match their Tile; the message names the argument
         │   ├── ArgumentCountError  (also TypeError)
-        │   ├── ForeignArrayError   no array, or of another framework than the others (also TypeError)
+        │   ├── ForeignArrayError   not an array, or of another framework than the others (also TypeError)
         │   ├── RankError, ShapeError (also ValueError)
         │   ├── DtypeError          (also TypeError)
-        │   ├── LayoutError         strides other than the layout says (also ValueError)
+        │   ├── LayoutError         strides that do not match the layout (also ValueError)
         │   ├── AlignmentError      (also ValueError)
         │   └── DeviceError         arrays on several devices (also ValueError)
-        ├── GradientError           a gradient that nothing computes, or that would be lost (also RuntimeError)
-        ├── AssemblyFailed          ptxas refused the text; the first line that it names, in Python
-        └── BundleError             kernels compiled ahead of time: a bundle that is damaged, or can't be made
+        ├── GradientError           a gradient that is not defined, or that would be lost (also RuntimeError)
+        ├── AssemblyFailed          ptxas rejected the PTX; located at the Python line of its first error
+        └── BundleError             ahead-of-time compilation: a damaged bundle, or one that cannot be made
 
 Warnings: `EmptyKernelWarning` (a body that emits nothing), `ConstantConditionWarning` (`u32 >= 0`) and `PtxasAdvisory`
-(what ptxas has to say about a line).
-The location is added here and nowhere else: `DslError` looks for the innermost frame outside this project.
+(advice of ptxas about a line). `DslError` adds the location: the innermost frame outside this project.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
 
 
 class DslError(PyptxError):
-    """Base: finds the user's line by itself unless `where` says otherwise."""
+    """Base class: locates the user's line itself unless `where` is given."""
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         """Compose `message`, the located source line, and `hint`."""
@@ -68,20 +67,20 @@ class DslError(PyptxError):
 
 
 def point_at_call(error: PyptxError) -> None:
-    """Give an error that knows no place, such as a runtime's about its arguments, the user's line that is running."""
+    """Add the running user line to an error without a location, such as a runtime's error about its arguments."""
     if error.where is None:
         PyptxError.__init__(error, error.message, where=locate(user_frame()), hint=error.hint)
 
 
 class TraceError(DslError):
-    """Something in the body of a kernel."""
+    """Error in the body of a kernel."""
 
 
 class NoTraceError(TraceError, RuntimeError):
     """`reg`, `smem` or `ptx` used while no kernel is being traced."""
 
     def __init__(self, what: str = "this call") -> None:
-        """Say that `what` belongs into the body of a kernel."""
+        """Report that `what` must be called in the body of a kernel."""
         super().__init__(
             f"no kernel is being traced here: {what} emits PTX",
             hint="call it in a function decorated with @kernel, and ask that for .ptx(), or in one of a module()",
@@ -89,10 +88,10 @@ class NoTraceError(TraceError, RuntimeError):
 
 
 class ForeignRegisterError(TraceError, RuntimeError):
-    """A register used in a trace that did not make it."""
+    """A register used in a trace other than its own."""
 
     def __init__(self, register: str, owner: str, here: str | None) -> None:
-        """Name the register, the kernel that it belongs to, and the kernel being traced."""
+        """Report the register, its kernel, and the kernel being traced."""
         now = f"kernel {here!r} is being traced" if here else "no kernel is being traced"
         super().__init__(
             f"register {register} belongs to the trace of kernel {owner!r}, but {now}",
@@ -101,14 +100,14 @@ class ForeignRegisterError(TraceError, RuntimeError):
 
 
 class HiddenRegisterError(TraceError):
-    """A register used behind the `}` of its scope, or in a scope that declares another of its name."""
+    """A register used after the `}` of its scope, or in a scope that declares another register of its name."""
 
 
 class TruthValueError(TraceError, TypeError):
-    """A register asked for its truth value while tracing."""
+    """A register used as a Python truth value while tracing."""
 
     def __init__(self, register: str, hint: str | None = None, where: str | None = None) -> None:
-        """Explain that the value is known on the GPU only."""
+        """Report that the value is known on the GPU only."""
         super().__init__(
             f"register {register} has no truth value while tracing: `if`, `and`, `or`, `not`, `while` and chained "
             "comparisons decide in Python, before the kernel runs",
@@ -119,15 +118,15 @@ class TruthValueError(TraceError, TypeError):
 
 
 class RegisterTypeError(TraceError, TypeError):
-    """An operator or instruction on a type that has it not."""
+    """An operator or instruction that is not defined for the register's type."""
 
 
 class OperandError(TraceError, TypeError):
-    """A value that cannot stand as an operand."""
+    """A value that is not a valid operand."""
 
 
 class CallError(TraceError, TypeError):
-    """A function called with arguments that it does not take, written as another kind of call, or not called at all."""
+    """A function called with wrong arguments or in the wrong syntax (call, `with`, `for`), or not called at all."""
 
 
 class RewrittenOffsetError(TraceError):
@@ -135,11 +134,11 @@ class RewrittenOffsetError(TraceError):
 
 
 class DuplicateNameError(TraceError):
-    """A name given twice."""
+    """A name declared twice."""
 
 
 class UndefinedLabelError(TraceError):
-    """A branch to a label that nothing defines."""
+    """A branch to an undefined label."""
 
 
 class RegisterIndexError(TraceError, IndexError):
@@ -147,38 +146,38 @@ class RegisterIndexError(TraceError, IndexError):
 
 
 class SelfTraceError(TraceError):
-    """A kernel asked for its text, or called, by its own body."""
+    """A kernel whose body requests its own PTX or calls it."""
 
 
 class ReturnedValueError(TraceError, TypeError):
-    """A kernel whose function returns a value, which nobody would get."""
+    """A kernel whose function returns a value; no caller would receive it."""
 
 
 class InstructionUseError(TraceError):
-    """An instruction that the table knows, used wrongly."""
+    """An instruction of the instruction table with wrong modifiers or operands."""
 
 
 class DirectiveError(TraceError):
-    """A declaration or a directive that ptxas refuses, whatever stands around it."""
+    """A declaration or a directive that ptxas rejects in every context."""
 
 
 class AllocationError(TraceError):
-    """An allocation in a memory of the block that is malformed or too large."""
+    """An invalid or too large allocation in a memory of the CTA."""
 
 
 class SharedMemoryError(AllocationError):
-    """A shared allocation that is malformed or too large."""
+    """An invalid or too large allocation in shared memory."""
 
 
 class KernelError(DslError):
-    """A kernel declared or asked for wrongly."""
+    """Wrong use of the decorator or of the kernel object."""
 
 
 class UnknownTypeError(KernelError, ValueError):
-    """A word that names no PTX type."""
+    """A word that is not a PTX type."""
 
     def __init__(self, name: str, known: Sequence[str], hint: str | None = None) -> None:
-        """Offer `hint`, or the nearest known names."""
+        """Compose the message with `hint`, or with the nearest names in `known`."""
         super().__init__(f"unknown PTX type {name!r}", hint=hint or close(name, known))
 
 
@@ -191,29 +190,29 @@ class LaunchError(KernelError, ValueError):
 
 
 class SpecError(KernelError, ValueError):
-    """A Tile, Layout or raw parameter that makes no sense."""
+    """An invalid Tile, Layout or raw parameter."""
 
 
 class SignatureError(KernelError, TypeError):
-    """Specs that disagree with the signature of the kernel's function, or a grid function that asks for other names."""
+    """Specs that do not match the function's signature, or a grid function with unknown parameter names."""
 
 
 class KeywordError(KernelError, TypeError):
-    """A keyword that the kernel has not, or a value that it cannot take."""
+    """An unknown keyword, or a keyword with an invalid value."""
 
 
 class UnboundDimensionsError(KernelError):
-    """Symbolic dimensions without a value; `sizes` are all of the kernel's as keywords, where that is known."""
+    """Symbolic dimensions without a value. `sizes`: all dimensions of the kernel as keywords, where known."""
 
     sizes: str = ""
 
 
 class RuntimeMissingError(KernelError):
-    """No runtime claims the arguments of a call."""
+    """No installed runtime accepts the arguments of a call."""
 
 
 class ContractError(DslError):
-    """Arrays that break the promise of a Tile."""
+    """Arrays that do not match their Tile."""
 
 
 class ArgumentCountError(ContractError, TypeError):
@@ -221,7 +220,7 @@ class ArgumentCountError(ContractError, TypeError):
 
 
 class ForeignArrayError(ContractError, TypeError):
-    """An argument that is no array, or one of another framework than the others."""
+    """An argument that is not an array, or belongs to another framework than the others."""
 
 
 class RankError(ContractError, ValueError):
@@ -229,7 +228,7 @@ class RankError(ContractError, ValueError):
 
 
 class ShapeError(ContractError, ValueError):
-    """A dimension of the wrong size, or two that must be equal and are not."""
+    """A dimension of the wrong size, or two dimensions that must be equal but differ."""
 
 
 class DtypeError(ContractError, TypeError):
@@ -237,11 +236,11 @@ class DtypeError(ContractError, TypeError):
 
 
 class LayoutError(ContractError, ValueError):
-    """An array whose strides are not those of its layout."""
+    """An array whose strides do not match its layout."""
 
 
 class AlignmentError(ContractError, ValueError):
-    """An array whose first byte is not aligned enough."""
+    """An array whose first byte is not sufficiently aligned."""
 
 
 class DeviceError(ContractError, ValueError):
@@ -249,15 +248,15 @@ class DeviceError(ContractError, ValueError):
 
 
 class GradientError(DslError, RuntimeError):
-    """A gradient was asked of a kernel that has none, or would be lost."""
+    """A gradient requested from a kernel that has none, or one that would be lost."""
 
 
 class AssemblyFailed(DslError):  # noqa: N818  named like ptxas's own word for it
-    """ptxas refused the text of a kernel."""
+    """ptxas rejected the PTX of a kernel."""
 
 
 class BundleError(DslError):
-    """A bundle that is damaged or untrue, or one that cannot be made."""
+    """A bundle that is damaged or inconsistent, or one that cannot be made."""
 
 
 class EmptyKernelWarning(UserWarning):
@@ -265,15 +264,15 @@ class EmptyKernelWarning(UserWarning):
 
 
 class UnknownInstructionWarning(UserWarning):
-    """An instruction that the instruction table does not know, and that nothing has checked."""
+    """An instruction that is not in the instruction table, so nothing has checked it."""
 
 
 class PtxasAdvisory(UserWarning):
-    """What ptxas advises about one line of a kernel."""
+    """Advice of ptxas about one line of a kernel."""
 
 
 def close(name: str, known: Sequence[str], others: Sequence[str] = ()) -> str:
-    """Return a hint with the names nearest to `name`, known ones and others, or all known ones if none is near."""
+    """Return a hint with the names nearest to `name`, from `known` and `others`; all of `known` if none is near."""
     from difflib import get_close_matches
 
     spelt = {each.lower(): each for each in (*others, *reversed(known))}
@@ -284,28 +283,28 @@ def close(name: str, known: Sequence[str], others: Sequence[str] = ()) -> str:
 
 
 class ControlFlowError(TraceError):
-    """Blocks, loops and branches that do not fit together."""
+    """Blocks, loops and branches that do not match."""
 
 
 class SpellingError(TraceError):
-    """A spelling that reads as another statement, or as none."""
+    """Source text that parses as another statement, or does not parse."""
 
 
 class RawTextError(TraceError):
-    """Text handed to `ptx.raw` that is no list of PTX statements."""
+    """Text passed to `ptx.raw` that is not a list of PTX statements."""
 
 
 class MissingNamespaceError(DslError, AttributeError):
-    """A namespace that belongs to a package which is not installed."""
+    """A namespace of a package that is not installed."""
 
 
 class UndefinedNameError(TraceError, NameError):
-    """A name of CUDA, Triton or C in the body of a kernel, which Python does not know."""
+    """A name of CUDA, Triton or C in the body of a kernel, undefined in Python."""
 
 
 class ConstantConditionWarning(UserWarning):
-    """A comparison of unsigned numbers that is always true, or never."""
+    """A comparison of unsigned numbers that is always true or always false."""
 
 
 class UnknownNameError(DslError, AttributeError):
-    """A name that `ptx` has not."""
+    """A name that `ptx` does not define."""

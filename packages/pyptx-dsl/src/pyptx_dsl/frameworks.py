@@ -1,4 +1,4 @@
-"""What programs ask about frameworks and the shim, without importing either: for those who know the older system."""
+"""Queries about frameworks and the native extension that import neither: for users of the older system."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 def is_torch_tensor(value: object) -> bool:
-    """Tell whether `value` is a torch tensor; whoever has one has imported torch."""
+    """Return whether `value` is a torch tensor; if it is, torch has been imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def any_torch_tensors(values: Iterable[object]) -> bool:
-    """Tell whether there is a torch tensor among `values`."""
+    """Return whether `values` contain a torch tensor."""
     return any(map(is_torch_tensor, values))
 
 
@@ -26,12 +26,12 @@ def extract_input_shapes(tensors: Iterable[object]) -> Sequence[tuple[int, ...]]
 
 
 def shim_is_available() -> bool:
-    """Tell whether pyptx-launch is installed and loads; `pyptx doctor` says whether there is a driver."""
+    """Return whether pyptx-launch is installed and loads; `pyptx doctor` reports whether there is a driver."""
     return shim_load_error() is None
 
 
 def shim_load_error() -> str | None:
-    """Return why pyptx-launch does not load, or None if it does."""
+    """Return the reason why pyptx-launch does not load, or None if it does."""
     from importlib import import_module
 
     try:

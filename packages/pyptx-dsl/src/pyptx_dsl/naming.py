@@ -1,14 +1,14 @@
-"""The words of PTX as Python attributes, and back: decided here and nowhere else.
+"""Conversion between PTX words (opcodes, modifiers) and Python attributes.
 
 | PTX word | attribute | rule |
 |---|---|---|
 | `add` | `add` | the word itself |
-| `global`, `and`, `async` | `global_`, `and_`, `async_` | Python's keywords get an underscore behind |
-| `2d`, `128x256b` | `_2d`, `_128x256b` | a digit gets an underscore in front |
+| `global`, `and`, `async` | `global_`, `and_`, `async_` | Python keywords get a trailing underscore |
+| `2d`, `128x256b` | `_2d`, `_128x256b` | a leading digit gets a leading underscore |
 | `shared::cta` | `shared__cta` | `::` is written `__` |
 | `sp::2:4` | `sp__2___4` | `:` alone is written `___` |
 
-Any word may carry the underscore behind (`xor_` is `xor`), so a name never depends on the version of Python.
+Any word may have a trailing underscore (`xor_` is `xor`), so names do not depend on the Python version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["is_attribute", "to_ptx", "to_python"]
 
 @lru_cache(maxsize=4096)
 def to_ptx(attribute: str) -> str:
-    """Return the PTX word that a Python attribute spells."""
+    """Return the PTX word for a Python attribute."""
     word = attribute
     if len(word) > 1 and word[0] == "_" and word[1].isdecimal():
         word = word[1:]
@@ -32,7 +32,7 @@ def to_ptx(attribute: str) -> str:
 
 @lru_cache(maxsize=4096)
 def to_python(word: str) -> str:
-    """Return the Python attribute for a PTX word; `to_ptx` is its inverse."""
+    """Return the Python attribute for a PTX word; inverse of `to_ptx`."""
     attribute = word.replace("::", "__").replace(":", "___")
     if attribute[:1].isdecimal():
         return f"_{attribute}"
@@ -41,7 +41,7 @@ def to_python(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def is_attribute(word: str) -> bool:
-    """Tell whether a PTX word can be written as an attribute; names with an underscore in front are Python's own."""
+    """Return whether a PTX word can be written as an attribute; Python reserves names with a leading underscore."""
     attribute = to_python(word)
     private = attribute[:1] == "_" and not attribute[1:2].isdecimal()
     return attribute.isidentifier() and not private and to_ptx(attribute) == word

@@ -1,4 +1,4 @@
-"""Values that are made once for each key, by whichever thread asks first, while others go on with theirs."""
+"""Values that are computed once per key, by the first thread that requests them; other keys are not blocked."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ Value = TypeVar("Value")
 
 
 class OncePerKey(Generic[Key, Value]):
-    """Values shared by all who ask for their key, for as long as one of them holds the value.
+    """Values shared by all users of a key, for as long as one of them holds the value.
 
-    No lock is held while a value is made, so that compilers run side by side. A thread that asks for a key in the
-    making waits for that key alone, and makes the value if the first could not.
+    No lock is held while a value is computed, so compilers run in parallel. A thread that requests a key being computed
+    waits for that key only. It computes the value itself if the first thread failed.
     """
 
     def __init__(self) -> None:
         """Start empty."""
         self._lock = threading.Lock()
         self._known: WeakValueDictionary[Key, Value] = WeakValueDictionary()
-        self._making: dict[Key, threading.Event] = {}  # set when a thread is done with it
+        self._making: dict[Key, threading.Event] = {}  # set when the computing thread is done
 
     def get(self, key: Key, make: Callable[[], Value]) -> Value:
-        """Return the value of `key`, made by `make` where nobody has one; raise what `make` raises."""
+        """Return the live value of `key`, or compute it with `make`; exceptions of `make` propagate."""
         while True:
             with self._lock:
                 known, making = self._known.get(key), self._making.get(key)
@@ -47,9 +47,9 @@ class OncePerKey(Generic[Key, Value]):
                 self._making.pop(key).set()
 
     def __contains__(self, key: object) -> bool:
-        """Tell whether somebody holds the value of a key."""
+        """Return whether the value of a key is alive."""
         return key in self._known
 
     def __len__(self) -> int:
-        """Return how many values are held by somebody."""
+        """Return the number of live values."""
         return len(self._known)

@@ -1,9 +1,9 @@
-"""Where in the user's Python an instruction was written.
+"""Source locations of instructions in the user's Python.
 
-Every emitted instruction remembers the stack of user frames behind it: those between the call and the body of the
-kernel that are not machinery. Capturing must cost next to nothing, so it keeps `(code, instruction
-offset)` pairs; `f_lineno` walks a table whose length is the function's, which would make long functions quadratic.
-Lines are looked up later, once per code object.
+Each emitted instruction records its stack of user frames: the frames from the call to the kernel body, without frames
+of this project's machinery. Capturing must be cheap, so it stores `(code, instruction offset)` pairs. `f_lineno` walks
+a table as long as the function, which would make long functions quadratic. Lines are looked up later, once per code
+object.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Frame
 
 Site = tuple[int, ...]
-"""Frames, innermost first: of each the id of its code object, which a recorder keeps, and its instruction offset."""
+"""Frames, innermost first: per frame the id of its code object (kept by the recorder) and an instruction offset."""
 
 
 class Recorder:
-    """Captures sites during one trace, and turns them into frames afterwards."""
+    """Captures sites during one trace, and converts them to frames afterwards."""
 
     __slots__ = ("_codes", "_lines", "_users", "root")
 
     def __init__(self) -> None:
-        """Start with nothing captured."""
+        """Start without sites."""
         self.root: FrameType | None = None
         # Keyed by id: hashing a code object hashes its constants. `_codes` keeps the objects alive.
         self._codes: dict[int, CodeType] = {}
@@ -39,7 +39,7 @@ class Recorder:
         self._lines: dict[int, tuple[list[int], list[int]]] = {}
 
     def stop_at(self, frame: FrameType) -> None:
-        """Let stacks end at the frame that runs the trace, inclusive when that is user code."""
+        """End stacks at the frame that runs the trace, inclusive if it is user code."""
         self.root = frame if is_machinery(frame) else frame.f_back
 
     def capture(self, frame: FrameType | None) -> Site:
@@ -58,7 +58,7 @@ class Recorder:
         return site
 
     def innermost(self, frame: FrameType | None) -> Site:
-        """Return the innermost user frame from `frame` outwards, whatever the root is."""
+        """Return the innermost user frame from `frame` outwards, ignoring the root."""
         users, here = self._users, frame
         while here is not None:
             code = here.f_code
@@ -70,7 +70,7 @@ class Recorder:
         return ()
 
     def _learn(self, frame: FrameType | None) -> None:
-        """Keep the code of a frame and of all outwards, and whether it is the user's."""
+        """Record the code of a frame and of all outer frames, and whether it is the user's."""
         while frame is not None and frame is not self.root:
             code = frame.f_code
             if id(code) not in self._codes:
@@ -79,23 +79,23 @@ class Recorder:
             frame = frame.f_back
 
     def frames(self, site: Site) -> tuple[Frame, ...]:
-        """Return the file, line and function of each frame of a site, innermost first."""
+        """Return file, line and function of each frame of a site, innermost first."""
         from pyptx_ir.plugins.rows import Frame
 
         places = [(self._codes[code], offset) for code, offset in zip(site[::2], site[1::2], strict=True)]
         return tuple(Frame(code.co_filename, self._line(code, offset), code.co_qualname) for code, offset in places)
 
     def entry(self, site: Site) -> tuple[str, int]:
-        """Return the file and the line of the outermost frame of a site: where the body of the kernel is."""
+        """Return file and line of the outermost frame of a site, in the body of the kernel."""
         code = self._codes[site[-2]]
         return code.co_filename, self._line(code, site[-1])
 
     def where(self, site: Site) -> str:
-        """Show the line of a site, its innermost frame; nothing for a site without frames."""
+        """Return the line of a site's innermost frame as text; empty for a site without frames."""
         return "\n".join(show(frame.file, frame.line, frame.function) for frame in self.frames(site)[:1])
 
     def at(self, site: Site) -> str | None:
-        """Show the line of a site's innermost frame, with a caret below the expression; None without a frame."""
+        """Return a site's innermost line as text, with a caret below the expression; None without a frame."""
         if not site:
             return None
         code = self._codes[site[0]]
@@ -119,18 +119,18 @@ def user_frame(frame: FrameType | None = None) -> FrameType | None:
 
 
 def locate(frame: FrameType | None) -> str | None:
-    """Show a frame's line: `file:line: in function`, the source, and a caret below the running expression."""
+    """Return a frame's line as text: `file:line: in function`, the source, a caret below the running expression."""
     return None if frame is None else at_instruction(frame.f_code, frame.f_lineno, frame.f_lasti)
 
 
 def at_instruction(code: CodeType, line: int, instruction: int) -> str:
-    """Show the line of an instruction of a code object, with a caret below the expression that it belongs to."""
+    """Return the line of a code object's instruction as text, with a caret below its expression."""
     _, _, column, _ = next(islice(code.co_positions(), instruction // 2, None), (None,) * 4)
     return show(code.co_filename, line, code.co_qualname, column)
 
 
 def definition(code: CodeType) -> int:
-    """Return the line of a function's `def`, which stands below its decorators; the first line if there's no source."""
+    """Return the line of a function's `def`, which follows its decorators; its first line without source."""
     import linecache
 
     first = code.co_firstlineno
@@ -139,7 +139,7 @@ def definition(code: CodeType) -> int:
 
 
 def show(file: str, line: int, function: str | None = None, column: int | None = None) -> str:
-    """Show one line of a file with a caret under its first character, or under `column` (counted from 0)."""
+    """Return one line of a file as text, with a caret under its first character or under `column` (counted from 0)."""
     import linecache
 
     head = f"{_short(file)}:{line}:" + (f" in {function}" if function else "")
@@ -153,7 +153,7 @@ def show(file: str, line: int, function: str | None = None, column: int | None =
 
 
 def _short(file: str) -> str:
-    """Return a path relative to the working directory where it lies below it."""
+    """Return a path relative to the working directory if it is below it."""
     try:
         short = os.path.relpath(file)
     except (ValueError, OSError):  # another drive, or a working directory that is gone

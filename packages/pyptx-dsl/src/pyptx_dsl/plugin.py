@@ -1,7 +1,7 @@
-"""The DSL's own plugin: hands in the namespaces of the baseline through the hook that third parties use.
+"""Plugin of the DSL: registers its namespaces through the hooks that third parties use.
 
-They are attributes of `ptx` already; handing them in lets the manager name both owners when another plugin takes one of
-their names. Nothing of the DSL is imported before somebody asks.
+The namespaces are attributes of `ptx` already. Registered, they let the plugin manager name both owners if another
+plugin defines the same name. The DSL is imported on first use only.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _EXTENSIBLE = ("cp", "cp.async_", "fence")
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the hooks that this is written for: both are released together."""
+    """Return the version of the hooks that this plugin implements; both are released together."""
     return API_VERSION
 
 
 @hookimpl
 def pyptx_namespaces() -> Mapping[str, object]:
-    """Return the namespaces that are there without any plugin, and what is in those that plugins may extend."""
+    """Return the namespaces that exist without any plugin, and the members of extensible namespaces."""
     import operator
 
     from pyptx_dsl import ptx
@@ -58,7 +58,7 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
 
 @hookimpl
 def pyptx_advice() -> Sequence[Advice]:
-    """Return what ptxas says on every architecture, in other words."""
+    """Return explanations of ptxas messages that apply to every architecture."""
     from pyptx_dsl.inspect.advice import ADVICE
 
     return ADVICE

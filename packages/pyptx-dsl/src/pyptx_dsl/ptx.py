@@ -1,11 +1,11 @@
 """Instructions, control flow and special registers of PTX: `from pyptx import ptx`.
 
-- `ptx.inst.<opcode>.<modifier>…(…)` is any instruction, spelt as the manual spells it.
-- `ptx.add(f32, d, a, b)` and its kin are the same with the type first and the modifiers as keywords.
+- `ptx.inst.<opcode>.<modifier>…(…)` emits any instruction, written as in the manual.
+- `ptx.add(f32, d, a, b)` and similar functions take the type first and the modifiers as keywords.
 - `ptx.if_`, `ptx.range_`, `ptx.loop`, … are control flow; `ptx.warp.reduce_sum`, … are helpers of several instructions.
-- Namespaces of installed plugins, such as those of architectures, are attributes too, loaded when first asked for.
+- Namespaces of installed plugins, such as those of architectures, are attributes too, loaded on first use.
 
-One call emits one instruction, unless the docstring says how many.
+One call emits one instruction, unless its docstring gives another number.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ if TYPE_CHECKING:
     import pyptx_arch_blackwell.namespaces as _blackwell
     import pyptx_arch_hopper.namespaces as _hopper
     from pyptx_arch_blackwell.namespaces import *  # noqa: F403  as below
-    from pyptx_arch_hopper.namespaces import *  # noqa: F403  what a plugin provides: an absent one hides no misspelt name
+    from pyptx_arch_hopper.namespaces import *  # noqa: F403  names of a plugin: an absent one hides no misspelled name
     from pyptx_dsl.control_flow.blocks import block, break_, continue_
     from pyptx_dsl.control_flow.branches import bra, brkpt, elif_, else_, if_, label, pmevent, ret, trap
     from pyptx_dsl.control_flow.branches import exit_ as exit  # noqa: A004  the manual's name
@@ -313,16 +313,16 @@ if TYPE_CHECKING:
 
     __all__ += _blackwell.__all__
     __all__ += _hopper.__all__
-else:  # for type checkers, a module that answers to every name would hide every misspelt one
+else:  # for type checkers, a module with `__getattr__` would hide every misspelled name
 
     def __getattr__(name: str) -> object:
-        """Return a name from its module, or the namespace of a plugin; `import pyptx` does not pay for either."""
+        """Return a name from its module, or the namespace of a plugin; both are imported on first use."""
         from pyptx_dsl.instructions.names import load
 
         return load(name, globals())
 
     def __dir__() -> list[str]:
-        """Return the names that are always there, and those of installed plugins."""
+        """Return the built-in names and those of installed plugins."""
         from pyptx_dsl.instructions.completion import provided
 
         return sorted({*__all__, *provided()})

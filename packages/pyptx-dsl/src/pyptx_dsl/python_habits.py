@@ -1,4 +1,4 @@
-"""What Python, NumPy, CUDA and Triton programmers write out of habit, and what to write instead."""
+"""Habits of Python, NumPy, CUDA and Triton programmers, and their equivalents here: hints of error messages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ CALLS: dict[str, str] = {
     "trunc": "write ptx.cvt(f32, f32, d, x, rounding='rzi')",
     "": f"{RUNS_EARLY}: compute with + - * / & | << >>, x.max(y), x.min(y), and the instructions of ptx",
 }
-"""Functions of Python, `math` and NumPy that want a number, by name; `""` is for all others."""
+"""Functions of Python, `math` and NumPy that take a number, by name; `""` is for all others."""
 
 OPERATORS: dict[str, str] = {
     "** or pow()": "PTX has no power: write x * x, or 2**(y * log2(x)) by ptx.lg2, * and ptx.ex2",
@@ -59,20 +59,20 @@ OPERATORS: dict[str, str] = {
     "divmod()": CALLS["divmod"],
     "": "registers have + - * / // % & | ^ ~ << >> and comparisons; convert with ptx.cvt",
 }
-"""Operators, as Python's message spells them, that registers have not."""
+"""Operators that registers do not support, as in Python's messages."""
 
 ARGUMENTS: dict[str, str] = {
     "ptx.ret": "a kernel returns no value: write its results to its output arrays, and end with ptx.ret()",
     "ptx.exit": "a kernel returns no value: write its results to its output arrays, and end with ptx.exit()",
 }
-"""What is wrong about arguments of functions that take none."""
+"""Hints for arguments passed to functions that take none."""
 
 KERNEL_NAMES: dict[str, str] = {
     **dict.fromkeys(("run", "launch", "call", "forward", "apply"), "call the kernel: k(x)"),
     **dict.fromkeys(("asm", "source", "text", "code", "compile"), "k.ptx(), k.sass() and k.cubin() return it"),
     **dict.fromkeys(("grad", "backward"), "give it a gradient: pyptx.differentiable(k, backward)"),
 }
-"""Attributes that are looked for at a kernel."""
+"""Attributes that users look up on a kernel."""
 
 BLOCKS: dict[str, str] = {
     "if_": "with ptx.if_(x < 8):",
@@ -87,7 +87,7 @@ BLOCKS: dict[str, str] = {
     "asm_region": "with ptx.asm_region():",
     "kloop": "for k in ptx.kloop(n):",
 }
-"""How each block is opened."""
+"""Syntax that opens each block."""
 
 REGISTER_NAMES: dict[str, str] = {
     "shape": "a register holds one value of each thread; the sizes of an array are X.shape",
@@ -98,7 +98,7 @@ REGISTER_NAMES: dict[str, str] = {
     "value": "the value is known on the GPU only; k.simulate(…) shows what a kernel computes",
     "item": "the value is known on the GPU only; k.simulate(…) shows what a kernel computes",
 }
-"""Attributes that are looked for at a register."""
+"""Attributes that users look up on a register."""
 
 KERNEL_KEYWORDS: dict[str, str] = {
     "num_warps": "the block says how many: block=(32 * num_warps, 1, 1)",
@@ -114,7 +114,7 @@ KERNEL_KEYWORDS: dict[str, str] = {
     "inputs": "write in_specs=(Tile(…),)",
     "outputs": "write out_specs=(Tile(…),)",
 }
-"""Keywords that other systems' kernels take."""
+"""Kernel keywords of other systems."""
 
 CALL_KEYWORDS: dict[str, str] = {
     "grid": "the decorator says it: @kernel(grid=…), as numbers or a function of the dimensions",
@@ -128,7 +128,7 @@ CALL_KEYWORDS: dict[str, str] = {
     "outputs": "the arrays to write to are out=",
     **{name: hint for name, hint in KERNEL_KEYWORDS.items() if name.startswith("num_")},
 }
-"""Keywords that calls of kernels are given, though others than a call take them."""
+"""Keywords passed to kernel calls by mistake, where another function or the decorator takes them."""
 
 FOREIGN_NAMES: dict[str, str] = {
     **dict.fromkeys(("threadIdx", "thread_idx", "tid", "thread_id"), "the thread's index is ptx.special.tid.x()"),
@@ -168,7 +168,7 @@ FOREIGN_NAMES: dict[str, str] = {
     "print": 'write ptx.printf("x = %f\\n", x)',
     "shared": "shared memory is smem.alloc(f32, 128)",
 }
-"""What CUDA and Triton call things, asked of `ptx`."""
+"""Names of CUDA and Triton that users look up on `ptx`."""
 
 ARCHES: dict[str, str] = {
     **dict.fromkeys(("t4", "rtx2080", "rtx2070", "rtx2060", "turing", "quadrortx6000"), "sm_75"),
@@ -185,12 +185,14 @@ ARCHES: dict[str, str] = {
     **dict.fromkeys(("rtx5090", "rtx5080", "rtx5070", "rtx5060", "rtxpro6000"), "sm_120a"),
     **dict.fromkeys(("gb10", "dgxspark", "spark"), "sm_121a"),
 }
-"""Targets by the names of products and architectures, in lower case without blanks and vendor. NVIDIA: "CUDA GPU
-Compute Capability"."""
+"""Targets by names of products and architectures, in lower case, without blanks and vendor.
+
+NVIDIA: "CUDA GPU Compute Capability".
+"""
 
 
 def meaning_of(name: str) -> str | None:
-    """Return what to write for a name of another language: `__expf` is `exp`."""
+    """Return the hint for a name of another language: `__expf` is `exp`."""
     bare = name.strip("_")
     for each in (name, bare, name.removesuffix("f"), bare.removesuffix("f")):
         if each and (meant := FOREIGN_NAMES.get(each) or CALLS.get(each)):

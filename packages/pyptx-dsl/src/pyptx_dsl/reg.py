@@ -1,7 +1,7 @@
 """Registers: `reg.scalar(f32, init=0)`, `reg.array(f32, 8)`, `reg.from_(value, u32)`.
 
-Names and declarations belong to the trace: registers of one type share a bank that is declared once at the head of
-the body.
+The trace assigns names and emits declarations. Registers of one type share a register group that is declared once, at
+the head of the body.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ __all__ = [
 ]
 
 _FRAGMENT_THREADS = 128
-"""A warpgroup holds one accumulator tile. Manual: "Asynchronous Warpgroup Level Matrix Instructions"."""
+"""Threads of a warpgroup: one accumulator tile. Manual: "Asynchronous Warpgroup Level Matrix Instructions"."""
 
 
 def scalar(dtype: PtxType, init: object = None, name: str | None = None) -> Reg:
     """Declare one register, and emit one `mov` if `init` is given.
 
-    `init` is a number (spelt exactly for the type: `0f00000000` for f32, `0x3F80` for bf16) or a register of the same
-    width. `name` gives the register a name of its own, as `"%sum"`.
+    `init` is a number (emitted exactly in the type: `0f00000000` for f32, `0x3F80` for bf16) or a register of the same
+    width. `name` sets the register's name: `"%sum"`.
     """
     register = active("reg.scalar").fresh(as_type(dtype), name)
     if init is not None:
@@ -56,7 +56,7 @@ def scalar(dtype: PtxType, init: object = None, name: str | None = None) -> Reg:
 
 
 def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
-    """Declare `count` registers; nothing is emitted."""
+    """Declare `count` registers; emit no instruction."""
     trace = active("reg.array")
     number = as_count(count)
     if number is None or number < 1:
@@ -65,11 +65,11 @@ def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
 
 
 def bank(name: str, dtype: PtxType, count: int, *, vector: int | None = None, align: int | None = None) -> RegArray:
-    """Declare `name0 … name(count-1)` here, by `.reg .dtype name<count>;`, and return them.
+    """Declare `name0 … name(count-1)` here with `.reg .dtype name<count>;`, and return them.
 
-    `bank("%r", b32, 423)` stands where it is written, its type as it is written, and its names belong to the innermost
-    `{ }`; `array` declares at the head of the body. `vector` is 2 or 4. Raise DuplicateNameError for names that this
-    scope has. Manual: "Variables: Parameterized Variable Names".
+    `bank("%r", b32, 423)` emits the declaration at this position and with this type. The names are local to the
+    innermost `{ }`. `array` declares at the head of the body instead. `vector` is 2 or 4. Raise DuplicateNameError for
+    names already declared in this scope. Manual: "Variables: Parameterized Variable Names".
     """
     (registers,) = _declare("reg.bank", dtype, (_bank_name(name, count),), vector, align)
     return cast("RegArray", registers)
@@ -94,9 +94,9 @@ def declare(
 def declare(
     dtype: PtxType, *names: str | tuple[str, int], vector: int | None = None, align: int | None = None
 ) -> tuple[Reg | RegArray, ...]:
-    """Declare registers here, by one `.reg`, and return them: `a, b = reg.declare(b32, "%a", ("%b", 8))`.
+    """Declare registers here with one `.reg`, and return them: `a, b = reg.declare(b32, "%a", ("%b", 8))`.
 
-    A pair is a bank, `%b<8>`. Otherwise like `bank`. Manual: "Register State Space".
+    A pair declares a register group, `%b<8>`. Otherwise like `bank`. Manual: "Register State Space".
     """
     if not names:
         raise OperandError("reg.declare needs a name", hint='write reg.declare(b32, "%a")')
@@ -147,7 +147,7 @@ def from_(src: object, dtype: PtxType) -> Reg:
 
 
 def wgmma_frag(*, m: int, n: int, dtype: PtxType, name: str | None = None) -> RegArray:
-    """Declare the accumulator of one warpgroup's `m` x `n` tile: m·n/128 registers."""
+    """Declare the accumulator of one warpgroup's `m` x `n` tile: m·n/128 registers per thread."""
     rows, columns = as_integer(m), as_integer(n)
     if rows is None or columns is None or rows * columns < 1 or rows * columns % _FRAGMENT_THREADS:
         raise OperandError(f"an accumulator of {m} x {n} does not divide among {_FRAGMENT_THREADS} threads")
@@ -155,15 +155,15 @@ def wgmma_frag(*, m: int, n: int, dtype: PtxType, name: str | None = None) -> Re
 
 
 def alloc(dtype: PtxType) -> Reg:
-    """Declare one register, from a bank of its own (`%a…`)."""
+    """Declare one register in a separate register group (`%a…`)."""
     return active("reg.alloc").fresh(as_type(dtype), prefix=f"%a{dtype.prefix[1:]}")
 
 
 def alloc_array(dtype: PtxType, count: int) -> RegArray:
-    """Declare `count` registers with an automatic name."""
+    """Declare `count` registers with automatic names."""
     return array(dtype, count)
 
 
 def pair(left: Reg | str | Sequence[object], right: Reg | str) -> PipeRef:
-    """Return the pair of destinations `left|right` of `setp`, `shfl.sync`, `elect.sync`; a list is a vector."""
+    """Return the destination pair `left|right` of `setp`, `shfl.sync`, `elect.sync`; a list is a vector."""
     return PipeRef(left, right)

@@ -1,14 +1,14 @@
-"""Shared memory: allocations that know their layout, and barriers.
+"""Shared memory: allocations with a layout, and mbarriers.
 
     tile = smem.alloc(bf16, (STAGES, 64, 64), swizzle="128B")
     tile[stage]            # the address of one stage (no instruction for an int, two for a register)
     value = partials[w, 0] # a load; partials[w, 0] = value is a store
     value = line[i]        # a load too, of one dimension; line.address(i) is the address
 
-An element access is one `ld.shared` or `st.shared` when every index is a number. A register among the indices adds
-one `mov` (the symbol's address) and one `mad.lo` per register; a swizzle adds three ALU instructions and one `add`.
-Allocations larger than 48 KiB together move into one dynamic `.extern .shared` symbol when the trace ends, at the
-same offsets.
+An element access is one `ld.shared` or `st.shared` if every index is a number. Register indices add one `mov` (the
+symbol's address) and one `mad.lo` per register; a swizzle adds three ALU instructions and one `add`. If the allocations
+exceed 48 KiB in total, they move into one dynamic `.extern .shared` symbol at the end of the trace, at the same
+offsets.
 """
 
 from __future__ import annotations
@@ -113,10 +113,11 @@ def alloc(
     align: int | None = None,
     name: str | None = None,
 ) -> SharedAlloc:
-    """Allocate `shape` elements; nothing is emitted but the declaration.
+    """Allocate `shape` elements; emit only the declaration.
 
-    `swizzle` is `"32B"`, `"64B"` or `"128B"`. The alignment is 128 bytes, or the period of the swizzle (256, 512,
-    1024). Raise SharedMemoryError for sizes that make no sense and when the target has no such amount.
+    `swizzle` is `"32B"`, `"64B"` or `"128B"`. The default alignment is 128 bytes, or the period of the swizzle (256,
+    512 or 1024 bytes) if larger. Raise SharedMemoryError for an invalid shape, and if the target has less shared
+    memory.
     """
     trace = active("smem.alloc")
     dimensions, dtype = _dimensions(shape), as_type(dtype)
@@ -144,7 +145,7 @@ def alloc_with_layout(
     gmma_layout: object | None = None,
     gmma_major: str | None = None,
 ) -> SharedAlloc:
-    """Allocate like `alloc`, and attach the layout of a matrix operand for whoever builds its descriptor."""
+    """Allocate like `alloc`, and attach the layout of a matrix operand from which its descriptor is built."""
     result = alloc(dtype, shape, swizzle, align, name)
     result.gmma_layout = gmma_layout
     result.gmma_major = gmma_major
@@ -152,10 +153,10 @@ def alloc_with_layout(
 
 
 def tile(layout: SharedTile, align: int | None = None, name: str | None = None) -> SharedAlloc:
-    """Allocate a shared tile: `tile(layout)[stage]` is the address of a stage, if it has several.
+    """Allocate a shared tile; `tile(layout)[stage]` is the address of a stage if there are several.
 
-    The dimensions are `layout.allocation_shape`: stages and panels where there are several, rows, columns of a panel.
-    Nothing is emitted but the declaration.
+    The dimensions are `layout.allocation_shape`: stages and TMA boxes if there are several, rows, columns of a box.
+    Only the declaration is emitted.
     """
     shape = layout.allocation_shape
     alignment = layout.alignment if align is None else align
@@ -172,13 +173,13 @@ def tile(layout: SharedTile, align: int | None = None, name: str | None = None) 
 def wgmma_tile(
     dtype: PtxType, shape: Sequence[int], major: Major | str = "K", *, align: int | None = None, name: str | None = None
 ) -> SharedAlloc:
-    """Allocate a matrix for products of warpgroups, `tile(SharedTile(dtype, shape, major=major))`: widest swizzle."""
+    """Allocate an operand of a warpgroup MMA with the widest swizzle: `tile(SharedTile(dtype, shape, major=major))`."""
     word = major if isinstance(major, str) else major.name
     return tile(SharedTile(dtype, shape, major=word), align, name)
 
 
 def mbarrier(count: int, name: str | None = None) -> MbarrierArray:
-    """Allocate `count` mbarrier objects, uninitialised."""
+    """Allocate `count` mbarrier objects, uninitialized."""
     trace = active("smem.mbarrier")
     number = as_count(count)
     if number is None or number < 1:
@@ -205,7 +206,7 @@ def base(name: str | None = None) -> Reg:
 
 
 def apply_swizzle(logical_offset: object, swizzle: str) -> Reg:
-    """Emit three instructions that turn a logical byte offset (a 32-bit register) into a swizzled one."""
+    """Emit three instructions that swizzle a logical byte offset (a 32-bit register)."""
     trace = active("smem.apply_swizzle")
     pattern = find_swizzle(swizzle)
     if pattern is None:

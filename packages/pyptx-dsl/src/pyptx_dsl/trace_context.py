@@ -1,4 +1,4 @@
-"""The one context variable: which trace is active. Everything else about traces is in `trace`."""
+"""Context variable that holds the active trace; `trace` defines traces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACTIVE: ContextVar[Trace | None] = ContextVar("pyptx_dsl.tracing.trace", default
 
 
 def active(what: str = "this call") -> Trace:
-    """Return the trace of the kernel whose body is running; raise NoTraceError when there is none."""
+    """Return the active trace, that of the kernel whose body is running; raise NoTraceError if there is none."""
     trace = ACTIVE.get()
     if trace is None:
         raise NoTraceError(what)

@@ -1,7 +1,8 @@
-"""Tracebacks without this project's frames: what is left is the user's code, from the call to the line at fault.
+"""Tracebacks without this project's frames: only the user's frames remain, from the call to the faulty line.
 
-`PYPTX_TRACEBACK=full` in the environment keeps them. An error that is not one of ours, raised by our code, is a defect
-of ours and keeps all its frames; frames of the user, and of other libraries, stay in every case.
+`PYPTX_TRACEBACK=full` in the environment keeps all frames. An exception that is not a `PyptxError` but is raised in
+this project's code is a defect of the project and keeps all its frames. Frames of the user and of other libraries
+always stay.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SWITCH = "PYPTX_TRACEBACK"
 
 
 def entry(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap what users call: an error that leaves it has only the user's frames."""
+    """Wrap a public function so that errors leaving it have only the user's frames."""
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -39,9 +40,9 @@ def entry(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def shorten(error: BaseException) -> None:
-    """Take this project's frames out of the tracebacks of an error and of those behind it.
+    """Remove this project's frames from the tracebacks of an error and of its causes and contexts.
 
-    To be called where the error is caught, in front of a bare `raise`, which adds no frame of its own.
+    Call it where the error is caught, before a bare `raise`, which adds no frame.
     """
     if os.environ.get(_SWITCH, "") == "full":
         return
@@ -68,7 +69,7 @@ def _steps(step: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and those that are shown with it, each once."""
+    """Yield an error and its displayed causes and contexts, each once."""
     seen = set[int]()
     here: BaseException | None = error
     while here is not None and id(here) not in seen:

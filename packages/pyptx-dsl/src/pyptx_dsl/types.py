@@ -1,8 +1,8 @@
-"""The types of PTX, and how a register that holds one is declared.
+"""PTX types, and the types in which registers of them are declared, moved, loaded and stored.
 
-Not every type may be declared: `.reg .bf16`, `.reg .tf32` and `.reg .e4m3` are refused by ptxas, and `mov`, `ld` and
-`st` take still fewer. Each row below therefore says three words besides the type's own name: the type of its
-register, the type that moves it, and the type that loads and stores it. All of them were put to ptxas 13.0.
+ptxas rejects some types in declarations: `.reg .bf16`, `.reg .tf32`, `.reg .e4m3`. `mov`, `ld` and `st` accept fewer
+still. Each row below therefore has three types besides its own name: of the register, of `mov`, and of `ld`/`st`. All
+were verified with ptxas 13.0.
 
 Manual: "Fundamental Types", "Packed Data Types", "Alternate Floating Point Data Formats", "Restricted Use of Sub-Word
 Sizes".
@@ -19,11 +19,11 @@ from pyptx_ir.values import Unique, value
 
 @value
 class PtxType(Unique):
-    """A PTX type; the instances of this module are the only ones.
+    """A PTX type; each type has a single instance, in this module.
 
     `register` is the type of the `.reg` declaration; `kind` is `bits unsigned signed float packed pred`; `prefix` is
-    the register bank; `move` and `memory` are the type words of `mov` and of `ld`/`st`, or None where there is no
-    such form.
+    the name prefix of the register group; `move` and `memory` are the types of `mov` and of `ld`/`st`, or None without
+    such a form.
     """
 
     name: str
@@ -35,42 +35,42 @@ class PtxType(Unique):
     bits: int = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bits", WIDTHS[self.name])  # a frozen class has no other way
+        object.__setattr__(self, "bits", WIDTHS[self.name])  # the dataclass is frozen
 
     def __hash__(self) -> int:
-        return hash(self.name)  # types are keys of many caches, and no two have one name
+        return hash(self.name)  # types are keys of many caches; their names are unique
 
     @property
     def ptx(self) -> str:
-        """Return the spelling with its dot: `.f32`."""
+        """Return the name with its dot: `.f32`."""
         return f".{self.name}"
 
     @property
     def checked(self) -> str:
-        """Return the type by which a register is judged: its own if `.reg` has it, else that of its `.reg`."""
+        """Return the type that operand checks use: the type itself if `.reg` accepts it, else its `.reg` type."""
         return self.name if self.name in _DECLARABLE else self.register
 
     @property
     def is_integer(self) -> bool:
-        """Tell whether integer operators apply: untyped bits, unsigned or signed."""
+        """Whether integer operators apply: untyped bits, unsigned or signed."""
         return self.kind in {"bits", "unsigned", "signed"}
 
     @property
     def is_float(self) -> bool:
-        """Tell whether the type holds one floating-point number."""
+        """Whether the type holds one floating-point number."""
         return self.kind == "float"
 
     @property
     def bytes(self) -> int:
-        """Return the size of one element in memory, in whole bytes (sub-byte types count as one)."""
+        """Size of one element in memory, in whole bytes (sub-byte types count as one)."""
         return max(self.bits // 8, 1)
 
     def __repr__(self) -> str:
-        """Return the bare name."""
+        """Return the name without a dot."""
         return self.name
 
     def __str__(self) -> str:
-        """Return the bare name."""
+        """Return the name without a dot."""
         return self.name
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
@@ -82,7 +82,7 @@ _DECLARABLE = frozenset(["pred", "b16", "u16", "s16", "b32", "u32", "s32", "b64"
 
 
 def _integers(bits: int, prefix: str, register: str | None = None) -> tuple[PtxType, PtxType, PtxType]:
-    """Return the `b`, `u` and `s` types of a width; 8 bits live in 16-bit registers."""
+    """Return the `b`, `u` and `s` types of a width; 8-bit types have 16-bit registers."""
     own = register or f"b{bits}"
     kinds = (("b", "bits"), ("u", "unsigned"), ("s", "signed"))
     rows = tuple(
@@ -102,7 +102,7 @@ f16 = PtxType("f16", "b16", "float", "%h", "b16", "b16")
 bf16 = PtxType("bf16", "b16", "float", "%h", "b16", "b16")
 f32 = PtxType("f32", "f32", "float", "%f", "f32", "f32")
 f64 = PtxType("f64", "f64", "float", "%fd", "f64", "f64")
-# `cvt.rna.tf32.f32` and `mma` want `.b32` registers for tf32, so it shares the bank of the 32-bit integers.
+# `cvt.rna.tf32.f32` and `mma` require `.b32` registers for tf32, so it shares the group of the 32-bit integers.
 tf32 = PtxType("tf32", "b32", "float", "%r", "b32", "b32")
 
 f16x2 = PtxType("f16x2", "b32", "packed", "%hh", "b32", "b32")
@@ -156,16 +156,16 @@ TYPES: tuple[PtxType, ...] = (
 )
 
 BY_NAME = {row.name: row for row in TYPES}
-"""The types by their names."""
+"""Types by name."""
 
 
 def is_type(value: object) -> bool:
-    """Tell whether a value is a type."""
+    """Return whether a value is a type."""
     return isinstance(value, PtxType)
 
 
 def as_type(value: object) -> PtxType:
-    """Return `value` if it is a type; raise UnknownTypeError for anything else, as a string or a NumPy type."""
+    """Return `value` if it is a type; raise UnknownTypeError for anything else, such as a string or a NumPy type."""
     if isinstance(value, PtxType):
         return value
     word = value if isinstance(value, str) else getattr(value, "__name__", repr(value))
@@ -173,7 +173,7 @@ def as_type(value: object) -> PtxType:
 
 
 def from_name(name: str) -> PtxType:
-    """Return the type called `name` (`"f32"` or `".f32"`); raise UnknownTypeError for any other word."""
+    """Return the type named `name` (`"f32"` or `".f32"`); raise UnknownTypeError for any other word."""
     found = BY_NAME.get(name.removeprefix("."))
     if found is None:
         raise UnknownTypeError(name, tuple(BY_NAME))

@@ -1,3 +1,3 @@
-"""The core of pyptx: syntax tree, targets and instruction rows, plugins, toolchain."""
+"""The core of pyptx: syntax tree, targets, instruction table, plugins, toolchain."""
 
 __tracebackhide__ = True

@@ -1,4 +1,4 @@
-"""Pausing Python's cyclic garbage collector while trees grow, which have no cycles."""
+"""Pause Python's cyclic garbage collector while acyclic trees are built."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def collector_paused(*, lasting: bool = False) -> Generator[None]:
-    """Pause the collector: it would visit what grows again and again, for a third of the time.
+    """Pause the collector, which would traverse the growing tree repeatedly (a third of the time).
 
-    What is made meanwhile is taken to live long if it is `lasting`; what was young before is collected first, so that
-    no garbage grows old with it. When threads do so at the same time, the first to finish may switch the collector on
+    If `lasting`, objects made for the body are moved to the oldest generation. Younger objects are collected first, so
+    that no garbage moves with them. If several threads use this at once, the first to finish may enable the collector
     for the others, which costs only speed.
     """
     if not gc.isenabled():
@@ -28,7 +28,8 @@ def collector_paused(*, lasting: bool = False) -> Generator[None]:
         yield
     finally:
         if lasting and not _frozen():
-            # Hand what was made to the oldest generation unvisited; switching on would visit all of it at once.
+            # Move the new objects to the oldest generation without a traversal; `gc.enable` alone would visit all of
+            # them.
             gc.freeze()
             gc.unfreeze()
         gc.enable()
@@ -38,10 +39,10 @@ _OF_PYTHON: Final = 1_000
 
 
 class _FrozenObjects:
-    """Whether the program has frozen objects, as servers do before they fork: `gc.unfreeze` would thaw them.
+    """Whether the program has frozen objects, as servers do before a fork: `gc.unfreeze` would unfreeze them.
 
-    A few hundred are nobody's: some releases of Python freeze what they begin with (3.12 has 375). Once the program
-    has, it is not asked again: counting them visits each, a million in milliseconds, time after time.
+    Up to `_OF_PYTHON` objects do not count: some Python releases freeze their initial objects (375 in 3.12). A positive
+    result is cached, because counting visits every frozen object (milliseconds for a million).
     """
 
     __slots__ = ("found",)

@@ -1,15 +1,15 @@
-"""The `pyptx` command: runs the subcommands that plugins hand in, and the built-in ones among them.
+"""The `pyptx` command: runs the built-in subcommands and those of plugins.
 
     pyptx check kernel.ptx …    report everything that is wrong with PTX files, with line and column
-    pyptx fmt kernel.ptx …      lay PTX files out, in the style of nvcc, of LLVM or of another file
-    pyptx diff A.ptx B.ptx      say what differs between two PTX files beyond names and formatting
+    pyptx fmt kernel.ptx …      format PTX files in the style of nvcc, of LLVM or of another file
+    pyptx diff A.ptx B.ptx      show the differences of two PTX files beyond names and formatting
     pyptx isa SEARCH            show instructions: their forms, operands, versions and targets
-    pyptx targets               list the targets that are known
-    pyptx plugins               list the plugins that are installed
-    pyptx doctor                say what works on this machine, and what to do about what does not
+    pyptx targets               list the known targets
+    pyptx plugins               list the installed plugins
+    pyptx doctor                check the installation on this machine, with a hint for each problem
 
-Exit status: 0 for success, 1 when something was found, 2 for a command that was called wrongly; as shells have it, 130
-for one that was interrupted and 141 for one whose reader went away (`pyptx check … | head`).
+Exit status: 0 for success, 1 for findings or errors, 2 for a usage error. As in shells, 130 after an interrupt and 141
+if the reader of the output has exited (`pyptx check … | head`).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ INTERRUPTED, READER_GONE = 130, 141  # 128 + SIGINT, 128 + SIGPIPE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the subcommand that `argv` (by default the process's own words) names; return the exit status."""
+    """Run the subcommand named by `argv` (default: `sys.argv[1:]`); return the exit status."""
     return ended(lambda: _run(list(sys.argv[1:] if argv is None else argv)))
 
 
 def ended(command: Callable[[], int]) -> int:
-    """Run a command to its end; return its exit status, or that of one that was interrupted or is read no longer."""
+    """Run a command; return its exit status, or that for an interrupt or a closed output pipe."""
     try:
         status = command()
         sys.stdout.flush()
@@ -43,7 +43,7 @@ def ended(command: Callable[[], int]) -> int:
         print("\ninterrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # What is still in the buffer would fail once more, with a traceback, when Python ends.
+        # Buffered output would raise again, with a traceback, when Python exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     return status
@@ -54,7 +54,7 @@ def _run(words: list[str]) -> int:
 
     commands = {command.name: command for command in built_in()}
     try:
-        if not words or words[0] not in commands:  # the built-in ones work beside a plugin that does not
+        if not words or words[0] not in commands:  # built-in commands work even if a plugin fails to load
             commands = {command.name: command for command in manager().commands()}
         if words and words[0] in commands:
             return commands[words[0]].main(words[1:])
@@ -75,7 +75,7 @@ def _run(words: list[str]) -> int:
 
 
 def built_in() -> tuple[Command, ...]:
-    """Return the commands that need nothing but the core."""
+    """Return the commands that need only the core."""
     from pyptx_ir.plugins.rows import Command
 
     return (
@@ -90,35 +90,35 @@ def built_in() -> tuple[Command, ...]:
 
 
 def check(argv: Sequence[str]) -> int:
-    """Check each file against the whole instruction set, and print what is wrong."""
+    """Check each file against the whole instruction set and print the errors."""
     from pyptx_ir.isa.modules.command import check as run
 
     return run(argv)
 
 
 def fmt(argv: Sequence[str]) -> int:
-    """Rewrite the white space of each file."""
+    """Rewrite the whitespace of each file."""
     from pyptx_ir.formatter import fmt as run
 
     return run(argv)
 
 
 def diff(argv: Sequence[str]) -> int:
-    """Compare two files, and print what differs beyond names and formatting."""
+    """Compare two files and print the differences beyond names and formatting."""
     from pyptx_ir.diff.command import diff as run
 
     return run(argv)
 
 
 def isa(argv: Sequence[str]) -> int:
-    """Search the instruction table, and print what is found."""
+    """Search the instruction table and print the matches."""
     from pyptx_ir.isa.reference.command import isa as run
 
     return run(argv)
 
 
-def targets(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its words
-    """Print each target and the first PTX version that knows it."""
+def targets(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its arguments
+    """Print each target and the first PTX version that supports it."""
     from pyptx_ir.plugins.manager import manager
 
     for row in manager().targets():
@@ -127,8 +127,8 @@ def targets(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes i
     return 0
 
 
-def plugins(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its words
-    """Print each plugin, and why those that did not load did not."""
+def plugins(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its arguments
+    """Print each loaded plugin, and the error of each plugin that did not load."""
     from pyptx_ir.plugins.manager import manager
 
     for name in manager().loaded():
@@ -140,7 +140,7 @@ def plugins(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes i
 
 
 def doctor(argv: Sequence[str]) -> int:
-    """Look at everything that pyptx can use, and print what is there."""
+    """Check the installation and print the results."""
     from pyptx_ir.doctor.command import doctor as run
 
     return run(argv)

@@ -1,4 +1,4 @@
-"""Names that have moved: the old path works for one release, and says where the name is now."""
+"""Deprecated names that have moved: the old path works for one more release, with a warning."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ __all__ = ["moved_names"]
 
 
 def moved_names(module: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """Return the `__getattr__` of a module whose names have moved; each use is a DeprecationWarning at the user's line.
+    """Return the `__getattr__` of a module with moved names; each use warns with DeprecationWarning.
 
-    `homes` maps an old name to the full path of the new one, `{"Kernel": "pyptx_dsl.kernels.kernel.Kernel"}`, whose
-    module is imported when the name is asked for. Any other name is an AttributeError.
+    The warning has the line of the user. `homes` maps an old name to the full path of the new one, `{"Kernel":
+    "pyptx_dsl.kernels.kernel.Kernel"}`; that module is imported at the first access. Any other name raises
+    AttributeError.
     """
 
     def get(name: str) -> object:

@@ -1,7 +1,7 @@
-"""The element types that arrays of NumPy, torch and jax share with PTX, one row each.
+"""Element types that arrays of NumPy, torch and jax share with PTX, one row each.
 
-What a framework calls a type, how DLPack tells it, and how a tensor map numbers it stand here and nowhere else; the
-runtimes and the simulator derive their own tables, each of the rows that its framework has.
+This is the only table of their framework names, DLPack codes and tensor map codes. The runtimes and the simulator
+derive their tables from it, each with the rows that its framework has.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pyptx_ir.values import Value, value
 
 @value
 class ElementType(Value):
-    """A type of array elements.
+    """Type of array elements.
 
-    `name` is PTX's, `array` that of NumPy (with ml_dtypes), torch and jax; not each of them has every type. `kind` is
-    `bits unsigned signed float packed`. `dlpack` is a DLDataType: code, bits, lanes. `tensor_map` is a
-    CUtensorMapDataType, None where tensor maps lack the type.
+    `name` is the PTX type, `array` the name in NumPy (with ml_dtypes), torch and jax; a framework may lack a type.
+    `kind` is `bits`, `unsigned`, `signed`, `float` or `packed`. `dlpack` is a DLDataType: code, bits, lanes.
+    `tensor_map` is a CUtensorMapDataType, None if tensor maps lack the type.
     """
 
     name: str
@@ -29,17 +29,17 @@ class ElementType(Value):
 
     @property
     def bits(self) -> int:
-        """The width of an element."""
+        """Width of an element in bits."""
         return WIDTHS[self.name]
 
     @property
     def bytes(self) -> int:
-        """The bytes of an element."""
+        """Size of an element in bytes."""
         return self.bits // 8
 
 
-# DLPack 1.1, "DLDataTypeCode"; CUDA driver API, "CUtensorMapDataType". Where two rows have the same name, in PTX or in
-# arrays, the first is what the other side calls it: arrays of uint8 are u8, and u8 is allocated as uint8, not as bool.
+# DLPack 1.1, "DLDataTypeCode"; CUDA driver API, "CUtensorMapDataType". If two rows share a PTX or array name, the first
+# row defines the conversion: uint8 arrays are u8, and u8 is allocated as uint8, not as bool.
 ELEMENT_TYPES: Final = (
     ElementType("u8", "unsigned", "uint8", (1, 8, 1), 0),
     ElementType("u16", "unsigned", "uint16", (1, 16, 1), 1),
@@ -57,29 +57,29 @@ ELEMENT_TYPES: Final = (
     ElementType("e5m2", "float", "float8_e5m2", (12, 8, 1), 0),
     ElementType("ue8m0", "float", "float8_e8m0fnu", (14, 8, 1), 0),
     ElementType("e2m1x2", "packed", "float4_e2m1fn_x2", (17, 4, 2), None),
-    # tf32 lies in memory as f32.
+    # tf32 is stored in memory as f32.
     ElementType("tf32", "float", "float32", (2, 32, 1), 11),
-    # Untyped bits are stored as unsigned integers, and take elements of any type of their width.
+    # Untyped bits are stored as unsigned integers and accept elements of any type of their width.
     ElementType("b8", "bits", "uint8", (1, 8, 1), 0),
     ElementType("b16", "bits", "uint16", (1, 16, 1), 1),
     ElementType("b32", "bits", "uint32", (1, 32, 1), 2),
     ElementType("b64", "bits", "uint64", (1, 64, 1), 4),
-    # PTX has no truth values in memory; arrays have them as bytes.
+    # PTX has no boolean type in memory; arrays store booleans as bytes.
     ElementType("u8", "unsigned", "bool", (6, 8, 1), 0),
 )
 
 BY_NAME: Final = {row.name: row for row in reversed(ELEMENT_TYPES)}
-"""How elements of a PTX type are allocated."""
+"""Row by PTX type, for allocation."""
 
 BY_ARRAY: Final = {row.array: row for row in reversed(ELEMENT_TYPES)}
-"""What arrays' element types are in PTX."""
+"""Row by array element type, for conversion to PTX."""
 
 UNTYPED: Final = {row.name: row for row in ELEMENT_TYPES if row.kind == "bits"}
-"""The types that take elements of any other type of their width."""
+"""Types that accept elements of any other type of their width."""
 
 
 def takes(declared: str, given: str) -> bool:
-    """Tell whether elements of one PTX type may stand where another is declared: the same, or bits of its width."""
+    """Return whether `given` elements match the `declared` type: the same type, bits of its width, or f32 for tf32."""
     if declared == given:
         return True
     if declared in UNTYPED:

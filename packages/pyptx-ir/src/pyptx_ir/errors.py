@@ -1,22 +1,22 @@
 """The errors of pyptx-ir.
 
     PyptxError
-    ├── PtxSyntaxError      text that is not PTX            (pyptx_ir.syntax)
-    ├── TargetError         unknown or unfit target         (pyptx_ir.isa)
-    ├── InstructionError    a known instruction used wrongly (pyptx_ir.isa)
-    ├── PluginError         a plugin that clashes, fails to import or speaks another API version
-    └── ToolchainError      ptxas, nvdisasm, … missing, or refusing their input
+    ├── PtxSyntaxError      invalid PTX syntax              (pyptx_ir.syntax)
+    ├── TargetError         unknown or unsuitable target    (pyptx_ir.isa)
+    ├── InstructionError    invalid use of an instruction   (pyptx_ir.isa)
+    ├── PluginError         a plugin with a name conflict, a failed import or another API version
+    └── ToolchainError      ptxas, nvdisasm, … missing, or rejecting their input
 
-A warning of whatever runs kernels on a CPU: SimulatedExecution.
+`SimulatedExecution` is the warning of runtimes that run kernels on a CPU.
 
-Every error says what is wrong, shows the user's line with a caret where there is one, and ends with what to do.
+Every error states the fault, shows the user's source line with a caret if there is one, and ends with a hint.
 """
 
 from __future__ import annotations
 
 
 class PyptxError(Exception):
-    """Base of every error that pyptx raises on purpose."""
+    """Base class of all errors that pyptx raises deliberately."""
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         """Compose the text: `message`, then the located source line `where`, then `hint`."""

@@ -26,15 +26,15 @@ _LIKE = "like="
 
 
 def fmt(argv: Sequence[str]) -> int:
-    """Lay each file out.
+    """Format each file.
 
-    Return 0 if all is well, 1 if `--check` found a file that is not laid out, 2 if the command was called wrongly or a
-    file can't be read, parsed or laid out; that one is left as it is, and the others are laid out all the same.
+    Return 0 on success, 1 if `--check` found an unformatted file, 2 for a usage error or a file that can't be read,
+    parsed or formatted. Such a file is left unchanged; the other files are still formatted.
     """
     try:
         options = _parser().parse_args(argv)
         style = _style(options.style)
-    except SystemExit as leaving:  # argparse has said why
+    except SystemExit as leaving:  # argparse has printed the error
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     except (OSError, PyptxError) as error:
         return _refused(error)
@@ -86,7 +86,7 @@ def _one(name: str, style: Style, options: argparse.Namespace) -> int:
 
 
 def _images(sources: Sequence[PtxSource], style: Style, options: argparse.Namespace) -> int:
-    """Print the images of a file, each below a comment with its name; the file itself is never written."""
+    """Print the images of a file, each after a comment with its name. The file itself is never written."""
     output = options.output or "-"
     if output != "-" and Path(output).exists() and Path(output).samefile(sources[0].file):
         return _refused(f"{output} holds images: it is not written over")

@@ -1,4 +1,4 @@
-"""Packages whose names are imported when they are first used (PEP 562), so that importing the package costs nothing."""
+"""Lazy imports of a package's public names (PEP 562), so that importing the package is cheap."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 def late_names(
     package: str, homes: Mapping[str, str], others: str | None = None
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the `__getattr__` and `__dir__` of a package that gives each name of `homes` out of the module there.
+    """Return `__getattr__` and `__dir__` of a package; `__getattr__` imports each name of `homes` from its module.
 
     `homes` maps a public name to its module, relative to the package; a name that maps to itself is the module. Type
-    checkers read the same names from imports under `TYPE_CHECKING`. `others` is a module there whose `offered(name)`
-    is asked for a class that no home has, and returns it or None: what plugins bring.
+    checkers read the same names from imports under `TYPE_CHECKING`. `others` is a module of the package. Its
+    `offered(name)` returns a class that plugins provide, or None; it is called for capitalized names not in `homes`.
     """
 
     def get(name: str) -> object:

@@ -1,7 +1,7 @@
-"""Which frames of a call stack are machinery, and not the user's code.
+"""Classify the frames of a call stack: internal code or user code.
 
-Machinery says so itself: a module, or a package for all that lies in it, sets `__tracebackhide__ = True`. The nearest
-word counts: a package of examples inside a marked one says `__tracebackhide__ = False`.
+A module or package marks itself as internal with `__tracebackhide__ = True`. The nearest mark applies: a package of
+examples inside a marked one sets `__tracebackhide__ = False`.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 MARK: Final = "__tracebackhide__"
 
-# Python's own modules that stand between a user's line and ours, as in `with ptx.if_(…)`; they carry no mark.
+# Modules of Python between a user's line and pyptx, as in `with ptx.if_(…)`; they have no mark.
 _CONTEXTS: Final = "contextlib"
 _BETWEEN: Final = frozenset({_CONTEXTS, "functools"})
 
 
 def is_machinery(frame: FrameType) -> bool:
-    """Tell whether a frame stands between the user's code and ours: marked, a framework's, or Python's go-between."""
+    """Return whether a frame is between user code and pyptx: marked, of a framework, or `contextlib` or `functools`."""
     names = frame.f_globals
     return is_marked(names) or _root(names) in _between()
 
 
 def is_internal(frame: FrameType) -> bool:
-    """Tell whether a frame says nothing in a user's traceback: marked, or contextlib's between two others."""
+    """Return whether to hide a frame in a user's traceback: marked, or of `contextlib`."""
     names = frame.f_globals
     return is_marked(names) or _root(names) == _CONTEXTS
 
 
 def is_marked(names: Mapping[str, object]) -> bool:
-    """Tell whether a module (given by its globals) is marked, or else the nearest package around it that says."""
+    """Return whether a module (given by its globals) or else its nearest package with a mark is marked."""
     mark, around = names.get(MARK), str(names.get("__name__"))
     while mark is None and "." in around:
         around = around.rpartition(".")[0]
@@ -48,7 +48,7 @@ def _root(names: Mapping[str, object]) -> str:
 
 @functools.cache
 def _between() -> frozenset[str]:
-    """Return the first words of modules that carry no mark: Python's, and those whose dispatchers call a runtime."""
+    """Return the top-level packages without marks between user code and pyptx: Python's and the frameworks'."""
     from pyptx_ir.plugins.homes import HOMES
 
     return _BETWEEN.union(*(home.frameworks for home in HOMES if home.launches))

@@ -1,7 +1,7 @@
-"""Where the installed distributions of pyptx came from, and the pip command that installs more from there.
+"""Origins of the installed pyptx distributions, and the pip command that installs more from there.
 
 Installers record the folder, archive or repository of a distribution in its `direct_url.json` (PEP 610). The command
-never takes a name of ours from a package index: `pyptx` is an unrelated project there.
+never takes a name of this project from a package index: `pyptx` is an unrelated project there.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 CHECKOUT: Final = "pyptx-checkout"
-"""The distribution at the root of the repository, which has the extras of pyptx and holds no code."""
+"""Distribution at the root of the repository: it has the extras of pyptx and no code."""
 _CORE: Final = "pyptx-ir"  # the distribution of this module
 
 
 def install_command(*choices: str) -> str:
     """Return the command that installs pyptx with any of `choices`: an extra each, or several joined by commas.
 
-    It names the checkout or the repository that pyptx was installed from. If that is unknown, it says that it has to be
-    run in a checkout.
+    It names the checkout or the repository that pyptx was installed from. If that is unknown, it says "in a checkout of
+    pyptx".
     """
     before, after, where = _source() or (".", "", " in a checkout of pyptx")
     extras = [f"[{choice}]" if choice else "" for choice in choices]
@@ -32,7 +32,7 @@ def install_command(*choices: str) -> str:
 
 
 def origin(found: Distribution) -> str:
-    """Return what a distribution was installed from: a checkout, a repository and its commit, an archive, an index."""
+    """Return the origin of a distribution: a checkout, a repository and its commit, an archive or an index."""
     record = _record(found)
     record = _unpacked(record) or record
     if "vcs_info" in record:
@@ -43,9 +43,9 @@ def origin(found: Distribution) -> str:
     return str(record.get("url") or "a package index or a folder of wheels")
 
 
-@cache  # a file may have thousands of instructions whose rows are not installed
+@cache  # a file may have thousands of instructions without installed rows
 def _source() -> tuple[str, str, str] | None:
-    """Return the text before and after the extras of a requirement, and after the command; None if unknown."""
+    """Return a requirement's text before and after the extras, and the text after the command; None if unknown."""
     for name in (CHECKOUT, _CORE):
         record = _record(_find(name))
         folder = _folder(record)
@@ -61,9 +61,9 @@ def _source() -> tuple[str, str, str] | None:
 
 
 def _unpacked(record: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the record of the checkout that a package was unpacked with, if it was unpacked for the installation only.
+    """Return the record of the checkout that a package was unpacked with; None unless unpacked temporarily.
 
-    pip clones a repository into a temporary folder, and records that folder for the packages in it.
+    pip clones a repository into a temporary folder and records that folder for the packages in it.
     """
     whole = _find(CHECKOUT)
     needs = [] if whole is None else [need.partition(" ;")[0].removesuffix("/.") for need in whole.requires or ()]
@@ -83,7 +83,7 @@ def _find(name: str) -> Distribution | None:
 
 
 def _record(found: Distribution | None) -> dict[str, Any]:
-    """Return a distribution's `direct_url.json`; nothing if it was installed by name, or if the file is damaged."""
+    """Return a distribution's `direct_url.json`; empty if it was installed by name or the file is damaged."""
     import json
 
     text = None if found is None else found.read_text("direct_url.json")
@@ -106,11 +106,11 @@ def _folder(record: dict[str, Any]) -> Path | None:
 
 
 def _checkout(folder: Path) -> Path | None:
-    """Return the root of the checkout that a folder is, or is a package of; None if there is none any more."""
+    """Return the root of the checkout that is `folder` or contains it as a package; None if it no longer exists."""
     roots = (folder, *folder.parents[1:2])
     return next((root for root in roots if (root / "packages" / "pyptx" / "pyproject.toml").is_file()), None)
 
 
 def _quoted(requirement: str) -> str:
-    """Quote a requirement for a shell, in the quotes that all shells know if they serve."""
+    """Quote a requirement for a shell: in double quotes, which all shells support, if possible."""
     return shlex.quote(requirement) if re.search(r'["$`!]', requirement) else f'"{requirement}"'

@@ -1,4 +1,4 @@
-"""Work in other processes that an interrupt ends cleanly: what stands behind `-j` of the commands."""
+"""Parallel work in other processes that an interrupt ends cleanly, for `-j` of the commands."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
 IN_FLIGHT: Final = 512
-"""How many items are handed out ahead.
+"""Number of items submitted ahead.
 
-Enough to keep a large cluster busy; whoever stops early has as many done in vain, at most.
+It keeps a large cluster busy. A caller that stops early wastes at most this many results.
 """
 
 _Item = TypeVar("_Item")
@@ -26,7 +26,7 @@ _Result = TypeVar("_Result")
 
 
 def jobs(text: str) -> int:
-    """Read the word behind `-j`: how many processes, 0 for one per processor. Raises ValueError."""
+    """Parse the argument of `-j`: number of processes, 0 for one per processor. Raise ValueError if it is invalid."""
     number = int(text)
     if number < 0:
         raise ValueError(text)
@@ -36,9 +36,9 @@ def jobs(text: str) -> int:
 def completed(
     function: Callable[[_Item], _Result], items: Iterable[_Item], executor: Executor
 ) -> Generator[_Result, None, None]:
-    """Yield what a function returns for each item, in the order in which it is ready.
+    """Yield the result of a function for each item, in order of completion.
 
-    Closing the iterator cancels what has not begun; the executor stays open.
+    Closing the iterator cancels pending items; the executor stays open.
     """
     from concurrent.futures import FIRST_COMPLETED, wait
 
@@ -60,20 +60,20 @@ def completed(
 def in_processes(
     function: Callable[[_Item], _Result], items: Iterable[_Item], number: int
 ) -> Generator[Iterator[_Result]]:
-    """Call a function for each item in so many processes (0: one per processor), which end with the block.
+    """Call a function for each item in `number` processes (0: one per processor), which end with the `with` block.
 
-    Yields the results, in the order in which they are ready. What the function raises, the iterator raises. An
-    interrupt reaches all processes of a terminal: it ends the calls that run, and is raised here once.
+    Yields the results in order of completion. The iterator raises the exceptions of the function. An interrupt reaches
+    all processes of a terminal: it ends the running calls and is raised here once.
 
-    A pool's locks are Python's, and an interrupt that is raised while one is taken leaves it taken for ever. So a
-    thread that sees no interrupts holds the pool, and a queue is waited for here, which has no such lock. The workers
-    see interrupts only while they call `function`.
+    An interrupt raised while a lock of the pool is held would leave it locked indefinitely. So a thread with interrupts
+    blocked owns the pool, and this thread waits on a queue without such a lock. Workers unblock interrupts only while
+    they call `function`.
     """
     results, leaving = SimpleQueue[_Result | _End](), list[bool]()
     thread = Thread(target=_hand_out, args=(partial(_interruptible, function), items, number, results, leaving))
     try:
         _start_tracker()
-        before = _mask("SIG_BLOCK", signal.SIGINT)  # threads and processes that are begun here see none either
+        before = _mask("SIG_BLOCK", signal.SIGINT)  # also blocks them in threads and processes started here
         try:
             thread.start()
         finally:
@@ -86,7 +86,7 @@ def in_processes(
 
 
 class _End:
-    """What comes behind the last result."""
+    """End of the results, with the error if there was one."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
@@ -99,11 +99,11 @@ def _hand_out(
     results: SimpleQueue[_Result | _End],
     leaving: list[bool],
 ) -> None:
-    """Put results on a queue, until somebody leaves."""
+    """Put results into a queue until `leaving` is non-empty."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_all_start_methods, get_context
 
-    # No fork of a process that has threads, as this one does.
+    # No fork, because this process has threads.
     context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
     try:
         with ProcessPoolExecutor(number or None, context) as pool, closing(completed(function, items, pool)) as done:
@@ -111,7 +111,7 @@ def _hand_out(
                 results.put(result)
                 if leaving:
                     break
-    except BaseException as error:  # noqa: BLE001 -- it is raised where the results are read
+    except BaseException as error:  # noqa: BLE001 -- `_read` raises it
         results.put(_End(error))
     else:
         results.put(_End())
@@ -125,7 +125,7 @@ def _read(results: SimpleQueue[_Result | _End]) -> Iterator[_Result]:
 
 
 def _interruptible(function: Callable[[_Item], _Result], item: _Item) -> _Result:
-    """Call a function in a worker; an interrupt that came before is raised as it begins."""
+    """Call a function in a worker. A pending interrupt is raised at the start of the call."""
     before = _mask("SIG_BLOCK")
     try:
         _mask("SIG_UNBLOCK", signal.SIGINT)
@@ -135,14 +135,14 @@ def _interruptible(function: Callable[[_Item], _Result], item: _Item) -> _Result
 
 
 def _mask(how: str, *signals: int) -> set[int]:
-    """Change which signals this thread sees, where the system can do that; return what it did not see before."""
+    """Change the signal mask of this thread, if the system supports it; return the previous mask."""
     if not hasattr(signal, "pthread_sigmask"):
         return set()
     return signal.pthread_sigmask(getattr(signal, how), signals)
 
 
 def _start_tracker() -> None:
-    """Start multiprocessing's tracker of resources, which lets interrupts through to whoever starts it."""
+    """Start multiprocessing's resource tracker, which unblocks interrupts in the thread that starts it."""
     if sys.platform != "win32":
         from multiprocessing.resource_tracker import ensure_running
 

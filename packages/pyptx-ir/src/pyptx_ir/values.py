@@ -1,8 +1,8 @@
-"""Frozen dataclasses that cost little to define.
+"""Frozen dataclasses that are cheap to define.
 
-For a frozen class with slots, `dataclass` writes and compiles up to seven methods, half a millisecond each class: for
-the seventy that `import pyptx` defines, half of its time. Here they share their methods, and a constructor is compiled
-when its class is first constructed by it.
+For a frozen class with slots, `dataclass` generates and compiles up to seven methods, at half a millisecond per class.
+That would be half of the time of `import pyptx`, which defines seventy. These classes share their methods, and the
+constructor of a class is compiled at its first call.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _become: Any = object.__dict__["__class__"].__set__
 
 
 class _SignatureOfFields:
-    """What `inspect.signature` and `help` ask a class for: the constructor's, compiled by then."""
+    """Signature for `inspect.signature` and `help`: compiles the constructor, whose signature they then use."""
 
-    def __get__(self, _: object, kind: Any) -> Signature | None:  # noqa: ANN401 - its `__init__` is assigned to
+    def __get__(self, _: object, kind: Any) -> Signature | None:  # noqa: ANN401 - the function assigns its `__init__`
         if kind.__init__ is _first_init:
             _compile(kind)
-        return None  # as if there were none: what is inspected is the constructor
+        return None  # None makes `inspect` use the constructor
 
 
 class Value:
-    """What `dataclass(frozen=True, slots=True)` would generate for each class anew, but for the constructor."""
+    """Methods that `dataclass(frozen=True, slots=True)` would generate for each class, except the constructor."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -69,7 +69,7 @@ class Value:
 
 
 class Unique(Value):
-    """A value that equals nothing but itself: what `dataclass(frozen=True, slots=True, eq=False)` makes."""
+    """A value that is equal only to itself, as with `dataclass(frozen=True, slots=True, eq=False)`."""
 
     __slots__ = ()
     __eq__ = object.__eq__
@@ -82,7 +82,7 @@ def value(kind: type[ValueT], /) -> type[ValueT]: ...
 def value(*, kw_only: bool = False) -> Callable[[type[ValueT]], type[ValueT]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(kind: type[ValueT] | None = None, /, *, kw_only: bool = False) -> Any:
-    """Make a subclass of `Value` a frozen dataclass with slots; a constructor that it defines itself stays."""
+    """Make a subclass of `Value` a frozen dataclass with slots. A constructor that it defines is kept."""
 
     def made(kind: type[ValueT]) -> type[ValueT]:
         done: Any = dataclass(init=False, eq=False, repr=False, slots=True, kw_only=kw_only)(kind)
@@ -95,14 +95,14 @@ def value(kind: type[ValueT] | None = None, /, *, kw_only: bool = False) -> Any:
 
 
 def _first_init(self: Value, *arguments: object, **keywords: object) -> None:
-    """Compile the constructor of a class, put it in the place of this one, and call it."""
+    """Compile the constructor of a class, replace this function with it, and call it."""
     _compile(type(self)).__init__(self, *arguments, **keywords)
 
 
-def _compile(kind: type) -> Any:  # noqa: ANN401 - its `__init__` is assigned to
-    """Return the class whose constructor a class has, compiled."""
+def _compile(kind: type) -> Any:  # noqa: ANN401 - the function assigns its `__init__`
+    """Return the class that defines the constructor of `kind`, compiled."""
     owner: Any = next(one for one in kind.__mro__ if "__init__" in vars(one))
-    if owner.__init__ is _first_init:  # and no other thread has been here meanwhile
+    if owner.__init__ is _first_init:  # unless another thread has compiled it in the meantime
         owner.__init__ = _constructor(owner)
     return owner
 
@@ -121,7 +121,7 @@ def __init__({parameters}):
 
 
 def _constructor(kind: Any) -> Any:  # noqa: ANN401 - a function whose parameters are the fields
-    """Return the constructor of a frozen class with these fields; a plain subclass has no draft of its own."""
+    """Return the constructor of a frozen class with these fields. A plain subclass has no draft of its own."""
     names = {"__kind": kind, "__draft": draft(kind), "__become": _become, "__put": object.__setattr__, "__new": MISSING}
     listed = sorted((one for one in fields(kind) if one.init), key=lambda one: bool(one.kw_only))
     parameters, values = ["self"], dict[str, str]()
@@ -136,7 +136,7 @@ def _constructor(kind: Any) -> Any:  # noqa: ANN401 - a function whose parameter
         inside="; ".join(["pass", *[f"self.{name} = {value}" for name, value in values.items()]]),
         then="self.__post_init__()" if hasattr(kind, "__post_init__") else "pass",
     )
-    exec(text, names)  # noqa: S102 - the names are those of fields
+    exec(text, names)  # noqa: S102 - the names are field names
     made: Any = names["__init__"]
     made.__qualname__ = f"{kind.__qualname__}.__init__"
     made.__annotations__ = {one.name: one.type for one in listed} | {"return": None}
@@ -144,7 +144,7 @@ def _constructor(kind: Any) -> Any:  # noqa: ANN401 - a function whose parameter
 
 
 def _parameter(one: Field[Any], names: dict[str, object]) -> tuple[str, str]:
-    """Return how a field is written as a parameter, and what it is set to; `names` takes what these mention."""
+    """Return a field's parameter and the value it is set to; add the objects that these refer to to `names`."""
     name = one.name
     if one.default_factory is not MISSING:
         names[f"__make_{name}"] = one.default_factory
@@ -155,11 +155,11 @@ def _parameter(one: Field[Any], names: dict[str, object]) -> tuple[str, str]:
     return name, name
 
 
-def draft(kind: type) -> Any:  # noqa: ANN401 - the class it returns is assigned to, which the type of `kind` forbids
-    """Return a class whose instances, all slots filled, become `kind` by `value.__class__ = kind`."""
+def draft(kind: type) -> Any:  # noqa: ANN401 - callers assign attributes of the class
+    """Return a class whose instances, with all slots set, become `kind` by `value.__class__ = kind`."""
     namespace: dict[str, object] = {
         "__slots__": kind.__dict__["__slots__"],
-        # Both: either alone leaves the slower, inherited way in place.
+        # Both are needed: either alone keeps the slower inherited path.
         "__setattr__": object.__setattr__,
         "__delattr__": object.__delattr__,
         "__init__": object.__init__,
@@ -168,7 +168,7 @@ def draft(kind: type) -> Any:  # noqa: ANN401 - the class it returns is assigned
 
 
 class _Keys(dict[Any, "Callable[[object], Any]"]):
-    """By class, the functions that get the fields which count in a comparison."""
+    """By class, the function that returns the fields used in comparisons."""
 
     def __missing__(self, kind: Any) -> Callable[[object], Any]:  # noqa: ANN401 - as above
         names = [one.name for one in fields(kind) if one.compare]

@@ -1,6 +1,6 @@
 """Run pyptx kernels on jax arrays: jit, vmap, grad, shard_map, export.
 
-Nothing here has to be imported to call a kernel with jax arrays; `register` is for programs that were exported.
+Calling a kernel with jax arrays requires no import of this package; `register` is for exported programs.
 """
 
 from typing import TYPE_CHECKING

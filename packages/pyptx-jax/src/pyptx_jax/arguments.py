@@ -1,4 +1,4 @@
-"""Arrays as kernels see them: element types by their PTX names, shapes, layouts, and what no kernel can take."""
+"""Conversion of jax arrays to kernel arguments: PTX element types, shapes, layouts; errors for unsupported arrays."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Input, Launchable, Output
 
 NAMES: Final = {name: row.name for name, row in BY_ARRAY.items() if has_dtype(name)}
-"""The PTX names of jax's element types; those that are missing have none."""
+"""PTX name of each jax dtype; dtypes without an entry are not supported."""
 
 DTYPES: Final = {name: row.array for name, row in BY_NAME.items() if has_dtype(row.array)}
-"""The element types of outputs by their PTX names."""
+"""jax dtypes of outputs, by PTX name."""
 
 
 def arguments_of(kernel: Launchable[Declaration], arrays: Sequence[object]) -> list[Argument]:
-    """Return what a kernel must know of its inputs, laid out as its Tiles say: XLA stores them so for the call.
+    """Return the argument properties of a kernel's inputs, in the layouts of its Tiles.
 
-    Raise DtypeError and ShapeError for what no kernel takes.
+    XLA stores the inputs in these layouts for the call. Raises DtypeError and ShapeError for unsupported arrays.
     """
     declaration = kernel.declaration
     _check_wide_types(kernel)
@@ -72,7 +72,7 @@ _WIDE: Final = 'jax makes 64-bit arrays only after jax.config.update("jax_enable
 
 
 def _check_wide_types(kernel: Launchable[Declaration]) -> None:
-    """Raise DtypeError for a kernel of 64-bit arrays while jax makes none."""
+    """Raise DtypeError for a kernel of 64-bit arrays while they are disabled in jax."""
     declaration = kernel.declaration
     if wide_types():
         return
@@ -82,14 +82,14 @@ def _check_wide_types(kernel: Launchable[Declaration]) -> None:
 
 
 def _device(array: object) -> str:
-    """Return where an array has to stay; nothing for what is traced, and for what jax moves as it needs."""
+    """Return the device to which an array is committed; empty for traced and uncommitted arrays."""
     if not is_array(array) or is_traced(array) or not array.committed:
         return ""
     return ", ".join(sorted(map(str, array.devices())))
 
 
 def result_of(kernel: str, row: Output, varying: frozenset[str]) -> jax.ShapeDtypeStruct:
-    """Return what jax is told of an output; raise DtypeError where jax has no such type."""
+    """Return jax's description of an output; raise DtypeError if jax has no such type."""
     name = DTYPES.get(row.dtype)
     if name is None:
         raise DtypeError(
@@ -99,11 +99,11 @@ def result_of(kernel: str, row: Output, varying: frozenset[str]) -> jax.ShapeDty
 
 
 def dimension_order(row: Input | Output) -> tuple[int, ...]:
-    """Return an array's dimensions from the slowest to the fastest in memory, as jax.ffi takes layouts."""
+    """Return an array's dimensions from the slowest to the fastest in memory, the layout format of jax.ffi."""
     axes = tuple(range(len(row.shape)))
     return axes if row.strides == dense_strides(row.shape, Layout.ROW) else axes[::-1]
 
 
 def bytes_of(row: Input | Output) -> int:
-    """Return the bytes of an array."""
+    """Return the size of an array in bytes."""
     return dtype(DTYPES[row.dtype]).itemsize * math.prod(row.shape)

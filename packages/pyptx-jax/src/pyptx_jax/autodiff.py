@@ -30,10 +30,10 @@ Gradients = tuple["jax.Array | None", ...]
 
 
 def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) -> Callable[..., object]:
-    """Return a function of jax arrays that runs `forward`, and whose gradients are what `backward` returns.
+    """Return a function of jax arrays that runs `forward`, and whose gradients `backward` computes.
 
-    `keywords` are those of `differentiable_kernel`. Keywords of a call go to `forward`, and to `backward` those that it
-    knows. Raise the errors of `pair_of`.
+    `keywords` are those of `differentiable_kernel`. Keywords of a call are passed to `forward`; `backward` receives the
+    subset that it accepts. Raises the errors of `pair_of`.
     """
     pair = pair_of(forward, backward, keywords, "arrays")
     functions = Wrappers(lambda keywords: _function(pair, keywords))
@@ -41,10 +41,11 @@ def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) ->
 
     def call(*arrays: object, **keywords: object) -> object:
         own = constants(forward.name, keywords)
-        specialized(forward, arguments_of(forward, arrays), own)  # what is wrong is wrong here, not somewhere in jax
+        specialized(forward, arguments_of(forward, arrays), own)  # report errors here, not from inside jax
         if not any(map(is_traced, arrays)):
             return answer(programs.get(own), arrays)
-        # Inside shard_map, the gradient of an array that all devices share is the sum of theirs: jax sees to it here.
+        # Inside shard_map, the gradient of an array that all devices share is the sum of theirs: jax adds the reduction
+        # here.
         return functions.get(own)(*agreeing(cast("list[jax.Array]", arrays))[0])
 
     return straight_to(programs, call)
@@ -56,7 +57,7 @@ Row = tuple[tuple[int, ...], "jnp.dtype[Any]"]
 @jax.tree_util.register_static
 @dataclass(frozen=True, slots=True)
 class Like:
-    """Shapes and element types: of the inputs, as of their gradients, and of the outputs."""
+    """Shapes and element types of the inputs (and their gradients) and of the outputs."""
 
     inputs: tuple[Row, ...]
     outputs: tuple[Row, ...]
@@ -69,7 +70,7 @@ def _function(pair: KernelPair, keywords: Mapping[str, object]) -> Callable[...,
         return pair.forward(*arrays, **keywords)
 
     def forwards(*arrays: jax.Array) -> tuple[object, tuple[Like, list[jax.Array]]]:
-        # By `joined`, whose second derivative then fails where there is none: in the backward kernel.
+        # Through `joined`, so that a missing second derivative fails in the backward kernel.
         result = joined(*arrays)
         results = _tuple(result)
         return result, (Like(_rows(arrays), _rows(results)), pair.saved(arrays, results))
@@ -84,7 +85,7 @@ def _function(pair: KernelPair, keywords: Mapping[str, object]) -> Callable[...,
 
 
 def _fitting(pair: KernelPair, results: tuple[jax.Array, ...], like: Like) -> Gradients:
-    """Return a gradient for each input, None for one that has none; raise ShapeError for one that does not fit."""
+    """Return a gradient for each input, None for one without a gradient; raise ShapeError for a mismatch."""
     pair.check_returned(len(results))
     found = list[jax.Array | None]()
     for index, (shape, dtype) in enumerate(like.inputs):
@@ -106,7 +107,7 @@ def _rows(arrays: Sequence[jax.Array]) -> tuple[Row, ...]:
 
 
 def _numbers(gradient: jax.Array, row: Row) -> jax.Array:
-    """Return the gradient of an output as a kernel takes it: of integers, which have none, zeros."""
+    """Return the gradient of an output as a kernel argument: zeros for integers, which have no gradient."""
     return zeros(*row) if gradient.dtype == jax.dtypes.float0 else gradient
 
 

@@ -1,4 +1,4 @@
-"""A kernel's call as a custom call of XLA: what is traced by jit, vmap, scan, shard_map and the rest."""
+"""A kernel's call as an XLA custom call, which jit, vmap, scan, shard_map and other transformations trace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def specialized(
     keywords: Mapping[str, object],
     numbers: Iterable[str] = (),
 ) -> Specialization:
-    """Check a call and trace the kernel for it; a kernel without Tiles takes its arrays as they come.
+    """Check a call and trace the kernel for it; a kernel without Tiles takes its arrays unchanged.
 
     The scalars in `numbers` have no value in the specialization: they are operands.
     """
@@ -52,11 +52,9 @@ def specialized(
 def bind(
     special: Specialization, arrays: Sequence[jax.Array], numbers: Mapping[str, jax.Array] | None = None
 ) -> object:
-    """Call a kernel on arrays or tracers, and return its outputs, then the new values of the inputs that it mutates.
+    """Call a kernel on arrays or tracers; return its outputs, then the new values of the inputs that it mutates.
 
-    `numbers` are the values of scalars that are traced, too.
-
-    One array is returned as it is, several as a tuple, none as None.
+    `numbers` are the values of traced scalars. One array is returned as such, several as a tuple, none as None.
     """
     register()
     alike, axes = agreeing([*arrays, *(numbers or {}).values()])
@@ -106,7 +104,7 @@ def _custom_call(
 
 
 def _not_differentiable(name: str, call: Call) -> Call:
-    """Have the derivative of a call be an error that points at the call."""
+    """Return the call with a derivative rule that raises an error at the line of the call."""
     place = locate(user_frame())
 
     def refuse(_primals: object, _tangents: object) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Kernels on the CPU: the simulator's runtime, behind the same custom call as the GPU's."""
+"""Kernels on the CPU: run by the simulator's runtime, through the same custom call as on the GPU."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 def run_of(origin: Origin) -> Callable[[list[memoryview]], None]:
     """Return the function that simulates a kernel in the memory of its arrays; warn at the line of the call.
 
-    XLA's handler gives the memory of inputs that are not mutated as read-only, and so do the arrays made of it.
-    Raise RuntimeMissingError without a simulator.
+    XLA's handler passes the memory of unmutated inputs as read-only, so the arrays on it are read-only too. Raises
+    RuntimeMissingError without a simulator.
     """
     special, operands = origin.special, origin.operands
     runtime = simulator(special.entry)
     announce(special.entry, origin.place)
     inputs = len(special.inputs)
-    first = inputs + len(operands)  # of the outputs
+    first = inputs + len(operands)  # index of the first output
 
     def run(memory: list[memoryview]) -> None:
         numbers = {each.name: each.read(view) for each, view in zip(operands, memory[inputs:first], strict=True)}
@@ -64,22 +64,22 @@ def simulate(kernel: Launchable, arrays: Sequence[object], keywords: Mapping[str
                 hint="simulate outside of jit, vmap and grad; inside, call the kernel",
             )
     simulation = simulator(kernel.name).simulate
-    assert simulation is not None  # noqa: S101  it is what a simulator is for
+    assert simulation is not None  # noqa: S101  every simulator has it
     result = cast("Any", simulation(kernel, [np.array(array) for array in arrays], keywords))
     return cast("Simulation", replace(result, outputs=tuple(map(framework.as_array, result.outputs))))
 
 
-# --- telling the user -------------------------------------------------------------------------------------------------
+# --- warnings ---------------------------------------------------------------------------------------------------------
 
 _ANNOUNCED: Final[
     dict[str | tuple[str, type[Warning], int], int]
-] = {}  # what Python's warnings remember of a place, here of all places
+] = {}  # registry of emitted warnings, normally in the module's globals
 
 
 def announce(name: str, place: tuple[str, int] | None) -> None:
-    """Warn that a kernel is simulated, because its arrays are on the CPU: a forgotten GPU must not become slowness.
+    """Warn that a kernel is simulated because its arrays are on the CPU.
 
-    The environment's PYPTX_CPU says `quiet`, `warn` or `error`.
+    PYPTX_CPU in the environment is `quiet`, `warn` or `error`.
     """
     policy = os.environ.get("PYPTX_CPU", "warn")
     message = f"{name} runs on the simulator, because its arrays are on the CPU"

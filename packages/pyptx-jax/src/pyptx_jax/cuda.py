@@ -1,4 +1,4 @@
-"""Kernels on NVIDIA GPUs: machine code through the toolchain and its cache, loaded by the driver."""
+"""Kernels on NVIDIA GPUs: machine code from the toolchain and its cache, loaded by the driver."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def plan_of(origin: Origin) -> Plan:
-    """Return the plan of a traced kernel, for any device of this machine; raise KeywordError for traced numbers.
+    """Return the plan of a traced kernel for any device of this machine; raise KeywordError for traced numbers.
 
-    XLA compiles a program before it says which device will run it, so where generations are mixed, the code is that of
-    the kernel's own target; where sizes are, a persistent kernel has the blocks of the smallest device.
+    XLA compiles a program before the device is known. On a machine with several generations of GPUs, the code is
+    compiled for the kernel's own target. With GPUs of several sizes, a persistent kernel has the number of CTAs of the
+    smallest one.
     """
     special = origin.special
     if origin.operands:
@@ -36,7 +37,7 @@ def plan_of(origin: Origin) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """What decides which machine code is loaded."""
+    """Key of loaded machine code."""
 
     text: str
     image: bytes | None
@@ -45,4 +46,4 @@ class _Code:
 
 
 MODULES: Final = OncePerKey[_Code, Module]()
-"""The code that this process has loaded for XLA, which compiles programs on several threads."""
+"""Code loaded for XLA in this process; XLA compiles programs on several threads."""

@@ -1,4 +1,4 @@
-"""What `pyptx doctor` says of jax: its version, and the devices that it computes on."""
+"""Check of jax for `pyptx doctor`: its version, and the devices that it uses."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pyptx_ir.plugins.rows import Diagnosis
 
 
 def check() -> tuple[Diagnosis, ...]:
-    """Import jax and have it start its backend."""
-    api = cast("Any", jax)  # which leaves some types unknown
+    """Import jax and initialize its backend."""
+    api = cast("Any", jax)  # some of its types are unknown
     backend, count = str(api.default_backend()), int(api.device_count())
     seen = (
         f"sees {count} GPU{'s' * (count != 1)}" if backend in {"gpu", "cuda"} else "sees no GPU: arrays are simulated"

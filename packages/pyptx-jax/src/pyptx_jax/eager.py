@@ -1,4 +1,4 @@
-"""Calls with arrays in the hand, outside of jit: through functions that jax has compiled, so that they cost little."""
+"""Calls with concrete arrays, outside of jit, through functions that jax has compiled (low overhead)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def call(kernel: Launchable[Declaration], arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
-    """Check a call in full, at the user's line; then run it, or add it to the program being traced."""
+    """Check a call in full, with errors at the user's line; then run it, or add it to the program being traced."""
     rest, numbers = split(kernel, keywords)
     own, device = _sorted(kernel, (*arrays, *numbers.values()), rest)
     special = specialized(kernel, arguments_of(kernel, arrays), own, numbers)
@@ -39,7 +39,7 @@ def call(kernel: Launchable[Declaration], arrays: Sequence[object], keywords: Ma
 
 
 def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Callable[..., object]:
-    """Return what answers calls with concrete jax arrays, or with none, at once; everything else goes to `miss`."""
+    """Return a fast path for calls with concrete jax arrays, or with no arrays; it forwards other calls to `miss`."""
     wrappers = _wrappers(kernel)
     alone = _without_arrays(kernel, wrappers, miss)
     launch = straight_to(wrappers, lambda *arrays, **keywords: miss(*arrays, **keywords) if arrays else alone(keywords))
@@ -54,9 +54,10 @@ def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Ca
 
 
 def straight_to(wrappers: Wrappers, miss: Callable[..., object]) -> Callable[..., object]:
-    """Return what calls compiled functions with concrete jax arrays, and NumPy's beside them; the rest is for `miss`.
+    """Return a fast path for calls with jax arrays, or jax and NumPy arrays; it forwards other calls to `miss`.
 
-    jax's compiled functions check shapes, dtypes and devices; what does not fit is worded the long way.
+    It calls jax's compiled functions, which check shapes, dtypes and devices; if they reject a call, `miss` produces
+    the error message.
     """
     concrete = concrete_type()
     plain = wrappers.get({})
@@ -85,7 +86,7 @@ def straight_to(wrappers: Wrappers, miss: Callable[..., object]) -> Callable[...
 def _without_arrays(
     kernel: Launchable[Declaration], wrappers: Wrappers, miss: Callable[..., object]
 ) -> Callable[[Mapping[str, object]], object]:
-    """Return what answers calls without arrays, by their keywords, `device=` among them."""
+    """Return a fast path for calls without arrays, given their keywords including `device=`."""
     told = "device" not in kernel.declaration.keywords
 
     def launch(keywords: Mapping[str, object]) -> object:
@@ -103,7 +104,7 @@ def _without_arrays(
 def _sorted(
     kernel: Launchable[Declaration], arrays: Sequence[object], keywords: Mapping[str, object]
 ) -> tuple[dict[str, object], object]:
-    """Return the kernel's own keywords, and the device that a call without arrays runs on."""
+    """Return the kernel's own keywords, and the device of a call without arrays."""
     own, known = dict(keywords), kernel.declaration.keywords
     if "out" in own and "out" not in known:
         raise KeywordError(
@@ -130,7 +131,7 @@ def _wrappers(kernel: Launchable[Declaration]) -> Wrappers:
 
 
 def _made(kernel: Launchable[Declaration]) -> Wrappers:
-    """Return the compiled functions of a kernel, which do not keep it alive: whoever calls them has it in hand."""
+    """Return the compiled functions of a kernel, which do not keep it alive: their caller does."""
     reference, name = weakref.ref(kernel), kernel.name
 
     def make(keywords: Mapping[str, object]) -> Callable[..., object]:

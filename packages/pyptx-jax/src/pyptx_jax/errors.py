@@ -1,11 +1,11 @@
-"""The errors of pyptx-jax.
+"""Exceptions of pyptx-jax.
 
     PyptxError
-    ├── NotDifferentiableError  the gradient of a plain kernel was asked for (also TypeError)
-    └── ExecutionError          a kernel failed while it ran, in the words of what ran it (also RuntimeError)
+    ├── NotDifferentiableError  the gradient of a plain kernel was requested (also TypeError)
+    └── ExecutionError          a kernel failed while it ran, with the message of its runtime (also RuntimeError)
 
-What is wrong with a call's arrays and keywords is a ContractError or KeywordError of pyptx-dsl. Inside `jax.jit`, a
-failure at run time is jax's own JaxRuntimeError (a ValueError, when the program has run before) with the same text.
+Errors in a call's arrays and keywords are a ContractError or KeywordError of pyptx-dsl. Inside `jax.jit`, a failure at
+run time is jax's own JaxRuntimeError (a ValueError, if the program has run before) with the same text.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pyptx_ir.errors import PyptxError
 
 
 class NotDifferentiableError(PyptxError, TypeError):
-    """The derivative of a kernel that has none."""
+    """Derivative of a kernel that has none."""
 
 
 class ExecutionError(PyptxError, RuntimeError):
-    """A kernel that failed while it ran."""
+    """Failure of a kernel while it ran."""

@@ -1,7 +1,7 @@
-"""What went wrong in a handler of XLA's, and how a caller in Python gets it back.
+"""Exceptions of XLA handlers, and their return to the Python caller.
 
-XLA carries an error's text from its handlers to its callers, and nothing else. So the exceptions stay here, by their
-texts, until a call asks for one.
+XLA passes only an error's text from its handlers to its callers. So the exceptions are stored here, by their texts,
+until a call takes them.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 
 class Failures:
-    """The latest exceptions of handlers."""
+    """Latest exceptions of handlers."""
 
     def __init__(self, size: int) -> None:
-        """Remember up to `size`."""
+        """Keep up to `size` exceptions."""
         self._size = size
         self._known: OrderedDict[str, Exception] = OrderedDict()
         self._lock = threading.Lock()
 
     @contextmanager
     def kept(self) -> Generator[None]:
-        """Keep what the block raises, and raise its text alone.
+        """Store an exception of the body, and raise only its text.
 
-        An exception's traceback holds the frames that it went through, and they the memory of arrays, which is XLA's.
+        An exception's traceback keeps its frames alive, and these keep the memory of arrays, which XLA owns.
         """
         try:
             yield
-        except Exception as error:  # noqa: BLE001  whatever a handler raises, XLA tells of
+        except Exception as error:  # noqa: BLE001  XLA reports any exception of a handler
             text = str(error)
             error.__cause__ = error.__context__ = None
             with self._lock:
@@ -46,19 +46,19 @@ class Failures:
             raise RuntimeError(text) from None
 
     def take(self, text: str) -> Exception | None:
-        """Return the exception of that text, and forget it."""
+        """Remove and return the exception of that text."""
         with self._lock:
             return self._known.pop(text, None)
 
 
 FAILURES: Final = Failures(64)
-"""The failures of this process; handlers run on any thread."""
+"""Failures of this process; handlers run on any thread."""
 
-_FAILED: Final = "INTERNAL: "  # XLA puts the code of an error in front of its text; our handlers use this one
+_FAILED: Final = "INTERNAL: "  # XLA prefixes the text of an error with its code; our handlers use this one
 
 
 def failure_of(error: Exception) -> Exception | None:
-    """Return what a handler said, at the user's line; None for what was wrong before one was called."""
+    """Return the exception of a handler, located at the user's line; None if no handler was called."""
     text = str(error)
     if not text.startswith(_FAILED):
         return None
@@ -70,7 +70,7 @@ def failure_of(error: Exception) -> Exception | None:
 
 
 def answer(function: Callable[..., object], arrays: Sequence[object]) -> object:
-    """Call what jax has compiled, and raise what a handler said as the exception that it was."""
+    """Call a compiled function, and re-raise a handler's error as the original exception."""
     try:
         return function(*arrays)
     except (RuntimeError, ValueError) as error:

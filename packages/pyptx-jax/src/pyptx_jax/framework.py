@@ -1,4 +1,4 @@
-"""What is used of jax where its own annotations say nothing, with types."""
+"""Typed access to parts of jax whose annotations are incomplete."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-# Typed as what they are used for: jax's annotations are partly unknown to checkers that ask for all of them.
+# Any, because jax's annotations are partly unknown to strict type checkers.
 _JAX: Final[Any] = jax
 _BACKEND: Final[Any] = backend
 
 
 def concrete_type() -> type[object]:
-    """Return the type of arrays that have values; jax has no public name for it."""
+    """Return the type of concrete arrays; jax has no public name for it."""
     with _JAX.ensure_compile_time_eval():  # jax may be tracing
         return cast("type[object]", type(_JAX.numpy.zeros(())))
 
 
 def is_traced(value: object) -> bool:
-    """Tell whether a value is known only when the program that is being traced runs."""
+    """Return whether a value is a tracer, without a value until the program runs."""
     return isinstance(value, Tracer)
 
 
 def is_device(value: object) -> bool:
-    """Tell whether a value is a device of jax."""
+    """Return whether a value is a jax device."""
     return isinstance(value, _JAX.Device)
 
 
 def dtype(name: str) -> np.dtype[Any]:
-    """Return an element type by jax's name for it, NumPy's or an extension's."""
+    """Return the dtype of this name in jax: NumPy's or an extension's."""
     return cast("np.dtype[Any]", _JAX.numpy.dtype(name))
 
 
 def has_dtype(name: str) -> bool:
-    """Tell whether jax has an element type of this name; NumPy's for truth values is `bool`, jax's `bool_`."""
+    """Return whether jax has a dtype of this name; the boolean type is `bool` in NumPy, `bool_` in jax."""
     return name == "bool" or hasattr(_JAX.numpy, name)
 
 
 def shape_and_dtype(value: object) -> tuple[tuple[object, ...], np.dtype[Any] | None]:
-    """Return them of an array of jax or NumPy, which jax takes alike; no dtype for anything else."""
+    """Return shape and dtype of an array of jax or NumPy; no dtype for any other value."""
     if not isinstance(value, jax.Array | np.ndarray):
         return (), None
     array = cast("Any", value)
@@ -61,16 +61,16 @@ def is_integer(held: np.dtype[Any]) -> bool:
 
 
 def is_plain(value: object) -> bool:
-    """Tell whether a value is an array of NumPy, and no subclass, that jax takes without changing its element type."""
+    """Return whether a value is a NumPy array (not a subclass) whose dtype jax keeps."""
     return type(value) is np.ndarray and value.dtype in _PLAIN
 
 
-# Without jax_enable_x64 jax takes elements of 64 bits for narrower ones, which is for the long way to refuse.
+# Without jax_enable_x64 jax converts 64-bit elements to 32 bits; the slow path rejects them.
 _PLAIN: Final = frozenset(dtype(row.array) for row in ELEMENT_TYPES if has_dtype(row.array) and row.bits < 64)
 
 
 def as_array(array: object) -> jax.Array:
-    """Return an array of jax with the values of another's."""
+    """Return a jax array with the values of another array."""
     return cast("jax.Array", _JAX.numpy.asarray(array))
 
 
@@ -80,17 +80,17 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> jax.Array:
 
 
 def is_array(value: object) -> TypeGuard[jax.Array]:
-    """Tell whether a value is an array of jax, traced or not."""
+    """Return whether a value is a jax array, traced or not."""
     return isinstance(value, jax.Array)
 
 
 def on_device(device: object) -> AbstractContextManager[None]:
-    """Put what has no home yet on a device, in a block."""
+    """Place uncommitted arrays on a device, for the body."""
     return cast("AbstractContextManager[None]", _JAX.default_device(device))
 
 
 def compiled(function: Callable[..., object], name: str) -> Callable[..., object]:
-    """Return what jax compiles of a function, under a name that profiles show."""
+    """Return the jit-compiled function, under a name that profiles show."""
 
     def named(*arrays: object) -> object:
         return function(*arrays)
@@ -100,45 +100,45 @@ def compiled(function: Callable[..., object], name: str) -> Callable[..., object
 
 
 def wide_types() -> bool:
-    """Tell whether jax makes arrays of 64 bits."""
+    """Return whether 64-bit arrays are enabled in jax."""
     return bool(_JAX.config.jax_enable_x64) or str(_JAX.config.jax_explicit_x64_dtypes) == "allow"
 
 
 def platforms() -> frozenset[str]:
-    """Return the platforms that jax has devices of; initialises them."""
+    """Return the platforms for which jax has devices; initializes them."""
     return frozenset(_BACKEND.backends())
 
 
 def scope(name: str) -> AbstractContextManager[None]:
-    """Put a name on what is traced in a block; profilers show it."""
+    """Name the operations traced in the body, for profilers."""
     return cast("AbstractContextManager[None]", _JAX.named_scope(name))
 
 
 def differentiable(
     function: Callable[..., object], forwards: Callable[..., object], backwards: Callable[..., object]
 ) -> Callable[..., object]:
-    """Return a function with its own reverse-mode derivative, as `jax.custom_vjp` says."""
+    """Return a function with its own reverse-mode derivative (`jax.custom_vjp`)."""
     made = _JAX.custom_vjp(function)
     made.defvjp(forwards, backwards)
     return cast("Callable[..., object]", made)
 
 
 def with_tangents(function: Callable[..., object], rule: Callable[..., object]) -> Callable[..., object]:
-    """Return a function with its own forward-mode derivative, as `jax.custom_jvp` says."""
+    """Return a function with its own forward-mode derivative (`jax.custom_jvp`)."""
     made = _JAX.custom_jvp(function)
     made.defjvp(rule)
     return cast("Callable[..., object]", made)
 
 
 def hide_frames(*packages: str) -> None:
-    """Leave packages out where jax tells what a program's operations came from: profilers show the user's lines."""
+    """Exclude packages from jax's source locations, so that profilers show the user's lines."""
     for package in packages:
         for folder in sys.modules[package].__path__:
             source_info_util.register_exclusion(folder)
 
 
 def register(name: str, stages: Mapping[str, object], state: str, kind: Mapping[str, object], platform: str) -> None:
-    """Register the handlers of a custom call, and the type of what they keep, for a platform."""
+    """Register the handlers of a custom call, and the type of their state, for a platform."""
     _JAX.ffi.register_ffi_type(state, dict(kind), platform)
     _JAX.ffi.register_ffi_target(name, dict(stages), platform)
 
@@ -162,7 +162,7 @@ def varying(array: jax.Array) -> frozenset[str]:
 
 
 def agreeing(arrays: Sequence[jax.Array]) -> tuple[list[jax.Array], frozenset[str]]:
-    """Return arrays, all of which vary along the axes along which one of them does, and these axes."""
+    """Return arrays that all vary along the union of their axes, and that union."""
     axes = frozenset[str]().union(*map(varying, arrays))
     return [varying_along(array, axes - varying(array)) for array in arrays], axes
 

@@ -1,4 +1,4 @@
-"""The keywords of a call: constants of the launch, because a kernel is traced for their values."""
+"""Keywords of a call: constants of the launch, because a kernel is traced for their values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def constants(kernel: str, keywords: Mapping[str, object]) -> dict[str, object]:
-    """Return keywords as a kernel takes them, numbers for jax's scalars; raise KeywordError for one that is traced."""
+    """Return keywords for the kernel, with jax scalars as numbers; raise KeywordError for a traced one."""
     return {name: _constant(kernel, name, value) for name, value in keywords.items()}
 
 

@@ -1,4 +1,4 @@
-"""What XLA asks for once in each compiled program: the launch of a record, on the program's platform."""
+"""Resolver that XLA calls once per compiled program: returns the launch of a record on the program's platform."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def resolve(platform: str, record: bytes) -> xla.Launch:
-    """Return the launch of a record; what goes wrong becomes the text of XLA's error."""
+    """Return the launch of a record; an exception becomes the text of XLA's error."""
     with FAILURES.kept():
         origin = RECORDS.read(record.decode())
         if platform == "cpu":

@@ -1,4 +1,4 @@
-"""Numbers that jax traces: operands of the custom call without dimensions, whose values are known when it runs."""
+"""Traced numbers: operands of the custom call without dimensions, whose values are known when it runs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _TYPES: Final = {"bool", *(row.array for row in BY_NAME.values() if has_dtype(ro
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A scalar parameter whose value is an operand, and the operand's element type by jax's name."""
+    """A scalar parameter whose value is an operand, and the operand's jax dtype."""
 
     name: str
     dtype: str
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the operand."""
+        """Size of the operand in bytes."""
         return dtype(self.dtype).itemsize
 
     def read(self, memory: memoryview) -> int | float:
@@ -48,9 +48,9 @@ class Operand:
 def split(
     kernel: Launchable[Declaration], keywords: Mapping[str, object]
 ) -> tuple[dict[str, object], dict[str, jax.Array]]:
-    """Return the keywords that are constants, and the scalar parameters that jax traces; raise KeywordError for others.
+    """Return the constant keywords, and the traced scalar parameters; raise KeywordError for invalid traced numbers.
 
-    A traced number must have no dimensions and an element type that its parameter takes.
+    A traced number must have no dimensions and an element type that its parameter accepts.
     """
     declaration = kernel.declaration
     shaping = {*declaration.dimensions, *declaration.templates}
@@ -77,14 +77,14 @@ def operands_of(numbers: Mapping[str, jax.Array]) -> tuple[Operand, ...]:
 
 
 def opened(special: Specialization, names: Sequence[str]) -> Specialization:
-    """Return a specialization whose scalars of these names have no value."""
+    """Return a specialization in which the scalars of these names have no value."""
     return replace(
         special, parameters=tuple(replace(row, value=None) if row.name in names else row for row in special.parameters)
     )
 
 
 def filled(special: Specialization, values: Mapping[str, Number]) -> Specialization:
-    """Return a specialization with the values of its open scalars; raise KeywordError for one that does not fit."""
+    """Return a specialization with the values of its open scalars; raise KeywordError for a value out of range."""
     return replace(
         special,
         parameters=tuple(
@@ -97,7 +97,7 @@ def filled(special: Specialization, values: Mapping[str, Number]) -> Specializat
 
 
 def check_operands(special: Specialization, plain: object) -> tuple[Operand, ...]:
-    """Return the operands that a record lists; raise BundleError unless they are its open scalars."""
+    """Return the operands listed in a record; raise BundleError unless they are its open scalars."""
     named = cast("dict[str, object]", plain) if isinstance(plain, dict) else {}
     operands = tuple(Operand(name, str(held)) for name, held in named.items())
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}

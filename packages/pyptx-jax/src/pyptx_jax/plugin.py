@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the plugin interface that this plugin speaks."""
+    """Return the version of the plugin interface that this plugin implements."""
     return API_VERSION
 
 
 @hookimpl
 def pyptx_runtimes() -> Sequence[Runtime]:
-    """Return the runtime that claims jax arrays and tracers, on whatever device they are."""
+    """Return the runtime of jax arrays and tracers, for all devices."""
     from pyptx_jax.runtime import RUNTIME
 
     return (RUNTIME,)
@@ -28,7 +28,7 @@ def pyptx_runtimes() -> Sequence[Runtime]:
 
 @hookimpl
 def pyptx_doctor_checks() -> Sequence[DoctorCheck]:
-    """Return what `pyptx doctor` says of jax."""
+    """Return the check of jax for `pyptx doctor`."""
     from pyptx_ir.plugins.rows import DoctorCheck
 
     return (DoctorCheck("jax", _check),)

@@ -1,7 +1,6 @@
-"""What a custom call carries of its kernel: the specialisation as text, which any process can read back.
+"""Records of custom calls: the specialization as text, which any process can parse.
 
-Beside the text, this process remembers what the text leaves out: the lines of Python that an instruction came from, and
-the line of the call.
+This process also stores data that the text omits: the Python lines of the instructions, and the line of the call.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _OPERANDS: Final = "operands"
 
 
 class Record(str):
-    """The text of a specialisation; shown by the kernel's name, because jaxprs print what their calls carry."""
+    """Text of a specialization. Its repr is the kernel's name, because jaxprs print the attributes of calls."""
 
     __slots__ = ("entry",)
 
@@ -40,7 +39,7 @@ class Record(str):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A specialization, the user's line that last called for it (None if it came from elsewhere), and its operands."""
+    """A specialization, the user's line of its latest call (None if it is from another process), and its operands."""
 
     special: Specialization
     place: tuple[str, int] | None = None
@@ -48,16 +47,16 @@ class Origin:
 
 
 class Records:
-    """Writes records, and reads them; those that this process wrote lately come back with their lines."""
+    """Writes and reads records; recent records of this process include their source lines."""
 
     def __init__(self, size: int) -> None:
-        """Remember up to `size` specialisations."""
+        """Keep up to `size` specializations."""
         self._size = size
         self._known: OrderedDict[str, Origin] = OrderedDict()
         self._lock = threading.Lock()
 
     def write(self, special: Specialization, place: tuple[str, int] | None, operands: Sequence[Operand] = ()) -> Record:
-        """Return the record of a specialization; `place` is where it is called, `operands` are its open scalars."""
+        """Return the record of a specialization; `place` is the line of the call, `operands` are its open scalars."""
         named = {_OPERANDS: {each.name: each.dtype for each in operands}} if operands else {}
         text = Record(json.dumps({**record(special), **named}, separators=(",", ":")))
         text.entry = special.entry
@@ -69,7 +68,7 @@ class Records:
         return text
 
     def read(self, text: str) -> Origin:
-        """Return the specialisation of a record; raise BundleError for one that is damaged."""
+        """Return the specialization of a record; raise BundleError for a damaged one."""
         known = self._known.get(text)
         if known is not None:
             return known
@@ -91,4 +90,4 @@ def _parsed(text: str) -> object:
 
 
 RECORDS: Final = Records(256)
-"""The records of this process. XLA hands them back as text, so they cannot be passed along any other way."""
+"""Records of this process. XLA returns records as text, so other data of the call must be stored here."""

@@ -1,4 +1,4 @@
-"""The runtime row `jax`. Nothing here imports jax before a call has an array of it in its hands.
+"""The runtime row `jax`. This module does not import jax before a call has a jax array.
 
 call, launcher  ──▶ eager.py     ──▶ calls.py ──▶ arguments.py, batching.py, records.py, targets.py
 differentiable  ──▶ autodiff.py  ──▶
@@ -23,7 +23,7 @@ PRIORITY: Final = 100  # ahead of the simulator
 
 
 def claims(arguments: Sequence[object]) -> bool:
-    """Tell whether there is a jax array among the arguments, or a device, of a call without arrays."""
+    """Return whether the arguments contain a jax array, or are a single device (of a call without arrays)."""
     jax = sys.modules.get("jax")
     if jax is None:
         return False
@@ -33,7 +33,7 @@ def claims(arguments: Sequence[object]) -> bool:
 
 
 def call(kernel: Launchable[Declaration], arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
-    """Run a kernel, or add it to the program being traced; return its outputs and what it mutates."""
+    """Run a kernel, or add it to the program being traced; return its outputs and mutated inputs."""
     from pyptx_jax.eager import call as call_eagerly
 
     return call_eagerly(kernel, arguments, keywords)
@@ -49,7 +49,7 @@ def simulate(
 
 
 def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Callable[..., object]:
-    """Return what a call goes to once jax arrays have been seen."""
+    """Return the callable for calls with jax arrays."""
     from pyptx_jax.eager import launcher as launcher_of
 
     return launcher_of(kernel, miss)
@@ -63,7 +63,7 @@ def differentiable(forward: Kernel, backward: Backward, **keywords: object) -> C
 
 
 def capability() -> tuple[int, int]:
-    """Return the compute capability of the first GPU; raise LaunchError, a RuntimeError, where there is none."""
+    """Return the compute capability of the first GPU; raise LaunchError (a RuntimeError) if there is none."""
     from pyptx_launch import driver
 
     return driver.device(0).capability

@@ -1,4 +1,4 @@
-"""Registering the custom call with XLA, for the platforms that this process has."""
+"""Registration of the custom call with XLA, for the platforms of this process."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pyptx_launch import xla
 
 
 class Registration:
-    """Which platforms know the custom call."""
+    """Platforms for which the custom call is registered."""
 
     def __init__(self) -> None:
-        """Start with none."""
+        """Start without platforms."""
         self._done: set[str] = set()
         self._lock = threading.Lock()
 
     def complete(self) -> None:
-        """Register the call for each platform that has not got it; initialises jax's backends.
+        """Register the call for each platform without it; initializes jax's backends.
 
-        XLA refuses handlers before their types, and keeps what is registered for a platform that is not there yet in an
-        order of its own: so nothing is registered for a platform before it is there.
+        XLA requires types to be registered before handlers. It stores registrations for a missing platform in its own
+        order, so a platform must exist before anything is registered for it.
         """
         present = framework.platforms()
         with self._lock:
@@ -35,9 +35,9 @@ class Registration:
 
 
 REGISTRATION: Final = Registration()
-"""The registration of this process; XLA keeps it for as long."""
+"""Registration of this process, which XLA keeps until exit."""
 
 
 def register() -> None:
-    """Make XLA know the kernels of programs that were exported elsewhere; calling a kernel does it by itself."""
+    """Register the custom call with XLA, for programs that were exported elsewhere; calling a kernel does this too."""
     REGISTRATION.complete()

@@ -1,4 +1,4 @@
-"""Functions that jax has compiled, by the keywords of the call that they are for."""
+"""Functions that jax has compiled, by the keywords of the call."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ _PLAIN: Final = frozenset({bool, int, float, str, type(None)})
 
 
 class Wrappers:
-    """The latest functions of one kernel; each holds a program per shape, jax's own."""
+    """Latest compiled functions of one kernel; in each, jax keeps one program per shape."""
 
     def __init__(self, make: Callable[[Mapping[str, object]], Callable[..., object]]) -> None:
-        """Make functions by `make(keywords)`."""
+        """Create functions by `make(keywords)`."""
         self._make = make
         self._functions: OrderedDict[Hashable, Callable[..., object]] = OrderedDict()
 
     def known(self, keywords: Mapping[str, object]) -> Callable[..., object] | None:
-        """Return the function for these keywords, if they are plain values and there is one: then they are right."""
+        """Return the existing function for these keywords; None if there is none or a value is not plain.
+
+        A function exists only for keywords that were checked.
+        """
         if any(type(value) not in _PLAIN for value in keywords.values()):
             return None
         return self._functions.get(freeze(keywords))
 
     def get(self, keywords: Mapping[str, object]) -> Callable[..., object]:
-        """Return the function for these keywords; a new one each time where they cannot be compared."""
+        """Return the function for these keywords; a new one each time if they cannot be compared."""
         key = freeze(keywords)
         if key is None:
             return self._make(keywords)

@@ -1,4 +1,4 @@
-"""Launch CUDA kernels: modules, plans, launchers, tensor maps. Opens the driver at first need, and needs no toolkit."""
+"""Launch CUDA kernels: modules, plans, launchers, tensor maps. Opens the driver at first use; needs no toolkit."""
 
 from pyptx_launch import driver
 from pyptx_launch.errors import CompileError, DriverError, DriverMissingError, LaunchError, TensorMapError

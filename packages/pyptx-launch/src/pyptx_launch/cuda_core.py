@@ -1,7 +1,7 @@
-"""What this package exchanges with cuda.core, which it imports only where a user asks for one of its objects.
+"""Interoperability with cuda.core, which is imported only when the user requests one of its objects.
 
-Streams come in through the protocol `__cuda_stream__`, and addresses from whatever tells them as `StridedMemoryView`
-(`ptr`) and `Buffer` (`handle`) do; images go out as `ObjectCode`.
+Streams are accepted through the protocol `__cuda_stream__`; addresses from objects with `ptr` (`StridedMemoryView`) or
+`handle` (`Buffer`). Images are returned as `ObjectCode`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pyptx_launch.errors import LaunchError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_STREAM_VERSION: Final = 0  # of the protocol; the tuple's second number is the handle
+_STREAM_VERSION: Final = 0  # protocol version; the tuple's second number is the handle
 
 
 class SupportsCudaStream(Protocol):
-    """A stream of whoever speaks cuda.core's protocol, such as `cuda.core.Stream`."""
+    """A stream that implements cuda.core's protocol, such as `cuda.core.Stream`."""
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """Return the version of the protocol, 0, and the CUstream."""
+        """Return the protocol version, 0, and the CUstream."""
         ...
 
 
@@ -30,12 +30,12 @@ class View(Protocol):
 
     @property
     def ptr(self) -> int:
-        """The address of its first element."""
+        """Address of the first element."""
         ...
 
     @property
     def is_device_accessible(self) -> bool:
-        """Whether kernels can read it."""
+        """Whether kernels can access the memory."""
         ...
 
 
@@ -44,17 +44,17 @@ class Memory(Protocol):
 
     @property
     def handle(self) -> SupportsInt:
-        """Its address."""
+        """Address of the allocation."""
         ...
 
     @property
     def is_device_accessible(self) -> bool:
-        """Whether kernels can read it."""
+        """Whether kernels can access the memory."""
         ...
 
 
 class ObjectCodeLike(Protocol):
-    """Code that cuda.core loads and launches: a `cuda.core.ObjectCode`, of which this is a part."""
+    """Subset of `cuda.core.ObjectCode`: code that cuda.core loads and launches."""
 
     @property
     def code(self) -> bytes | str:
@@ -62,12 +62,12 @@ class ObjectCodeLike(Protocol):
         ...
 
     def get_kernel(self, name: str) -> object:
-        """Return a `cuda.core.Kernel`, which `cuda.core.launch` takes."""
+        """Return a `cuda.core.Kernel` for `cuda.core.launch`."""
         ...
 
 
 def handle_of(stream: SupportsCudaStream) -> int:
-    """Return the CUstream; raise LaunchError for a version of the protocol that is not known."""
+    """Return the CUstream; raise LaunchError for an unknown protocol version."""
     tell = getattr(stream, "__cuda_stream__", None)
     if tell is None:
         raise TypeError(f"a stream must be a number (a CUstream), or have __cuda_stream__: {stream!r}")
@@ -78,7 +78,7 @@ def handle_of(stream: SupportsCudaStream) -> int:
 
 
 def addresses_of(entry: str, pointers: Sequence[int | View | Memory]) -> list[int]:
-    """Return the addresses; raise LaunchError for memory that tells that kernels cannot read it."""
+    """Return the addresses; raise LaunchError for memory that is marked inaccessible to kernels."""
     return [_address(entry, number, pointer) for number, pointer in enumerate(pointers)]
 
 
@@ -96,7 +96,7 @@ def _address(entry: str, number: int, pointer: int | View | Memory) -> int:
 
 
 def object_code(kind: str, image: bytes) -> ObjectCodeLike:
-    """Return an image of a kind (`cubin`, `fatbin`, `ptx`) as an ObjectCode; raise ImportError without cuda-core."""
+    """Return an image of kind `cubin`, `fatbin` or `ptx` as an ObjectCode; raise ImportError without cuda-core."""
     try:
         core = importlib.import_module("cuda.core")
     except ImportError as missing:

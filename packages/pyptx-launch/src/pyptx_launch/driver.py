@@ -1,6 +1,6 @@
-"""The CUDA driver of this machine: is there one, which, and what devices it sees.
+"""Query the CUDA driver of this machine: availability, version, devices.
 
-The driver is opened when it is first asked for: `libcuda.so.1`, or the file that PYPTX_LIBCUDA names.
+The driver is opened at first use: `libcuda.so.1`, or the file named by PYPTX_LIBCUDA.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Final, cast
 from pyptx_launch import libcuda
 from pyptx_launch.errors import LaunchError
 
-# CUdevice_attribute: the capability's two numbers, the multiprocessors, the most shared memory of a block.
+# CUdevice_attribute: compute capability (major, minor), number of SMs, maximum opt-in shared memory per CTA.
 _ATTRIBUTES: Final = (75, 76, 16, 97)
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A CUDA device. `shared_optin` is the most shared memory of a block, `memory` the device's, both in bytes."""
+    """A CUDA device. `shared_optin`: maximum shared memory per CTA; `memory`: device memory; both in bytes."""
 
     ordinal: int
     name: str
@@ -29,18 +29,18 @@ class Device:
 
     @property
     def target(self) -> str:
-        """The plain target of PTX for this device, such as `sm_90`."""
+        """Base PTX target of this device, such as `sm_90`."""
         major, minor = self.capability
         return f"sm_{major}{minor}"
 
 
 def available() -> bool:
-    """Tell whether kernels can be launched here."""
+    """Return whether kernels can be launched on this machine."""
     return reason() is None
 
 
 def reason() -> str | None:
-    """Return why no kernel can be launched here; None if there is a driver that sees a device."""
+    """Return the reason why no kernel can be launched here; None if the driver sees a device."""
     try:
         return None if _count() else "the CUDA driver sees no device"
     except LaunchError as error:
@@ -48,22 +48,22 @@ def reason() -> str | None:
 
 
 def version() -> tuple[int, int]:
-    """Return the newest CUDA that the driver runs, such as (13, 0)."""
+    """Return the newest CUDA version that the driver supports, such as (13, 0)."""
     found = libcuda.number("cuDriverGetVersion")
     return found // 1000, found % 1000 // 10
 
 
 def devices() -> tuple[Device, ...]:
-    """Return the devices, in the driver's order (CUDA_VISIBLE_DEVICES decides).
+    """Return the devices, in the driver's order (see CUDA_VISIBLE_DEVICES).
 
-    What they are cannot change while a process runs, so the driver is asked once for each.
+    Properties do not change while a process runs, so each device is queried once.
     """
     return tuple(map(device, range(_count())))
 
 
 @cache
 def device(ordinal: int) -> Device:
-    """Return the device of an ordinal, asked once; raises DriverError where there is none."""
+    """Return the device with this ordinal (queried once); raise DriverError if it does not exist."""
     what = f"asking for device {ordinal}"
     name = cast("bytes", libcuda.call("cuDeviceGetName", 256, ordinal, doing=what)[0]).split(b"\0")[0].decode()
     memory = libcuda.number("cuDeviceTotalMem", ordinal, doing=what)

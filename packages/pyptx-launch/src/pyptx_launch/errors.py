@@ -1,12 +1,12 @@
-"""What can go wrong at a launch.
+"""Exceptions of launches.
 
 ::
 
-    LaunchError                what a plan, a module or a launch cannot be; the message says why
-    ├── DriverMissingError     no driver, or one that is too old
-    ├── DriverError            the driver refused: its name for it, its meaning, and what to do
-    │   └── CompileError       the driver's compiler refused the PTX; `log` is what it said
-    └── TensorMapError         a rule of tensor maps is broken (also a ValueError)
+    LaunchError                invalid plan, module or launch; the message states the reason
+    ├── DriverMissingError     no driver, or a driver that is too old
+    ├── DriverError            error of the driver: its name, its meaning, and a hint
+    │   └── CompileError       the driver's PTX compiler failed; `log` is its output
+    └── TensorMapError         the tensor map violates a rule (also a ValueError)
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pyptx_launch.hints import HINTS
 
 
 class LaunchError(RuntimeError):
-    """A kernel could not be launched, or prepared for it."""
+    """Failure to launch a kernel or to prepare a launch."""
 
 
 class DriverMissingError(LaunchError):
-    """There is no CUDA driver that could be used."""
+    """No usable CUDA driver."""
 
 
 class DriverError(LaunchError):
-    """The driver refused; `name` is its name for the error, `code` the number, `meaning` its words, `hint` ours."""
+    """Error of the driver: CUresult `name` and `code`, the driver's description `meaning`, and our `hint`."""
 
     def __init__(self, message: str, *, name: str, code: int, meaning: str) -> None:
         self.name = name
@@ -34,7 +34,7 @@ class DriverError(LaunchError):
 
 
 class CompileError(DriverError):
-    """The driver's compiler refused the PTX; `log` holds its complaints, by line of the PTX."""
+    """The driver's PTX compiler failed; `log` contains its messages by PTX line."""
 
     def __init__(self, message: str, *, name: str, code: int, meaning: str, log: str) -> None:
         self.log = log
@@ -42,7 +42,7 @@ class CompileError(DriverError):
 
 
 class TensorMapError(LaunchError, ValueError):
-    """A tensor map breaks a rule of the hardware; `rule` is the rule's name in the table of tensor_map_rules.py."""
+    """A tensor map violates a hardware rule; `rule` is the rule's name in the table in tensor_map_rules.py."""
 
     def __init__(self, message: str, *, rule: str = "address") -> None:
         self.rule = rule
@@ -50,7 +50,7 @@ class TensorMapError(LaunchError, ValueError):
 
 
 def of(kind: str, message: str, name: str, code: int, meaning: str, log: str) -> LaunchError:
-    """Return the exception for a failure in the compiled part, which calls this by name."""
+    """Return the exception for a failure in the native extension, which calls this by name."""
     match kind:
         case "DriverMissingError" if "\nhint: " in message:
             return DriverMissingError(message)

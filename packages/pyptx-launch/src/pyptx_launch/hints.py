@@ -1,4 +1,4 @@
-"""What to do about the driver's errors, by its names for them (CUresult in the manual of the driver API)."""
+"""Hints for driver errors, by CUresult name (driver API manual)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The eager fast path: a callable that launches what it has seen before, and asks for the rest."""
+"""Eager fast path: a callable that launches cached plans and forwards all other calls to a miss handler."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pyptx_launch.plans import Plan
 
 MAX_TENSORS: Final = _shim.MAX_TENSORS
-"""How many tensors a call may have; one with more is a miss."""
+"""Maximum number of tensors per call; a call with more is a miss."""
 
-# DLDataType by PTX's names: its code and bits, and its lanes.
+# DLDataType by PTX name: code, bits, lanes.
 _DTYPES: Final = {
     **{f"s{bits}": (0, bits, 1) for bits in (8, 16, 32, 64)},
     **{f"u{bits}": (1, bits, 1) for bits in (8, 16, 32, 64)},
@@ -38,11 +38,11 @@ _DTYPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a tensor must look like for a plan.
+    """Properties that a tensor must have to match a plan.
 
-    `strides` count elements, None for a contiguous tensor; the stride of an extent of one does not matter. `dtype` is
-    the PTX name (or `bool`, or `e2m1x2`: bytes of two); `device` is DLPack's pair of type (2 is CUDA, 1 the CPU) and
-    ordinal; the address must be a multiple of `alignment` bytes.
+    `strides` count elements, None for a contiguous tensor; the stride of a dimension of extent 1 is ignored. `dtype` is
+    the PTX name (or `bool`, or `e2m1x2`: bytes of two elements). `device` is DLPack's pair of device type (2 is CUDA, 1
+    the CPU) and ordinal. The address must be a multiple of `alignment` bytes.
     """
 
     shape: tuple[int, ...]
@@ -53,7 +53,7 @@ class Signature:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """The numbers that the compiled part compares: device, element type and rank, extents and strides."""
+        """Integers that the native extension compares: device, element type and rank, extents and strides."""
         code, bits, lanes = _DTYPES[self.dtype]
         pairs = ((extent, 0 if extent == 1 else stride) for extent, stride in zip(self.shape, self.steps, strict=True))
         head = (self.device[0] << 32 | self.device[1], len(self.shape) << 32 | lanes << 16 | bits << 8 | code)
@@ -61,13 +61,13 @@ class Signature:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of a dense tensor of this shape."""
+        """Bytes of a dense tensor of this shape."""
         _, bits, lanes = _DTYPES[self.dtype]
         return math.prod(self.shape) * bits * lanes // 8
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The strides in elements, of a contiguous tensor too."""
+        """Strides in elements, also for a contiguous tensor."""
         if self.strides is not None:
             return self.strides
         strides = [1]
@@ -76,7 +76,7 @@ class Signature:
         return tuple(strides[::-1])[: len(self.shape)]
 
     def check(self, entry: str) -> None:
-        """Raise LaunchError if no tensor can look like this."""
+        """Raise LaunchError if no tensor can have these properties."""
         if self.dtype not in _DTYPES:
             raise LaunchError(
                 f"{entry}: tensors of {self.dtype} are not told by DLPack; types are {', '.join(_DTYPES)}"
@@ -89,18 +89,18 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """Addresses of functions in a framework's own libraries that a launcher asks in place of Python objects.
+    """Addresses of functions in a framework's libraries, which a launcher calls instead of Python objects.
 
-    A Python object of a tensor holds a pointer to its implementation, `offset` bytes from its beginning. Functions of a
-    tensor take the address of that pointer, as C++ passes a handle by reference; but `requires_grad` takes the pointer,
-    as a method does. `guards` are functions `bool(uint16)`, each with its argument; `grad_mode` is one without.
-    `bump_version` is called for written tensors, unless `is_inference` answers true for them. `storage_size` is
-    `int(handle, int64_t* bytes)`, 0 if there is none: a tensor whose storage has no bytes is a miss, because a view of
-    freed storage is at the address of its offset. `empty` allocates a tensor, and is called without the interpreter's
-    lock: `int(int64_t rank, sizes, strides, int32_t code, int32_t code, int32_t code, void** handle)`. `wrap` returns
-    its Python object, and `drop` frees the handle. Without them (0), Python's `empty_like` allocates.
+    The Python object of a tensor holds a pointer to its implementation at byte `offset`. Functions of a tensor take the
+    address of that pointer, as C++ passes a handle by reference; `requires_grad` takes the pointer itself, like a
+    method. `guards` are functions `bool(uint16)`, each with its argument; `grad_mode` takes none. `bump_version` is
+    called for written tensors, unless `is_inference` returns true for them. `storage_size` is `int(handle, int64_t*
+    bytes)`, 0 if not available. A tensor whose storage has no bytes is a miss, because a view of freed storage is at
+    the address of its offset. `empty` allocates a tensor and is called without the GIL: `int(int64_t rank, sizes,
+    strides, int32_t code, int32_t code, int32_t code, void** handle)`. `wrap` returns its Python object, and `drop`
+    frees the handle. Without them (0), Python's `empty_like` allocates.
 
-    Nothing can check these: a wrong number is a crash. `symbol_address` finds functions by their names.
+    The addresses cannot be validated: a wrong one crashes the process. `symbol_address` finds functions by name.
     """
 
     offset: int
@@ -117,7 +117,7 @@ class Native:
 
 
 def symbol_address(library: str, name: str) -> int:
-    """Return the address of a symbol in a shared library that is loaded already; 0 where either is missing."""
+    """Return the address of a symbol in an already loaded shared library; 0 if either is missing."""
     try:
         loaded = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError:
@@ -225,7 +225,7 @@ def _fixed_position(name: str, keywords: Sequence[str], plan: Plan) -> int:
 
 
 def _position(name: str, keywords: Sequence[str], plan: Plan) -> int:
-    """Return which keyword a scalar of the plan is; -1 for one that keeps its own value."""
+    """Return the index of the keyword that sets a scalar of the plan; -1 if the scalar keeps its own value."""
     if name in keywords:
         return keywords.index(name)
     if name not in plan.optional:
@@ -236,28 +236,33 @@ def _position(name: str, keywords: Sequence[str], plan: Plan) -> int:
 if TYPE_CHECKING:
 
     class Launcher:
-        """Launch plans for tensors that look like those that the plans were added for; leave all else to `miss`.
+        """Launch plans for tensors that match their signatures; forward all other calls to `miss`.
 
         A call takes tensors, `out=` and the keywords in `scalars` and `fixed`. Scalars are launch parameters; a plan is
-        for one value of each fixed keyword, of the same type. `positions` are pairs: the index of an argument, and the
-        name of the keyword that a call may pass there. A call without inputs takes the keyword `device`, too:
-        `place(out or device or None)` returns DLPack's type of the device << 32 | its ordinal, or -1 for a miss.
+        valid for one value of each fixed keyword, of the same type. `positions` are pairs: the index of an argument,
+        and the name of the keyword that a call may pass there. A call without inputs also takes the keyword `device`:
+        `place(out or device or None)` returns DLPack's device type << 32 | ordinal, or -1 for a miss.
 
-        A call is a hit if every tensor's type is one of `types` (itself, no subclass), every guard answers false, each
-        of `tensor_guards` answers false for every tensor, no tensor requires a gradient while `grad_mode()` is true,
-        the tensors of `out` share no memory, no tensor with elements is at address 0, and dtype, shape, strides, device
-        and alignment are those of a plan. Then `count_writes` is called with the tensors of `out` and those that the
-        kernel mutates, if there are any, the kernel is launched on the framework's current stream, and the output is
-        returned: a tuple of several, None for none. Without `out`, outputs are made by `native.empty`, or by
-        `empty_like(prototype)`. In any other case the whole call is `miss(*tensors, **keywords)`.
+        A call is a hit if
 
-        `variables` are names in modules' dictionaries; a call is a miss while one is not the object that it is now.
-        `native` answers in place of `grad_mode`, `tensor_guards` and `count_writes`, and its guards are asked beside
+        - every tensor's type is one of `types` (subclasses do not match),
+        - every guard returns false, and each of `tensor_guards` returns false for every tensor,
+        - no tensor requires a gradient while `grad_mode()` is true,
+        - the tensors of `out` share no memory, and no tensor with elements is at address 0,
+        - dtype, shape, strides, device and alignment match a plan.
+
+        Then `count_writes` is called with the tensors of `out` and the mutated inputs, if there are any. The kernel is
+        launched on the framework's current stream, and the output is returned: a tuple of several, None for none.
+        Without `out`, outputs are allocated by `native.empty`, or by `empty_like(prototype)`. In all other cases the
+        whole call is `miss(*tensors, **keywords)`.
+
+        `variables` are names in module dictionaries; a call is a miss while one of them is not the object that it is
+        now. `native` replaces `grad_mode`, `tensor_guards` and `count_writes`; its guards are called in addition to
         `guards`. A call while the current stream captures a graph is a miss.
 
         Each of `types` must offer DLPack's C exchange API (`__dlpack_c_exchange_api__`), or TypeError is raised.
-        Scalars are passed by value; one that is left out, or does not fit, is a miss. Errors of the framework (no
-        memory for an output) and of the driver are raised. Launchers may be called and added to from any thread.
+        Scalars are passed by value; a scalar that is omitted or out of range is a miss. Errors of the framework (no
+        memory for an output) and of the driver are raised. Launchers are thread-safe, including `add`.
         """
 
         def __init__(
@@ -280,10 +285,10 @@ if TYPE_CHECKING:
         ) -> None: ...
 
         def __call__(self, *tensors: object, **keywords: object) -> object:
-            """Launch, or answer what `miss` answers."""
+            """Launch, or return the result of `miss`."""
             ...
 
-        _references: tuple[Any, ...]  # what it was made of; the names of its scalars and fixed keywords come last
+        _references: tuple[Any, ...]  # constructor arguments; the names of its scalars and fixed keywords come last
 
         def add(
             self,
@@ -296,19 +301,20 @@ if TYPE_CHECKING:
             mutated: Sequence[int] = (),
             fixed: Mapping[str, object] | None = None,
         ) -> None:
-            """Launch `plan` from now on for such inputs and fixed keywords; the first plan for a signature stays.
+            """Launch `plan` for matching inputs and fixed keywords; the first plan for a signature is kept.
 
             `like` holds a prototype for each output, whose elements are never read; without it, calls without `out` are
             misses. `codes` are, for each output, the three numbers that `Native.empty` takes after sizes and strides.
-            `mutated` are the indices of inputs that the kernel writes to. The values of `fixed` must be immutable:
-            int, float, str and tuple are compared by value, other types by identity. Raises LaunchError if there are no
-            tensors, if the plan needs more of them, if one of its scalars has neither a value nor a keyword, or if
-            `like`, `mutated` or `fixed` don't fit.
+            `mutated` are the indices of inputs that the kernel writes. The values of `fixed` must be immutable: int,
+            float, str and tuple are compared by value, other types by identity.
+
+            Raises LaunchError without tensors, for fewer tensors than the plan needs, and for a scalar with neither a
+            value nor a keyword. Also raises it if `like`, `mutated` or `fixed` do not match the plan.
             """
             ...
 
         def forget(self) -> None:
-            """Forget all plans; calls that have found theirs go on with it."""
+            """Remove all plans; calls that have already found a plan continue with it."""
             ...
 
 else:

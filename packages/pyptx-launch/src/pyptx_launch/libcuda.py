@@ -1,7 +1,6 @@
-"""What is not hot of the driver: asked through cuda-python, of the library that the compiled part has opened.
+"""Driver calls outside the hot path, through cuda-python, in the library that the native extension opened.
 
-The bindings are imported when the driver is first asked for something, never before: they take longer than the rest of
-this package together.
+The bindings are imported at the first driver call: the import takes longer than that of the rest of this package.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ _RELAXED: Final = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
 def open_driver() -> None:
-    """Open the driver for the compiled part, unless it is open; raises DriverMissingError."""
+    """Open the driver for the native extension, unless it is open; raise DriverMissingError if there is none."""
     _shim.open_driver(os.environ.get("PYPTX_LIBCUDA") or "libcuda.so.1")
 
 
 @cache
 def bindings() -> ModuleType:
-    """Return `cuda.bindings.driver`, over the driver of the compiled part; raises DriverMissingError."""
-    open_driver()  # which makes sure that the bindings will find the same library
+    """Return `cuda.bindings.driver` on the native extension's driver; raise DriverMissingError if there is none."""
+    open_driver()  # makes the bindings find the same library
     return importlib.import_module("cuda.bindings.driver")
 
 
 def call(function: str, *arguments: object, doing: str = "") -> tuple[object, ...]:
-    """Call a function of the driver and return its results, but for the CUresult.
+    """Call a driver function and return its results without the CUresult.
 
-    Raises DriverError, `doing` saying what was asked for, and NotImplementedError where this driver, or this release of
-    the bindings, is too old to have the function.
+    Raises DriverError with `doing` as context, and NotImplementedError if this driver or this release of the bindings
+    is too old to have the function.
     """
     entry = getattr(bindings(), function, None)
     if entry is None:
         raise NotImplementedError(f"this release of cuda-bindings has no {function}")
     try:
         result, *values = entry(*arguments)
-    except RuntimeError as absent:  # so the bindings tell of a symbol that the library lacks
+    except RuntimeError as absent:  # raised by the bindings for a symbol that the library lacks
         raise NotImplementedError(f"this driver has no {function}: {absent}") from None
-    except (KeyError, ValueError) as unknown:  # a CUresult that is younger than the bindings
+    except (KeyError, ValueError) as unknown:  # a CUresult newer than the bindings
         result = _code_in(unknown)
         values = []
     if int(result):
@@ -57,18 +56,18 @@ def call(function: str, *arguments: object, doing: str = "") -> tuple[object, ..
 
 
 def number(function: str, *arguments: object, doing: str = "") -> int:
-    """Call a function of the driver that gives a number or a handle, and return that; raises what `call` raises."""
+    """Call a driver function that returns a number or a handle, and return that; raises like `call`."""
     return int(cast("SupportsInt", call(function, *arguments, doing=doing)[0]))
 
 
 @cache
 def constant(enumeration: str, value: int) -> object:
-    """Return a member of one of the driver's enumerations, which older bindings do not take for an int."""
+    """Return a member of a driver enumeration; older bindings do not accept an int in its place."""
     return getattr(bindings(), enumeration)(value)
 
 
 def _code_in(unknown: Exception) -> int:
-    """Return the CUresult that the bindings have no name for; raise what is no such complaint."""
+    """Return the CUresult for which the bindings have no name; re-raise any other exception."""
     found = re.fullmatch(r"(\d+)( is not a valid .*CUresult.*)?", str(unknown))
     if found is None:
         raise unknown
@@ -93,7 +92,7 @@ def _said(function: str, result: int) -> str:
 
 @contextmanager
 def relaxed_capture() -> Generator[None]:
-    """Allow this thread what stream capture elsewhere forbids: loading and unloading."""
+    """Allow this thread to load and unload code while a stream of another thread captures."""
     relaxed = constant("CUstreamCaptureMode", _RELAXED)
     (before,) = call("cuThreadExchangeStreamCaptureMode", relaxed)
     try:
@@ -104,7 +103,7 @@ def relaxed_capture() -> Generator[None]:
 
 @contextmanager
 def any_context() -> Generator[None]:
-    """Have a context current in this thread: the one that is, or a primary one that somebody uses, or device 0's."""
+    """Make a context current for the body: the current one, else an active primary context, else device 0's."""
     if number("cuCtxGetCurrent"):
         yield
         return
@@ -121,7 +120,7 @@ def any_context() -> Generator[None]:
 
 @contextmanager
 def current_context(context: int) -> Generator[None]:
-    """Make a context current in this thread, and then again the one that was."""
+    """Make a context current for the body, and restore the previous one."""
     before = number("cuCtxGetCurrent")
     call("cuCtxSetCurrent", context)
     try:

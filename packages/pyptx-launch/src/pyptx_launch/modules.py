@@ -1,4 +1,4 @@
-"""Loaded code, and what the driver says of its entries."""
+"""Loaded code and the attributes of its entries."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _FATBIN_MAGIC: Final = 0xBA55ED50
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What an entry uses on a device: bytes, registers of a thread, and threads of the largest block.
+    """Resources of an entry on a device: bytes, registers per thread, and maximum threads per CTA.
 
-    `ptx` and `binary` are versions of the instruction sets: ten times major plus minor. The fields stand in the order
-    of CUfunction_attribute.
+    `ptx` and `binary` are ISA versions: 10 x major + minor. The fields are in the order of CUfunction_attribute.
     """
 
     max_threads: int
@@ -39,18 +38,18 @@ class Attributes:
 
 
 class Module:
-    """Load a cubin, a fatbin, or PTX text, which the driver compiles (`CompileError` carries what it complains of).
+    """Load a cubin, a fatbin, or PTX text that the driver compiles (`CompileError` contains the compiler's messages).
 
-    A module belongs to no device: its code is loaded where a plan first runs it. Raises LaunchError for an image that
-    is empty or cut short.
+    A module is not bound to a device: its code is loaded on a device when a plan first runs there. Raises LaunchError
+    for an image that is empty or truncated.
 
-    A module lives as long as its plans. Its code stays loaded longer, until what the devices had been asked to do by
-    then has finished: see `pyptx_launch.retired`. What a CUDA graph replays later is not known to the driver as work,
-    nor is what runs in contexts beside the primary one and its green contexts: keep the plan for as long as the graph,
-    or until such work is done.
+    A module lives as long as its plans. Its code stays loaded longer, until all work that was submitted to the devices
+    by then has finished: see `pyptx_launch.retired`. The driver does not count later replays of a CUDA graph as
+    submitted work. It also does not count work in contexts other than the primary one and its green contexts. Keep the
+    plan for as long as the graph, or until such work is done.
     """
 
-    _library = 0  # nothing is loaded, or it failed
+    _library = 0  # nothing is loaded, or loading failed
 
     def __init__(self, image: bytes) -> None:
         self.image: Final = image
@@ -58,17 +57,17 @@ class Module:
         self._logs: tuple[bytearray, bytearray] | None = None
         options, values = list[object](), list[object]()
         if self.kind == "ptx":
-            # The compiler may run as late as at first use: the logs have to outlive this call.
+            # The compiler may run as late as at first use, so the logs must outlive this call.
             self._logs = (bytearray(_LOG_BYTES), bytearray(_LOG_BYTES))
             options = [libcuda.constant("CUjit_option", option) for option in _JIT_LOGS]
             values = [each for log in self._logs for each in (log, _LOG_BYTES - 1)]
-        self.pools: Final = _shim.MapPools()  # of its plans' tensor maps that kernels take by address
-        self._retire = RETIRED.add  # which is there even where Python ends, and modules lose their globals
+        self.pools: Final = _shim.MapPools()  # for tensor maps of its plans that kernels take by address
+        self._retire = RETIRED.add  # bound now: at interpreter exit, modules lose their globals
         RETIRED.unload()
         self._library = self._load(options, values)
 
     def __del__(self) -> None:
-        """Leave the code and the memory of its maps to those that unload them once nothing runs."""
+        """Hand the code and the memory of its maps to `RETIRED`, which unloads them when no kernel runs."""
         if self._library:
             self._retire(self._library, self.pools)
 
@@ -83,7 +82,7 @@ class Module:
 
     @property
     def log_address(self) -> int:
-        """Where the driver's compiler writes its complaints; 0 where it is not asked to compile."""
+        """Address of the log of the driver's compiler; 0 if the image is not PTX."""
         return 0 if self._logs is None else ctypes.addressof(ctypes.c_char.from_buffer(self._logs[0]))
 
     def kernel(self, entry: str) -> int:
@@ -95,7 +94,7 @@ class Module:
             raise self._compile_error(error) from None
 
     def attributes(self, entry: str, device: int = 0) -> Attributes:
-        """Return what `entry` uses on `device`; loads it there."""
+        """Return the resources that `entry` uses on `device`; loads it there."""
         kernel, what = self.kernel(entry), f"asking what entry {entry} uses"
         attributes = [libcuda.constant("CUfunction_attribute", number) for number in range(len(fields(Attributes)))]
         return Attributes(
@@ -103,12 +102,12 @@ class Module:
         )
 
     def parameters(self, entry: str) -> tuple[tuple[int, int], ...] | None:
-        """Return offset and size of each parameter; loads the code, and raises CompileError for PTX that is wrong.
+        """Return offset and size of each parameter; loads the code, and raises CompileError for invalid PTX.
 
-        None where the driver cannot tell: before CUDA 12.4, and of code for another device than this thread's.
+        None if the driver cannot report them: before CUDA 12.4, and for code of a device other than this thread's.
         """
         kernel, found = self.kernel(entry), list[tuple[int, int]]()
-        # The driver loads code lazily, and needs a context for it, which a thread may not have yet.
+        # The driver loads code lazily and needs a context for it, which a thread may not have yet.
         with libcuda.any_context(), libcuda.relaxed_capture():
             try:
                 while True:
@@ -116,23 +115,23 @@ class Module:
             except NotImplementedError:
                 return None
             except DriverError as error:
-                if error.name == "CUDA_ERROR_INVALID_VALUE":  # the one before was the last
+                if error.name == "CUDA_ERROR_INVALID_VALUE":  # the previous parameter was the last
                     return tuple(found)
                 if error.name == "CUDA_ERROR_NO_BINARY_FOR_GPU":
                     return None
                 raise self._compile_error(error) from None
 
     def object_code(self) -> ObjectCodeLike:
-        """Return the image as an object code of cuda.core, which loads it anew; raises ImportError without cuda-core.
+        """Return the image as an ObjectCode, which cuda.core loads again; raise ImportError without cuda-core.
 
-        Its kernels take part in what cuda.core launches; those of this module's plans are not shared with it.
+        Use its kernels with `cuda.core.launch`. It does not share code with this module's plans.
         """
         from pyptx_launch.cuda_core import object_code
 
         return object_code(self.kind, self.image)
 
     def _compile_error(self, error: DriverError) -> DriverError:
-        """Return the error with what the driver's compiler said, if it said anything."""
+        """Return the error with the output of the driver's compiler, if there is any."""
         said = [bytes(each).split(b"\0")[0] for each in self._logs or ()]
         if not said or not said[0]:
             return error
@@ -142,14 +141,14 @@ class Module:
 
 
 def _checked_kind(image: bytes) -> str:
-    """Return `cubin`, `fatbin` or `ptx`; raise LaunchError for an image that has fewer bytes than its headers say.
+    """Return `cubin`, `fatbin` or `ptx`; raise LaunchError for an image shorter than its headers state.
 
-    The driver believes the headers: it reads behind the end of what is cut short.
+    The driver trusts the headers and reads past the end of a truncated image.
     """
     if not image:
         raise LaunchError("an image of no bytes holds no kernel; pass a cubin, a fatbin or PTX")
     padded = image[:64].ljust(64, b"\0")
-    if image.startswith(b"\x7fELF"):  # ELF64: the tables of segments and sections, wherever they lie
+    if image.startswith(b"\x7fELF"):  # ELF64: the tables of segments and sections, at any offset
         segments, sections, _, _, size, count, section_size, section_count = struct.unpack_from("<QQIHHHHH", padded, 32)
         stated, kind = max(64, segments + size * count, sections + section_size * section_count), "cubin"
     elif struct.unpack_from("<I", padded)[0] == _FATBIN_MAGIC:

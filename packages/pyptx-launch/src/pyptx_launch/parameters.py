@@ -1,4 +1,4 @@
-"""What a kernel's parameters are filled with, a row for each, in the order of the entry."""
+"""Arguments for a kernel's parameters, one row each, in the order of the entry."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """`.param .u64`: the address of tensor `index`; inputs count first, then outputs."""
+    """`.param .u64`: the address of tensor `index`; inputs are counted first, then outputs."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A number by value, of a PTX type; `value` is used when a launch gives none, and with None a launch must."""
+    """A number by value, of a PTX type. `value` is the default; with None, each launch must pass one."""
 
     type: str
     name: str
@@ -38,7 +38,7 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class MapPointer:
-    """`.param .u64`: the address of the tensor map of tensor `index`, kept in the device's memory."""
+    """`.param .u64`: the address of the tensor map of tensor `index`, which is stored in device memory."""
 
     index: int
     map: TensorMapLike
@@ -46,8 +46,8 @@ class MapPointer:
 
 Parameter = Pointer | Scalar | Map | MapPointer
 
-# What the compiled part takes of a parameter: kind (its SlotKind), tensor; of a scalar kind (its ScalarKind), bytes and
-# value; the packed tensor map.
+# Parameter row of the native extension: kind (SlotKind), tensor index; scalar kind (ScalarKind), bytes and value;
+# packed tensor map.
 Row = tuple[int, int, int, int, "int | float | None", bytes]
 
 _KINDS: Final = {"b": 0, "u": 1, "s": 2, "f": 3, "bf": 4}
@@ -59,7 +59,7 @@ SCALAR_TYPES: Final = {
 
 
 def row_of(parameter: Parameter) -> Row:
-    """Return a parameter as the compiled part takes it; checks a tensor map's rules."""
+    """Return a parameter as a row of the native extension; checks the rules of a tensor map."""
     match parameter:
         case Pointer(index):
             return (0, index, 0, 0, None, b"")
@@ -76,5 +76,5 @@ def row_of(parameter: Parameter) -> Row:
 
 
 def size_of(row: Row) -> int:
-    """Return the bytes of a parameter."""
+    """Return the size of a parameter in bytes."""
     return (8, row[3], 128, 8)[row[0]]

@@ -1,4 +1,4 @@
-"""Plans: launches made ready, so that a call patches addresses and scalars and nothing else."""
+"""Launch plans: prepared launches, for which a call sets only addresses and scalars."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EntryParameterLike(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in PTX."""
+        """Name in PTX."""
         ...
 
     @property
@@ -41,22 +41,22 @@ class EntryParameterLike(Protocol):
 
     @property
     def type(self) -> str:
-        """Its PTX type; of a descriptor, `b8` where it is passed by value."""
+        """PTX type; for a descriptor, `b8` if it is passed by value."""
         ...
 
     @property
     def index(self) -> int | None:
-        """The tensor that it is of; inputs count first, then outputs."""
+        """Index of its tensor; inputs are counted first, then outputs."""
         ...
 
     @property
     def value(self) -> int | float | None:
-        """The value of a scalar."""
+        """Value of a scalar."""
         ...
 
     @property
     def descriptor(self) -> object | None:
-        """What a descriptor says of its tensor: a tensor map, for all others are refused."""
+        """Descriptor of its tensor. Only tensor maps are accepted."""
         ...
 
 
@@ -65,31 +65,31 @@ class SpecializationLike(Protocol):
 
     @property
     def entry(self) -> str:
-        """The name of the entry."""
+        """Name of the entry."""
         ...
 
     def grid_on(self, multiprocessors: int, /) -> Extents:
-        """Return the blocks on a device of so many multiprocessors."""
+        """Return the number of CTAs on a device with this number of SMs."""
         ...
 
     @property
     def block(self) -> Extents:
-        """Threads of a block."""
+        """Threads per CTA."""
         ...
 
     @property
     def cluster(self) -> Extents:
-        """Blocks of a cluster."""
+        """CTAs per cluster."""
         ...
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory."""
+        """Dynamic shared memory in bytes."""
         ...
 
     @property
     def parameters(self) -> Sequence[EntryParameterLike]:
-        """The parameters of the entry, in order."""
+        """Parameters of the entry, in order."""
         ...
 
     @property
@@ -99,17 +99,17 @@ class SpecializationLike(Protocol):
 
 
 class Plan(_shim.Plan):
-    """Make a launch of `entry` ready: its shape, its parameters, its launch attributes.
+    """Prepare a launch of `entry`: its shape, parameters and launch attributes.
 
-    `grid` counts blocks (not clusters), and the cluster must divide it. `attributes` are CUlaunchAttribute numbers with
-    the bytes of their values. Raises LaunchError where a number is impossible or the rows are not the entry's
-    parameters, TensorMapError where a tensor map breaks a rule. What depends on a device (its shared memory, its
-    clusters) is checked at the first launch there.
+    `grid` counts CTAs (not clusters) and must be divisible by the cluster. `attributes` are CUlaunchAttribute numbers
+    with the bytes of their values. Raises LaunchError for an invalid number or for rows that do not match the entry's
+    parameters, TensorMapError for a tensor map that violates a rule. Device-dependent limits (shared memory, clusters)
+    are checked at the first launch on a device.
 
     A plan is immutable: any number of threads may launch it, on any devices, and on streams of any context. Tensor maps
-    that a kernel takes by pointer lie in device memory of the module, for as long as a launch or a captured graph may
-    read them; so keep a plan for as long as a CUDA graph holds one of its launches. What a plan that dies has launched
-    runs to its end: see `Module`.
+    that a kernel takes by pointer are in device memory of the module, while a launch or a captured graph may read them.
+    Keep a plan for as long as a CUDA graph contains one of its launches. Launches of a deleted plan run to completion:
+    see `Module`.
     """
 
     __slots__ = ("entry", "module", "optional", "scalars", "tensors")
@@ -129,7 +129,7 @@ class Plan(_shim.Plan):
         check_shape(entry, grid, block, cluster, shared_bytes)
         rows = [row_of(parameter) for parameter in parameters]
         self.entry: Final = entry
-        self.module: Final = module  # its code has to stay loaded
+        self.module: Final = module  # keeps its code loaded
         scalars = [each for each in parameters if isinstance(each, Scalar)]
         self.scalars: Final = tuple(each.name for each in scalars)
         self.optional: Final = frozenset(each.name for each in scalars if each.value is not None)
@@ -155,10 +155,11 @@ class Plan(_shim.Plan):
     ) -> None:
         """Launch on a stream of a device: a CUstream as a number, or an object with `__cuda_stream__`.
 
-        `pointers` are the addresses of the tensors, by index, or objects that tell one, such as cuda.core's
-        StridedMemoryView; numbers are quickest. `scalars` come by name, or in the order of the parameters. The kernel
-        runs in the stream's context, on a default stream in the device's primary one; what was current before is again
-        afterwards. Raises LaunchError, DriverError, and OverflowError for a scalar that does not fit its type.
+        `pointers` are the addresses of the tensors, by index, or objects with an address, such as cuda.core's
+        StridedMemoryView; numbers are fastest. `scalars` are passed by name, or in the order of the parameters. The
+        kernel runs in the stream's context; on a default stream, in the device's primary context. The current context
+        is restored afterwards. Raises LaunchError, DriverError, and OverflowError for a scalar out of the range of its
+        type.
         """
         handle = stream if isinstance(stream, int) else handle_of(stream)
         ordered = self._in_order(scalars) if scalars else ()
@@ -182,7 +183,7 @@ class Plan(_shim.Plan):
 
 
 def check_shape(entry: str, grid: Extents, block: Extents, cluster: Extents, shared_bytes: int) -> None:
-    """Raise LaunchError where grid, block, cluster or shared memory are impossible on any device."""
+    """Raise LaunchError for a grid, block, cluster or shared memory size that no device allows."""
     for name, extents in (("grid", grid), ("block", block), ("cluster", cluster)):
         _check_extents(entry, name, extents)
     for extent, step, most in zip(grid, cluster, _MAX_GRID, strict=True):
@@ -201,9 +202,9 @@ def _check_extents(entry: str, name: str, extents: tuple[int, ...]) -> None:
 
 
 def _check_parameters(entry: str, rows: Sequence[Row], wanted: Sequence[tuple[int, int]] | None) -> None:
-    """Compare the rows with what the driver knows of the entry, if it is new enough to say."""
+    """Compare the rows with the driver's parameters of the entry; skipped if the driver cannot report them."""
     total = 0
-    for size in map(size_of, rows):  # laid out as the compiled part does, each on a multiple of its size
+    for size in map(size_of, rows):  # same layout as in the native extension: each at a multiple of its size
         total = -(-total // size) * size + size
     if total > _MAX_PARAMETER_BYTES or len(rows) > _MAX_PARAMETER_BYTES // 8:
         raise LaunchError(f"{entry}: {len(rows)} parameters take {total} bytes; {_MAX_PARAMETER_BYTES} are the most")
@@ -217,7 +218,7 @@ def _check_parameters(entry: str, rows: Sequence[Row], wanted: Sequence[tuple[in
 
 
 def _packed(entry: str, cluster: Extents, attributes: Sequence[tuple[int, bytes]]) -> bytes:
-    """Return the attributes as an array of CUlaunchAttribute, the cluster among them."""
+    """Return the attributes, including the cluster, as an array of CUlaunchAttribute."""
     for number, value in attributes:
         if number == _CLUSTER_DIMENSION:
             raise LaunchError(f"{entry}: the cluster is set by cluster=, not by a launch attribute")
@@ -228,10 +229,10 @@ def _packed(entry: str, cluster: Extents, attributes: Sequence[tuple[int, bytes]
 
 
 def plan_for(specialization: SpecializationLike, module: Module, multiprocessors: int | None = None) -> Plan:
-    """Return the plan of a traced kernel; its scalars keep the values of the trace where a launch gives none.
+    """Return the plan of a traced kernel; its scalars default to the values of the trace.
 
-    `multiprocessors` are those of the device that will launch it, which say how many blocks a persistent kernel has; by
-    default those of the smallest device of this machine.
+    `multiprocessors` is the number of SMs of the device that launches it, from which the number of CTAs of a persistent
+    kernel is computed. The default is the smallest number of SMs among this machine's devices.
     """
     if multiprocessors is None:
         multiprocessors = min(each.multiprocessors for each in driver.devices())

@@ -1,11 +1,12 @@
-"""Libraries whose module is gone, kept loaded for as long as their kernels may still run.
+"""Libraries of deleted modules, kept loaded while their kernels may still run.
 
-The driver does not say whether a kernel of a library runs, only when all that a context had been asked to do is done
-(`cuCtxRecordEvent`, since CUDA 12.5). Asking for that breaks off a capture of one of the context's streams. So the end
-of a module, which may come in any garbage collection, calls nothing: it only puts the library on a list. When a module
-is loaded and many libraries have gathered, an event is recorded for all of them, unless a stream is seen to capture;
-when later ones are loaded, the event is queried, and what it covers is unloaded once it is complete. Nothing waits, but
-on drivers before CUDA 12.5, where many libraries wait for the devices together.
+The driver does not report whether a kernel of a library runs; it only reports when all work submitted to a context has
+finished (`cuCtxRecordEvent`, since CUDA 12.5). Recording that event invalidates a capture on one of the context's
+streams. So the finalizer of a module, which may run in any garbage collection, makes no driver call: it only appends
+the library to a list. When a module is loaded and many libraries are listed, one event per context is recorded for all
+of them. No event is recorded while a stream is found to be capturing. When later modules are loaded, the events are
+queried, and their libraries are unloaded once they are complete. Nothing blocks, except on drivers before CUDA 12.5:
+there, many libraries are unloaded after one synchronization of the devices.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
 MANY: Final = 16
-"""How many libraries gather before the driver is asked when the work of now is done."""
+"""Number of listed libraries at which an event is recorded for the work submitted so far."""
 
 _DISABLE_TIMING: Final = 2  # CU_EVENT_DISABLE_TIMING
 _LEGACY_STREAM: Final = 1  # CU_STREAM_LEGACY
@@ -31,7 +32,7 @@ _LEGACY_STREAM: Final = 1  # CU_STREAM_LEGACY
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """A library whose module has died, and objects that hold what else its kernels may still use."""
+    """A library of a deleted module, and objects that keep other memory of its kernels alive."""
 
     library: int
     memory: tuple[object, ...] = ()
@@ -39,21 +40,21 @@ class Retired:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Libraries that were retired together, and an event in each context behind the work that may be theirs."""
+    """Libraries retired together, with one event per context recorded after the work that may use them."""
 
     retired: tuple[Retired, ...]
     events: tuple[int, ...]
 
 
 class RetiredLibraries:
-    """The list of what is no longer used and not yet unloaded; `len` counts libraries.
+    """Libraries that are no longer used and not yet unloaded; `len` counts them.
 
-    `batches` are those for which events are recorded. Any thread may use it.
+    `batches` are those for which events are recorded. Thread-safe.
     """
 
     def __init__(self, many: int = MANY) -> None:
         self.batches: tuple[Batch, ...] = ()
-        self._gathering = deque[Retired]()  # finalizers append to it, without a lock that this thread might hold
+        self._gathering = deque[Retired]()  # finalizers append to it without a lock, which this thread might hold
         self._many = many
         self._guards: tuple[Callable[[], bool], ...] = ()
         self._lock = threading.Lock()
@@ -62,23 +63,23 @@ class RetiredLibraries:
         return len(self._gathering) + sum(len(batch.retired) for batch in self.batches)
 
     def add(self, library: int, *memory: object) -> None:
-        """Keep a library whose module has died, and `memory` with it; calls nothing of the driver."""
+        """Add a library of a deleted module, and `memory` to keep alive with it; makes no driver call."""
         self._gathering.append(Retired(library, memory))
 
     def guard(self, capturing: Callable[[], bool]) -> None:
-        """Record no event while `capturing()` says that a stream captures.
+        """Record no event while `capturing()` reports that a stream captures.
 
-        Captures of streams that wait for the legacy default stream are seen without it, in all threads; those of
-        non-blocking streams, which frameworks use, only by whoever knows the stream.
+        Captures of streams that synchronize with the legacy default stream are detected without it, in all threads.
+        Captures of non-blocking streams, which frameworks use, are known only to the owner of the stream.
         """
         if capturing not in self._guards:
             self._guards = (*self._guards, capturing)
 
     def unload(self, *, wait: bool = False) -> None:
-        """Unload what is known to be finished, and record events for the others if there are many.
+        """Unload libraries whose work has finished, and record events for the others if there are many.
 
-        With `wait`, wait for the devices and unload everything, unless a stream captures; raises DriverError where
-        waiting fails. Without it, errors of the driver leave the list as it is: the next launch says what they are.
+        With `wait`, synchronize with the devices and unload everything, unless a stream captures; raises DriverError if
+        that fails. Without it, driver errors leave the list unchanged: the next launch reports them.
         """
         due = wait or self.batches or len(self._gathering) >= self._many
         if not self or not due or not self._lock.acquire(blocking=wait):
@@ -95,8 +96,8 @@ class RetiredLibraries:
             self._lock.release()
 
     def _settle(self, contexts: Sequence[int], *, wait: bool) -> None:
-        """Record events for what has gathered, or wait; then unload what is finished."""
-        # One by one: other threads add to the list meanwhile, over which an iteration would stumble.
+        """Record events for the listed libraries, or wait; then unload the finished ones."""
+        # One by one: other threads append to the deque meanwhile, which would break an iteration.
         retired = tuple([self._gathering.popleft() for _ in range(len(self._gathering))])
         try:
             events = () if wait else _recorded(contexts)
@@ -127,7 +128,7 @@ RETIRED: Final = RetiredLibraries()
 
 @contextmanager
 def _active_contexts() -> Generator[tuple[int, ...]]:
-    """Keep the primary contexts that somebody uses, for as long as this lasts: only there can a kernel run."""
+    """Retain the active primary contexts for the body: only in these can a kernel run."""
     with ExitStack() as kept:
         contexts: list[int] = []
         for ordinal in range(libcuda.number("cuDeviceGetCount")):
@@ -139,9 +140,10 @@ def _active_contexts() -> Generator[tuple[int, ...]]:
 
 
 def _captures(context: int) -> bool:
-    """Tell whether a blocking stream of a context captures. Driver API, `cuStreamIsCapturing`: that is an error of it.
+    """Return whether a blocking stream of a context captures.
 
-    The error leaves the capture as it is.
+    While one does, `cuStreamIsCapturing` on the legacy stream returns an error (driver API manual), which leaves the
+    capture intact.
     """
     with libcuda.current_context(context):
         try:
@@ -151,7 +153,7 @@ def _captures(context: int) -> bool:
 
 
 def _recorded(contexts: Sequence[int]) -> tuple[int, ...] | None:
-    """Return an event in each context behind its work; None from a driver that records none for a context."""
+    """Return one event per context, recorded after its work; None if the driver cannot record events for contexts."""
     events: list[int] = []
     try:
         for context in contexts:
@@ -176,12 +178,12 @@ def _wait_for(contexts: Sequence[int]) -> None:
 def _complete(event: int) -> bool:
     try:
         libcuda.call("cuEventQuery", event)
-    except DriverError:  # CUDA_ERROR_NOT_READY; or the context is lost, and nothing can be unloaded from it
+    except DriverError:  # CUDA_ERROR_NOT_READY, or the context is lost and nothing can be unloaded from it
         return False
     return True
 
 
 def _quietly(function: str, argument: int) -> None:
-    """Give something back to the driver; where it refuses, its context is lost, and the thing with it."""
+    """Release a driver object, ignoring errors: on an error the context is lost, and the object with it."""
     with suppress(DriverError):
         libcuda.call(function, argument)

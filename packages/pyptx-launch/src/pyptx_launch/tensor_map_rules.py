@@ -1,8 +1,8 @@
-"""The rules of tensor maps, a row each: cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col in the driver API's manual.
+"""Rules of tensor maps, one row each: cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col in the driver API manual.
 
-The driver answers whatever breaks one with CUDA_ERROR_INVALID_VALUE; here each is told by name, with the numbers.
-Inside this module dimensions stand as the driver has them, the innermost first, and messages count them so that
-dimension -1 is the innermost, as in an array's shape.
+The driver returns CUDA_ERROR_INVALID_VALUE for every violation; these rules name the parameter and the values. In this
+module dimensions are in the driver's order, innermost first. Messages count them like an array's shape: dimension -1 is
+the innermost.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Im2col:
-    """Columns of pixels in place of a box; corners stand as the tensor's spatial dimensions, the innermost last.
+    """Columns of pixels instead of a box; corners are in the order of the tensor's spatial dimensions, innermost last.
 
-    `lower` and `upper` move the corners of the bounding box in from the tensor's; `channels` are the elements that a
-    copy takes of each pixel, `pixels` how many pixels it takes.
+    `lower` and `upper` are offsets of the bounding box's corners from those of the tensor. `channels` is the number of
+    elements per pixel in a copy, `pixels` the number of pixels per copy.
     """
 
     lower: tuple[int, ...]
@@ -33,32 +33,32 @@ class Im2col:
 
 
 class Im2colLike(Protocol):
-    """Columns, shaped like `Im2col`."""
+    """Columns of pixels, shaped like `Im2col`."""
 
     @property
     def lower(self) -> tuple[int, ...]:
-        """The first corner."""
+        """Offsets of the lower corner."""
         ...
 
     @property
     def upper(self) -> tuple[int, ...]:
-        """The last corner."""
+        """Offsets of the upper corner."""
         ...
 
     @property
     def channels(self) -> int:
-        """The elements of each pixel."""
+        """Elements per pixel."""
         ...
 
     @property
     def pixels(self) -> int:
-        """How many pixels."""
+        """Pixels per copy."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ElementType:
-    """CUtensorMapDataType; `padded` types are unpacked to 16-byte chunks, with gaps, on their way to shared memory."""
+    """CUtensorMapDataType; `padded` types are unpacked into 16-byte chunks with gaps when copied to shared memory."""
 
     number: int
     bits: int
@@ -68,7 +68,7 @@ class ElementType:
 
 @dataclass(frozen=True, slots=True)
 class Swizzle:
-    """CUtensorMapSwizzle, and the bytes within which it moves chunks."""
+    """CUtensorMapSwizzle, and the size in bytes of the row within which it permutes chunks."""
 
     number: int
     span: int
@@ -112,18 +112,18 @@ INTERLEAVES: Final = {"none": 0, "16B": 1, "32B": 2}
 PROMOTIONS: Final = {"none": 0, "64B": 1, "128B": 2, "256B": 3}
 FILLS: Final = {"zeros": 0, "nan": 1}
 
-# By the number of the padded type, the swizzles that unpack it.
+# Swizzles that unpack a padded type, by the type's number.
 _PADDED_SWIZZLES: Final = {
     14: ("none", "128B", "128B_atom_32B"),
     15: ("none", "128B", "128B_atom_32B", "128B_atom_64B"),
 }
-# By rank, the least and greatest offset of a corner: 16, 8 and 5 signed bits.
+# Minimum and maximum offset of a corner, by rank: 16, 8 and 5 signed bits.
 _CORNERS: Final = {3: (-(2**15), 2**15 - 1), 4: (-(2**7), 2**7 - 1), 5: (-(2**4), 2**4 - 1)}
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A map whose words are known, innermost dimension first."""
+    """A map with valid keywords, innermost dimension first."""
 
     dtype: str
     type: ElementType
@@ -139,28 +139,28 @@ class View:
 
     @property
     def rank(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
         return len(self.shape)
 
     @property
     def alignment(self) -> int:
-        """What the address and the strides must be multiples of, in bytes."""
+        """Required alignment of the address and the strides, in bytes."""
         return 32 if self.interleave == "32B" or self.type.padded else 16
 
     @property
     def innermost(self) -> int:
-        """The elements that a copy takes along the innermost dimension."""
+        """Elements per copy along the innermost dimension."""
         return self.im2col.channels if self.im2col else self.box[0]
 
     @property
     def row_bits(self) -> int:
-        """Their size."""
+        """Bits per copy along the innermost dimension."""
         return self.innermost * self.type.bits
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: its name, the manual's parameter that it is listed under, and what a map that breaks it is told."""
+    """A rule: its name, the manual's parameter, and a function that returns the error message for a violation."""
 
     name: str
     parameter: str
@@ -168,7 +168,7 @@ class Rule:
 
 
 def _first(values: Iterable[int], what: str, holds: Callable[[int], bool], wanted: str, *, skip: int = 0) -> str | None:
-    """Return the complaint about the first value, from dimension `skip` on, for which `holds` is false."""
+    """Return the message for the first value, from dimension `skip` on, for which `holds` is false."""
     for dimension, value in enumerate(values):
         if dimension >= skip and not holds(value):
             return f"{what} of dimension {-1 - dimension} is {value}; it must be {wanted}"
@@ -310,7 +310,7 @@ def _counts(map_: View) -> str | None:
     return None
 
 
-# In an order in which each may rely on those before it.
+# Each rule may rely on the preceding ones.
 RULES: Final = (
     Rule("rank", "tensorRank", _rank),
     Rule("lengths", "tensorRank", _lengths),
@@ -343,7 +343,7 @@ RULES: Final = (
 
 
 def checked(map_: TensorMapLike) -> View:
-    """Return a map as the driver sees it; raises TensorMapError for the first rule that it breaks."""
+    """Return a map in the driver's order; raise TensorMapError for the first violated rule."""
     for field, word, known in (
         ("dtype", map_.dtype, TYPES),
         ("swizzle", map_.swizzle, SWIZZLES),

@@ -1,4 +1,4 @@
-"""Tensor maps: how the tensor memory accelerator reads a tensor, for any address. Driver API, "Tensor Map Object"."""
+"""Tensor maps: descriptors for TMA copies of a tensor at any address. Driver API, "Tensor Map Object"."""
 
 from __future__ import annotations
 
@@ -19,66 +19,66 @@ class TensorMapLike(Protocol):
 
     @property
     def dtype(self) -> str:
-        """The element type."""
+        """Element type."""
         ...
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents."""
+        """Extents of the tensor."""
         ...
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The strides in bytes."""
+        """Strides in bytes."""
         ...
 
     @property
     def box(self) -> tuple[int, ...]:
-        """The extents of a copy."""
+        """Extents of the box."""
         ...
 
     @property
     def element_strides(self) -> tuple[int, ...]:
-        """The steps of a copy."""
+        """Steps of a copy, in elements."""
         ...
 
     @property
     def swizzle(self) -> str:
-        """The pattern in shared memory."""
+        """Swizzle pattern in shared memory."""
         ...
 
     @property
     def interleave(self) -> str:
-        """The layout of channels."""
+        """Layout of channels."""
         ...
 
     @property
     def l2_promotion(self) -> str:
-        """The size of fetches."""
+        """Size of L2 fetches."""
         ...
 
     @property
     def fill(self) -> str:
-        """What lies out of bounds."""
+        """Value of out-of-bounds elements."""
         ...
 
     @property
     def im2col(self) -> Im2colLike | None:
-        """The columns that a copy moves in place of a box."""
+        """Columns of pixels that a copy moves instead of a box."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """A tensor of one to five dimensions and the box that a copy moves, innermost dimension last, as an array's shape.
+    """A tensor of one to five dimensions and the box of one copy, innermost dimension last, as in an array's shape.
 
-    `dtype` is a PTX name (`f32`, `bf16`, `e4m3`, `tf32`, `f32.ftz`, `b4x16`, …); `strides` are bytes, one for each
-    dimension, the innermost that of an element; `box` and `element_strides` count elements. `swizzle` is `none`,
+    `dtype` is a PTX name (`f32`, `bf16`, `e4m3`, `tf32`, `f32.ftz`, `b4x16`, …). `strides` are bytes, one for each
+    dimension; the innermost is the element size. `box` and `element_strides` count elements. `swizzle` is `none`,
     `32B`, `64B`, `128B`, `128B_atom_32B`, `128B_atom_32B_flip_8B` or `128B_atom_64B`; `interleave` `none`, `16B` or
     `32B`; `l2_promotion` `none`, `64B`, `128B` or `256B`; `fill` `zeros` or `nan`. With `im2col`, the copy moves
     columns of pixels instead of a box, and `box` is empty.
 
-    A map that breaks a rule of the hardware raises TensorMapError when it is made.
+    The constructor raises TensorMapError for a map that violates a hardware rule.
     """
 
     dtype: str
@@ -107,8 +107,8 @@ class TensorMap:
         l2_promotion: str = "none",
         fill: str = "zeros",
     ) -> Self:
-        """Return the map of a contiguous tensor, with a box of neighbours."""
-        bits = TYPES[dtype].bits if dtype in TYPES else 8  # an unknown type is refused below, by its name
+        """Return the map of a contiguous tensor, with a box of adjacent elements."""
+        bits = TYPES[dtype].bits if dtype in TYPES else 8  # an unknown type is rejected below, by name
         strides = [max(1, bits // 8)]
         for step in range(1, len(shape)):
             strides.append(bits * shape[-1] // 8 if step == 1 else strides[-1] * shape[-step])
@@ -116,25 +116,25 @@ class TensorMap:
 
     @property
     def alignment(self) -> int:
-        """What the tensor's address must be a multiple of."""
+        """Required alignment of the tensor's address, in bytes."""
         return checked(self).alignment
 
     def encode(self, address: int) -> bytes:
-        """Return the 128 bytes that the driver makes of it for a tensor at `address`; they must lie on 64 bytes."""
+        """Return the driver's 128-byte encoding for a tensor at `address`; store it with 64-byte alignment."""
         arguments = packed(self)
         libcuda.open_driver()
         return _shim.encode_map(arguments, address)
 
 
-# MapArguments of the compiled part (tensor_map.h).
+# MapArguments of the native extension (tensor_map.h).
 _LAYOUT: Final = struct.Struct("@iI5Q5Q5I5I4iIi5i5iII")
 
 
 def packed(map_: TensorMapLike) -> bytes:
-    """Check the rules of a map and return it as the compiled part takes it: by numbers, innermost dimension first."""
+    """Check the rules of a map and return the packed arguments of the native extension, innermost dimension first."""
     im2col = map_.im2col
     view = checked(map_)
-    # The corners of the innermost dimension first, as the sizes: CUTLASS orders them so (W, H, D) too.
+    # Corners innermost dimension first, like the sizes. CUTLASS has the same order (W, H, D).
     corners = ((), ()) if im2col is None else (im2col.lower[::-1], im2col.upper[::-1])
     arrays = (view.shape, view.strides[1:], view.box, view.element_strides)
     return _LAYOUT.pack(

@@ -1,8 +1,7 @@
-"""The custom call `pyptx_launch`, through which XLA launches kernels: what jax registers, and what a call becomes.
+"""The custom call `pyptx_launch`, through which XLA launches kernels: its registration and its launches.
 
-A call carries a record, which is whatever the resolver understands. XLA asks the resolver for the launch of a record
-once in each program that it compiles, with the name of the platform (`"cpu"` or `"CUDA"`), and keeps it as long as the
-program lives.
+A call carries a record, whose format only the resolver defines. XLA calls the resolver once per record in a compiled
+program, with the name of the platform (`"cpu"` or `"CUDA"`). It keeps the launch as long as the program lives.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ if not hasattr(_shim, "XlaLaunch"):
     )
 
 NAME: Final = "pyptx_launch"
-"""The name of the custom call."""
+"""Name of the custom call."""
 
 STATE: Final = "pyptx_launch_state"
-"""The name of the type of what a program keeps."""
+"""Name of the type of the state that a program keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What XLA is told for one platform: `type` is the registration of the state's type, `stages` are the handlers."""
+    """Registration for one platform: `type` registers the state's type, `stages` are the handlers."""
 
     platform: str
     type: Mapping[str, object]
@@ -42,9 +41,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One tensor of a launch: its rank and its bytes.
+    """One tensor of a launch: its rank and its size in bytes.
 
-    A buffer with more dimensions is a batch of them, one launch for each; a dimension of 1 in front is shared by all.
+    A buffer with more dimensions is a batch of tensors, with one launch for each; a leading dimension of 1 is shared by
+    all launches.
     """
 
     rank: int
@@ -52,10 +52,10 @@ class Item:
 
 
 class Launch(_shim.XlaLaunch):
-    """What a record resolves to: the launches that a call does, and how it finds its tensors.
+    """Result of resolving a record: the launches of a call, and the position of its tensors.
 
     The call's operands are the inputs. Its results are the outputs, then the new values of the inputs named in
-    `mutated`, each of which XLA puts into its input's memory.
+    `mutated`; XLA stores each of these in the memory of its input.
     """
 
     __slots__ = ()
@@ -63,10 +63,10 @@ class Launch(_shim.XlaLaunch):
     def __init__(
         self, items: Sequence[Item], inputs: int, mutated: Sequence[int] = (), *, plan: Plan | None, run: Run | None
     ) -> None:
-        """Launch `plan`, on a GPU; or call `run`, on a CPU, with the memory of inputs and outputs.
+        """Launch `plan` on a GPU, or call `run` on a CPU with the memory of inputs and outputs.
 
-        `items` are the inputs, then the outputs. `run` may write to outputs and to inputs that are mutated, and must
-        not keep what it gets. The text of an exception is the text of XLA's error.
+        `items` are the inputs, then the outputs. `run` may write to outputs and to mutated inputs, and must not keep
+        references to the memory. The text of an exception is the text of XLA's error.
         """
         super().__init__(plan, run, [(item.rank, item.bytes) for item in items], inputs, mutated)
 
@@ -77,14 +77,14 @@ if TYPE_CHECKING:
 
 
 def targets() -> tuple[Target, ...]:
-    """Return what is to be registered, for each platform; its type before its handlers, or XLA refuses them."""
+    """Return the registrations of each platform. XLA requires the type to be registered before the handlers."""
     return tuple(Target(*row) for row in _shim.xla_targets())
 
 
 def resolve_with(resolver: Resolver) -> None:
-    """Ask `resolver` for the launches of all programs from now on.
+    """Use `resolver` for the launches of all programs from now on.
 
-    At Python's end, wait for what it makes of them to leave Python; what XLA calls later fails.
+    At interpreter exit, wait for running calls to leave Python; later calls from XLA fail.
     """
     _shim.set_xla_resolver(resolver)
     atexit.unregister(_shim.close_xla)

@@ -1,7 +1,7 @@
-"""Run PTX on a CPU, and find its races, deadlocks and stray accesses.
+"""Run PTX on a CPU, and find data races, deadlocks and memory errors.
 
-The names are imported when they are first used: the plugin of this package is loaded wherever kernels are, and must not
-bring NumPy along. Classes that say how arrays are described, such as the maps of TMA, come from plugins, by name.
+Names are imported at first use: this package's plugin is loaded for every kernel and must not import NumPy. Descriptor
+classes, such as TMA tensor maps, come from plugins, by name.
 """
 
 from typing import TYPE_CHECKING

@@ -48,7 +48,7 @@ _HEAP_BYTES = 8 << 20
 
 @dataclass(slots=True)
 class Arguments:
-    """The arguments of one launch, packed; `memories` are the spaces that outlive waves.
+    """Packed arguments of one launch; `memories` are the spaces that outlive waves.
 
     `handles` are those of textures, samplers and surfaces.
     """
@@ -60,7 +60,7 @@ class Arguments:
 
     @property
     def outputs(self) -> list[Placed]:
-        """The arrays of which every element is to be written."""
+        """Arrays in which every element must be written."""
         return [placed for placed in self._placed if placed.output is not None]
 
     def copy_back(self) -> None:
@@ -69,10 +69,10 @@ class Arguments:
 
 
 def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool) -> tuple[Arguments, ...]:
-    """Place arrays and pack everything else, for launches of one module's entries that see the same global memory.
+    """Place arrays and pack all other arguments, for launches of one module's entries that share global memory.
 
-    Arrays are called by the launch's names of the arguments, for messages; without them, by the entry's parameters.
-    Raises LaunchError for a count or a value that does not fit.
+    Messages use the launch's argument names, or else the entry's parameter names. Raises LaunchError for a wrong number
+    of arguments or an invalid value.
     """
     variables = max((program.globals for program, _ in launches), key=lambda image: len(image.data))
     memory_of_arrays = _memory(launches)
@@ -107,7 +107,7 @@ def _banks(placing: Placing, launches: Sequence[tuple[Program, Launch]]) -> tupl
 
 
 def _bank_of(placing: Placing, program: Program, launch: Launch) -> bytes:
-    """Return the parameters of a launch, whose arrays get their places."""
+    """Return the parameters of a launch, and place its arrays."""
     values, names = launch.args, launch.names
     if len(values) != len(program.parameters):
         wanted = ", ".join(f".{place.type} {place.name}" for place in program.parameters) or "none"
@@ -124,7 +124,7 @@ def _bank_of(placing: Placing, program: Program, launch: Launch) -> bytes:
 
 
 def _named_handles(placing: Placing, program: Program, launch: Launch) -> Handles:
-    """Return what the variables of textures, samplers and surfaces stand for: what they are bound to, by name."""
+    """Return the bindings of the module's texture, sampler and surface variables by address."""
     handles: dict[int, Bound] = {GLOBAL_WINDOW + offset: sampler for offset, sampler in program.samplers.items()}
     variables = {place.name: place for place in program.globals.placements if place.type in OPAQUE_TYPES}
     for name, value in launch.textures.items():
@@ -136,7 +136,7 @@ def _named_handles(placing: Placing, program: Program, launch: Launch) -> Handle
 
 
 def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
-    """Return the memory that launches see: their own, or that of their arrays."""
+    """Return the memory of the launches, or the memory of their arrays; None if there is none."""
     memories: list[Memory] = []
     for _, launch in launches:
         memories += [launch.memory] if launch.memory is not None else []
@@ -149,7 +149,7 @@ def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
 
 
 def _arrays(value: object) -> Iterator[Array | Tensor | DeviceArray]:
-    """Yield the arrays in an argument."""
+    """Yield the arrays in an argument, including those inside structures."""
     if is_pointer(value):
         yield value.array if isinstance(value, Uninitialised) else cast("Array | DeviceArray", value)
     elif isinstance(value, Mapped | Texture | Surface):
@@ -185,7 +185,7 @@ def _placing(image: Image, memory: Memory | None, unplaced: Iterable[Region] = (
 
 
 def _packed(placing: Placing, place: Placement, value: Argument, what: str, name: str) -> bytes:
-    """Return the bytes of a parameter, and give what it points to a place."""
+    """Return the bytes of a parameter, and place the array that it points to."""
     if is_pointer(value) and raw_member(value) is None:
         _check_pointer(place)
         return placing.pointer(value, what, name)

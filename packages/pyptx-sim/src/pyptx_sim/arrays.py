@@ -1,6 +1,6 @@
-"""Arrays of callers: NumPy's, and torch tensors on the CPU, seen as NumPy arrays of raw storage.
+"""Callers' arrays: NumPy arrays, and CPU tensors of torch, viewed as NumPy arrays of raw storage.
 
-Torch is never imported: whoever has a tensor has imported it.
+Torch is never imported: a caller that has a tensor has imported it.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 
 class Tensor(Protocol):
-    """What is used of a torch tensor."""
+    """Attributes used of a torch tensor."""
 
     @property
     def shape(self) -> Sequence[int]:
-        """The extents."""
+        """Extents."""
         ...
 
     @property
     def dtype(self) -> object:
-        """The element type."""
+        """Element type."""
         ...
 
     @property
     def device(self) -> Any:  # noqa: ANN401 - torch.device
-        """Where it lives."""
+        """Device of the storage."""
         ...
 
     def stride(self) -> tuple[int, ...]:
@@ -55,18 +55,18 @@ class Tensor(Protocol):
         ...
 
     def detach(self) -> Any:  # noqa: ANN401 - another tensor
-        """Return the tensor without its history."""
+        """Return the tensor without its autograd history."""
         ...
 
 
 def is_tensor(value: object) -> bool:
-    """Tell whether `value` is a torch tensor with storage, on any device."""
+    """Return whether `value` is a torch tensor with storage, on any device."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor) and type(value).__name__ != "FakeTensor"
 
 
 def is_cpu_array(value: object) -> bool:
-    """Tell whether `value` is a NumPy array or a torch tensor on the CPU."""
+    """Return whether `value` is a NumPy array or a CPU tensor of torch."""
     if isinstance(value, np.ndarray):
         return True
     return is_tensor(value) and cast("Tensor", value).device.type == "cpu"
@@ -87,24 +87,24 @@ def dtype_name(value: object) -> str:
 
 
 def type_of(value: object) -> str:
-    """Return the name of an array's element type, as NumPy and torch have it."""
+    """Return the name of an array's element type, as NumPy and torch spell it."""
     array = _as_array(value)
     return _name_of(array.dtype) if array is not None else str(cast("Tensor", value).dtype).rpartition(".")[2]
 
 
 @cache
 def _name_of(dtype: DType) -> str:
-    """Return the name of an element type, which NumPy puts together each time that it is asked."""
+    """Return the name of an element type; cached because NumPy builds it on every access."""
     return dtype.name
 
 
 def _as_array(value: object) -> Array | None:
-    """Return `value` if it is NumPy's."""
+    """Return `value` if it is a NumPy array, else None."""
     return cast("Array", value) if isinstance(value, np.ndarray) else None
 
 
 def argument_of(value: object) -> Argument:
-    """Return what a kernel must know of an array."""
+    """Return the properties of an array that specialize a kernel."""
     array = _as_array(value)
     if array is not None:
         refuse_mask(array)
@@ -124,16 +124,19 @@ def argument_of(value: object) -> Argument:
 
 
 def _address(array: Array) -> int:
-    """Return where an array would begin on a device: in memory that NumPy has allocated, by its place in there.
+    """Return the host address of an array, as if NumPy's allocations were aligned like a device's.
 
-    NumPy aligns what it allocates to 16 bytes only.
+    The start of an allocation by NumPy counts as a multiple of `ALIGNMENT`; NumPy itself aligns to 16 bytes only.
     """
     owner = owner_of(array)
     return address_of(array) - address_of(owner) % ALIGNMENT if owner.flags.owndata else address_of(array)
 
 
 def _check_storage(value: object) -> None:
-    """Raise LaunchError for a tensor whose storage does not hold its elements one by one."""
+    """Raise LaunchError for a tensor whose storage does not contain its elements one by one.
+
+    That is a sparse or quantized tensor, one with a pending negation or conjugation, or one without memory.
+    """
     tensor = cast("Any", value)
     if str(tensor.layout) != "torch.strided":
         raise LaunchError(f"a {tensor.layout} tensor cannot be passed to a kernel", hint="pass tensor.to_dense()")
@@ -168,7 +171,7 @@ def storage_of(value: object) -> Array:
 
 
 def host_array(value: Array | Tensor) -> Array:
-    """Return an array of NumPy's as it is, and of a torch tensor on the CPU the bytes that it spans."""
+    """Return a NumPy array unchanged, or the bytes that a CPU tensor of torch spans."""
     return storage_of(value) if is_tensor(value) else cast("Array", value)
 
 
@@ -179,7 +182,7 @@ def shares_memory(first: object, second: object) -> bool:
 
 
 def empty_like_callers(output: Output, callers: Sequence[object]) -> object:
-    """Return an array for an output, of the callers' kind and the output's layout; zeros, so that runs repeat."""
+    """Return an array for an output, of the callers' kind and the output's layout; zeros make runs reproducible."""
     size = math.prod(output.shape)
     if any(is_tensor(value) for value in callers):
         torch = sys.modules["torch"]
@@ -193,13 +196,13 @@ def empty_like_callers(output: Output, callers: Sequence[object]) -> object:
 
 
 def _laid_out(flat: Array, output: Output) -> Array:
-    """View a flat array in the shape and strides of an output, which is dense."""
+    """View a flat array in the shape and strides of an output without gaps."""
     strides = tuple(stride * flat.itemsize for stride in output.strides)
     return np.ndarray(output.shape, flat.dtype, flat.view(np.uint8), strides=strides)
 
 
 def _element(output: Output) -> ElementType:
-    """Return how elements of an output are allocated; LaunchError where no framework has them."""
+    """Return the element type of an output; LaunchError if no framework has arrays of it."""
     row = BY_NAME.get(output.dtype)
     if row is None:
         raise LaunchError(f"output {output.name} is .{output.dtype}, of which no framework has arrays")
@@ -216,19 +219,19 @@ def _numpy_dtype(output: Output) -> np.dtype[Any]:
 
 
 def _holds(array: object, argument: Argument, wanted: str) -> bool:
-    """Tell whether the elements of an array can be those of an output: truth values only where bits are written."""
+    """Return whether an array can hold the elements of an output; bool arrays only for untyped outputs."""
     return takes(wanted, argument.dtype) and (wanted in UNTYPED or type_of(array) != "bool")
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An output array that the caller brought, checked against what the kernel writes."""
+    """An output array from the caller, checked against the kernel's output."""
 
     array: object
 
     @staticmethod
     def check(array: object, output: Output) -> Given:
-        """Return `array` if it fits `output`; LaunchError otherwise."""
+        """Return `array` if it matches `output`; LaunchError otherwise."""
         if not is_cpu_array(array):
             raise LaunchError(f"out= for {output.name} is {type(array).__name__}, not an array on the CPU")
         argument = argument_of(array)

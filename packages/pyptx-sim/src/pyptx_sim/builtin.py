@@ -1,4 +1,4 @@
-"""What the simulator brings itself, as an extension like any other."""
+"""The simulator's built-in extension."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""The checks of plain calls: a small launch on the CPU runs once more beforehand, with all checks.
+"""Checks of plain calls: a small launch on the CPU is first run with all checks.
 
-That run leaves the arrays as they were; what it finds first becomes a FindingWarning at the line of the kernel. Small
-is at most `MOST_THREADS` threads and `MOST_BYTES` of arrays; behind `MOST_STEPS` basic blocks the checks end, with what
-they have found. Measured (docs/simulator.md): a small call takes up to three times as long, and no call takes more than
-a tenth of a second longer. PYPTX_CHECKS says `auto`, which is this, `all` for every call, to its end, or `off`.
+That run leaves the arrays unchanged; its first finding becomes a FindingWarning at the kernel's line. A launch is small
+if it has at most `MOST_THREADS` threads and `MOST_BYTES` of arrays. The checks end after `MOST_STEPS` basic blocks, and
+earlier findings are reported. Measured (docs/simulator.md): a small call takes up to three times as long, and no call
+takes over 0.1 s longer. PYPTX_CHECKS is `auto` (this policy), `all` (every call, up to `STEP_LIMIT` basic blocks) or
+`off`.
 """
 
 from __future__ import annotations
@@ -28,16 +29,15 @@ MOST_THREADS: Final = 2048
 MOST_BYTES: Final = 1 << 22
 MOST_STEPS: Final = 1000
 
-# What Python's warnings remember of a place, here of all places: a warning is shown once for each line of a kernel.
+# Registry of shown warnings, as Python's `warnings` keeps it per module: each line of a kernel warns once.
 _WARNED: Final[dict[str | tuple[str, type[Warning], int], int]] = {}
 
 
 def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int], Result]) -> Sequence[Finding]:
-    """Return what the checks find in a launch whose arrays have these sizes, as far as PYPTX_CHECKS wants to know.
+    """Return the findings of a launch whose arrays have these sizes, according to PYPTX_CHECKS.
 
-    Notes are left out.
-    `attempt(step_limit)` runs it with checks, and changes nothing. Of a run that fails, the findings until then count:
-    the call itself, which follows, fails in the same way.
+    Notes are omitted. `attempt(step_limit)` runs the launch with checks and without changing the arrays. If that run
+    fails, the findings before the failure are returned: the following call itself fails in the same way.
     """
     policy = os.environ.get("PYPTX_CHECKS", "auto")
     if policy not in {"off", "auto", "all"}:
@@ -55,7 +55,7 @@ def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int],
 
 
 def warn(kernel: str, findings: Sequence[Finding]) -> None:
-    """Warn of the first finding, at its line in the user's Python."""
+    """Warn about the first finding, at its line in the user's Python code."""
     if not findings:
         return
     first, others = findings[0], len(findings) - 1

@@ -1,4 +1,4 @@
-"""`pyptx sim`: launch an entry of PTX files on the simulator, and print what is found."""
+"""`pyptx sim`: launch an entry of PTX files on the simulator, and print the findings."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ Exit status: 0, 1 where errors were found or the kernel was stopped, 2 for a com
 
 
 def run(argv: Sequence[str]) -> int:
-    """Launch, print findings and what was counted, save arrays; return the exit status."""
+    """Launch, print findings and statistics, save arrays; return the exit status."""
     try:
         options = _parser().parse_args(argv)
-    except SystemExit as leaving:  # argparse has said why
+    except SystemExit as leaving:  # argparse has printed the message
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     try:
         return _launched(options)
@@ -93,7 +93,7 @@ def _launched(options: argparse.Namespace) -> int:
 
 
 def _modules(name: str, options: argparse.Namespace) -> Iterator[Module]:
-    """Read the modules of a file: of several, each module that defines `--entry`, or else all."""
+    """Yield the modules of a file; if some of its modules define `--entry`, only these."""
     sources = read_sources(name, options.arch)
     texts = [source.load() for source in sources]
     if len(set(map(target_of, texts))) > 1:
@@ -108,7 +108,7 @@ def _modules(name: str, options: argparse.Namespace) -> Iterator[Module]:
 
 
 def _saved(text: str, arrays: dict[str, Array], names: list[str]) -> tuple[Array, str]:
-    """Return an array and where it is saved; NAME may be the number of an argument, too."""
+    """Return an array and the path to save it to; NAME may also be an argument's index."""
     name, _, path = text.partition("=")
     name = names[int(name)] if name.isdecimal() and int(name) < len(names) else name
     if name not in arrays or not path:

@@ -1,20 +1,20 @@
-"""The errors and warnings of pyptx-sim.
+"""Errors and warnings of pyptx-sim.
 
 PyptxError
 └── SimulationError
     ├── ProgramError          the module cannot be run: no such entry, an undeclared name, a missing body
-    │   ├── UnknownForm       an instruction that is no form of the instruction table
-    │   └── MissingSemantics  an instruction that no plugin gives a meaning
-    ├── LaunchError           grid, block or arguments do not fit the entry
+    │   ├── UnknownForm       an instruction that matches no form of the instruction table
+    │   └── MissingSemantics  an instruction without semantics in any plugin
+    ├── LaunchError           grid, block or arguments do not match the entry
     ├── MemoryFault           an access outside every buffer, or misaligned, in a run without checks
-    ├── BarrierFault          an mbarrier that is not valid, or is told more than it can count, in a run without checks
-    ├── Deadlock              no warp can ever go on
+    ├── BarrierFault          an mbarrier that is invalid, or whose counts overflow, in a run without checks
+    ├── Deadlock              no warp can make progress
     ├── StepLimitExceeded     the kernel ran longer than the caller allowed
     └── KernelTrap            the kernel executed `trap`, or an assertion in it failed
 
 UserWarning
-├── SimulatedExecution        CPU tensors were given to a kernel, and it runs on the simulator
-└── FindingWarning            the checks have found a fault in a plain call of a kernel
+├── SimulatedExecution        a kernel got CPU tensors and runs on the simulator
+└── FindingWarning            the checks found a fault in a plain call of a kernel
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
 
 
-_NAMED: Final = 3  # findings that the text of an error names
+_NAMED: Final = 3  # findings listed in the text of an error
 
 
 class SimulationError(PyptxError):
-    """Base of every error of the simulator. Its text ends with the first three findings of the run that it ended."""
+    """Base of every error of the simulator. Its text ends with the first three findings of the aborted run."""
 
     line: int | None = None
-    """The PTX line at fault, where the error was located by it."""
+    """PTX line of the error, if known."""
 
     findings: tuple[Finding, ...] = ()
-    """What the checks of the run have found before the error, in order of first sight."""
+    """Findings of the run before the error, in order of first occurrence."""
 
     def __str__(self) -> str:
-        """Return the text; errors among the findings come first."""
+        """Return the text; findings of severity error come first."""
         if not self.findings:
             return self.without_findings
         found = sorted(self.findings, key=lambda finding: ("error", "warning", "note").index(finding.severity))
@@ -52,17 +52,17 @@ class SimulationError(PyptxError):
 
     @property
     def without_findings(self) -> str:
-        """The text for a place where the findings are printed in full."""
+        """The text without findings, for output that prints them in full."""
         return super().__str__()
 
     def locate(self, where: str, line: int | None = None) -> None:
-        """Add the located source line, if the error has none yet."""
+        """Add the source line, if the error has none yet."""
         if self.where is None:
             self.line = line
             PyptxError.__init__(self, self.message, where=where, hint=self.hint)
 
     def point_at(self, user: str) -> None:
-        """Add the user's own line behind the located one."""
+        """Add the user's own line after the PTX line."""
         if user and self.where is not None and user not in self.where:
             PyptxError.__init__(self, self.message, where=f"{self.where}\n{user}", hint=self.hint)
 
@@ -92,16 +92,16 @@ class Declaring:
             error.statement = error.statement or self._statement
 
 
-class UnknownForm(ProgramError):  # noqa: N818 - says what is wrong, like the rest of the hierarchy
-    """An instruction that is a form of no row of the table: what it would do, nobody has said."""
+class UnknownForm(ProgramError):  # noqa: N818 - names the fault, like the rest of the hierarchy
+    """An instruction that matches no form of the instruction table: no row specifies its semantics."""
 
 
-class MissingSemantics(ProgramError):  # noqa: N818 - says what is missing, like the rest of the hierarchy
-    """An instruction that no semantics row answers for."""
+class MissingSemantics(ProgramError):  # noqa: N818 - names the fault, like the rest of the hierarchy
+    """An instruction without semantics."""
 
 
 class LaunchError(SimulationError):
-    """Launch parameters that do not fit the entry."""
+    """Launch parameters that do not match the entry."""
 
 
 class MemoryFault(SimulationError):  # noqa: N818 - the hardware's word
@@ -113,7 +113,7 @@ class BarrierFault(SimulationError):  # noqa: N818 - the same
 
 
 class Deadlock(SimulationError):  # noqa: N818 - the usual word
-    """Every live warp waits, or repeats the same state, for ever."""
+    """Every live warp is blocked, or repeats the same state, indefinitely."""
 
 
 class StepLimitExceeded(SimulationError):  # noqa: N818 - named after what happened
@@ -125,4 +125,4 @@ class KernelTrap(SimulationError):  # noqa: N818 - the instruction's name
 
 
 class FindingWarning(UserWarning):
-    """What the checks have found first in a plain call of a kernel on the CPU."""
+    """First finding of the checks in a plain call of a kernel on the CPU."""

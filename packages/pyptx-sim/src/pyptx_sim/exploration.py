@@ -1,4 +1,4 @@
-"""Run a kernel under many schedules, and tell which of them show what."""
+"""Run a kernel under many schedules, and list the schedules of each finding."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from pyptx_sim.workers import Workers
 
 Stopped: TypeAlias = KernelTrap | StepLimitExceeded | MemoryFault | BarrierFault | Deadlock
-"""Errors with which a run ends; another schedule may end well."""
+"""Errors that end a run; another schedule may complete."""
 
 
 class Options(LaunchFields, total=False):
-    """The keywords of `pyptx_sim.run` that are the same for all schedules."""
+    """Keywords of `pyptx_sim.run` that are the same for all schedules."""
 
     checks: Checks
     step_limit: int | None
@@ -49,31 +49,31 @@ class Options(LaunchFields, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """An order of a run: the `seed` and `late` of `pyptx_sim.run`."""
+    """A schedule of a run: the `seed` and `late` of `pyptx_sim.run`."""
 
     seed: int = 0
     late: bool = False
 
     def __str__(self) -> str:
-        """Spell it in words."""
+        """Return the schedule in words."""
         return f"seed {self.seed}, late" if self.late else f"seed {self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A finding, as the first of some schedules shows it, and all that show it."""
+    """A finding, as the first schedule reports it, and all schedules that report it."""
 
     finding: Finding
     schedules: tuple[Schedule, ...]
 
     def __str__(self) -> str:
-        """Spell the finding, then the schedules."""
+        """Return the text of the finding, then the schedules."""
         return f"{self.finding}\n  shown by {'; '.join(map(str, self.schedules))}"
 
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """What came of a kernel under each of some schedules: its `Result`, or the error that ended the run.
+    """Outcome of a kernel for each schedule: its `Result`, or the error that ended the run.
 
     Both have `findings`.
     """
@@ -82,7 +82,7 @@ class Exploration:
 
     @property
     def findings(self) -> tuple[Shown, ...]:
-        """What was found, schedule by schedule, in order of first sight; one of each rule and pair of instructions."""
+        """Findings, schedule by schedule, in order of first occurrence; one per rule and pair of instructions."""
         shown: dict[object, list[tuple[Finding, Schedule]]] = {}
         for schedule, result in self.results.items():
             for finding in result.findings:
@@ -92,16 +92,16 @@ class Exploration:
 
     @property
     def errors(self) -> Mapping[Schedule, Stopped]:
-        """The errors that have ended runs."""
+        """Errors that ended runs."""
         return {schedule: result for schedule, result in self.results.items() if isinstance(result, Stopped)}
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found, and every run came to its end."""
+        """Whether no run has findings and every run completed."""
         return not self.findings and not self.errors
 
     def __str__(self) -> str:
-        """Spell what was found, and what ended runs."""
+        """Return the text of the findings and of the errors that ended runs."""
         told = [f"{len(self.results)} schedules: {len(self.findings)} findings, {len(self.errors)} errors"]
         told += map(str, self.findings)
         errors = ((type(error).__name__, error.without_findings, schedule) for schedule, error in self.errors.items())
@@ -117,15 +117,15 @@ def explore(
     workers: Workers = 1,
     **options: Unpack[Options],
 ) -> Exploration:
-    """Run a kernel under each seed, with each value of `late`, and tell which schedules show what.
+    """Run a kernel under each seed, with each value of `late`, and return the schedules of each finding.
 
-    All else is as `pyptx_sim.run` says. Each run begins with the arrays as they are; afterwards they hold what the
-    first schedule has left. Schedules do not depend on each other: `workers` says how many processes run them (1: this
-    one, 0: one per processor), or is an executor of `concurrent.futures`, such as that of a Dask client; results are
-    the same, in the same order. The first schedule is run here in any case, for the arrays. A worker compiles the
-    kernel once, and needs the packages and plugins that are here.
+    All other parameters are those of `pyptx_sim.run`. Each run starts with the current contents of the arrays;
+    afterwards they hold the results of the first schedule. Schedules are independent. `workers` is the number of
+    processes that run them (1: this one, 0: one per processor), or an executor of `concurrent.futures`, such as that of
+    a Dask client. Results are the same, in the same order. The first schedule is always run in this process, for the
+    arrays. A worker compiles the kernel once, and needs the same packages and plugins as this process.
 
-    Raises what `pyptx_sim.run` raises for a module or arguments that cannot be run.
+    Raises the errors of `pyptx_sim.run` for a module or arguments that cannot be run.
     """
     schedules = [Schedule(*each) for each in product(dict.fromkeys(seeds), dict.fromkeys(late))]
     if not schedules:
@@ -155,11 +155,11 @@ def _tried_there(sent: bytes, schedule: Schedule) -> Result | Stopped:
     return _tried(pickle.loads(sent), schedule, dry=True)  # noqa: S301 - `explore` wrote it
 
 
-# --- what is sent to workers ----------------------------------------------------------------------
+# --- data sent to workers -------------------------------------------------------------------------
 
 
 def _sent(job: _Job) -> bytes:
-    """Return what workers are sent: texts, which they parse once, and arrays as they lie in memory."""
+    """Return the data for workers: texts, which they parse once, and arrays as laid out in memory."""
     modules, launch, options = job
     sent = (tuple(each if isinstance(each, str) else emit(each) for each in modules), launch, options)
     first = _Pickler(BytesIO(), {})
@@ -196,7 +196,7 @@ class _Pickler(pickle.Pickler):
         return found
 
     def reducer_override(self, value: object) -> Any:  # noqa: ANN401 - what pickle's own stub says, and NotImplemented
-        """Return how to make an array anew."""
+        """Return the reconstruction function of an array, with its arguments."""
         if not is_cpu_array(value):
             return NotImplemented
         span = span_of(value)

@@ -1,4 +1,4 @@
-"""What the checks find: values with a rule, both lines and a hint."""
+"""Findings of the checks: values with a rule, both lines and a hint."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Finding:
     """One fault of a kernel.
 
     `line` is the physical PTX line (from 1) and `origin` the user's Python frames of the instruction at fault,
-    innermost first; `other_line` and `other_origin` those of the second instruction, where two are involved. `also` are
-    the PTX lines of further instructions at which the same cause was met, and `count` says how many lanes met it.
-    `severity`: `error`, `warning` or `note`, that of its rule or less. Of a program that was linked of several modules,
-    `module` and `other_module` say whose lines these are (from 0).
+    innermost first; `other_line` and `other_origin` are those of the second instruction, if two are involved. `also`
+    are the PTX lines of further instructions with the same cause, and `count` is the number of lanes. `severity`:
+    `error`, `warning` or `note`, that of its rule or lower. If the program was linked from several modules, `module`
+    and `other_module` are the indices (from 0) of the modules that contain these lines.
     """
 
     rule: str
@@ -41,7 +41,7 @@ class Finding:
 
     @property
     def summary(self) -> str:
-        """One line: the first line of the message, with the user's lines of both instructions, or those of PTX."""
+        """First line of the message, with the user's (or else the PTX) lines of both instructions."""
         first = heading(self.rule, self.severity, self.message.partition("\n")[0])
         where = [
             _line(self.line, self.module, self.origin),
@@ -50,7 +50,7 @@ class Finding:
         return f"{first} ({' and '.join(filter(None, where))})" if any(where) else first
 
     def __str__(self) -> str:
-        """Spell the finding with its positions and hint, one thing a line; what is no error says so."""
+        """Return the finding with its positions and hint, one per line; a severity other than error is named."""
         times = f" ({self.count} times)" if self.count > 1 else ""
         parts = [f"{heading(self.rule, self.severity, self.message)}{times}"]
         parts += _positions("at", self.line, self.module, self.origin)
@@ -63,7 +63,7 @@ class Finding:
 
 
 def heading(rule: str, severity: Severity, message: str) -> str:
-    """Return the first line of a finding: its rule, its severity if it is no error, and what is wrong."""
+    """Return the first line of a finding: its rule, its severity unless that is error, and the message."""
     return f"{rule}: {message}" if severity == "error" else f"{rule} ({severity}): {message}"
 
 
@@ -83,7 +83,7 @@ _Key: TypeAlias = "tuple[str, int, int | None] | tuple[str, Hashable]"
 
 @dataclass(slots=True)
 class _Found:
-    """A finding with its place, and further instructions of the same cause."""
+    """A finding with its position, and further instructions of the same cause."""
 
     finding: Finding
     pc: int
@@ -93,10 +93,10 @@ class _Found:
 
 @dataclass(slots=True)
 class FindingLog:
-    """Collects the findings of one run, one for each rule and cause: a pair of instructions, if nothing else is said.
+    """Collector of one run's findings, one per rule and cause; the default cause is the pair of instructions.
 
-    `place_of` turns a pc into a line of PTX, and is asked only when findings are read. Only what breaks one of `rules`
-    is kept.
+    `place_of` maps a pc to a line of PTX; it is called only when findings are read. Only violations of `rules` are
+    kept.
     """
 
     place_of: Callable[[int], Place | None]
@@ -116,10 +116,10 @@ class FindingLog:
         cause: Hashable = None,
         severity: Severity | None = None,
     ) -> None:
-        """Record a finding, or add `count` to the one that the same rule has of the same cause.
+        """Record a finding, or add `count` to the finding with the same rule and cause.
 
-        The cause is the pair of instructions, if none is given. Without a `hint` or a `severity`, the rule's own is
-        taken. Raise LookupError for a rule that no extension has.
+        The default cause is the pair of instructions. `hint` and `severity` default to the rule's. Raise LookupError
+        for a rule that no extension defines.
         """
         known_rule = self.rules.get(rule)
         if known_rule is None:
@@ -155,14 +155,14 @@ class FindingLog:
         found.finding = replace(found.finding, message=message, hint=hint or found.finding.hint, severity="note")
 
     def first(self, finding: Finding, pc: int) -> None:
-        """Hear of a finding that is the first of its rule and cause."""
+        """Observe the first finding of its rule and cause."""
 
     def origin_of(self, pc: int) -> tuple[Frame, ...]:
         """Return the user's frames of an instruction, innermost first."""
         return self._origin(self.place_of(pc))
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return everything found so far, in order of first sight, with lines and origins filled in."""
+        """Return the findings so far, in order of first occurrence, with lines and origins."""
         return tuple(map(self._located, self._found.values()))
 
     def _located(self, found: _Found) -> Finding:

@@ -1,4 +1,4 @@
-"""What the allocator does with memory that is freed: every step of a run needs as much again."""
+"""Allocator setting for freed memory: every step of a run allocates the same amount again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _BLOCK: Final = 31 << 20
 
 @cache
 def keep_freed_memory() -> None:
-    """Let the C library keep what arrays of up to 31 MiB leave, once for the process.
+    """Make the C library keep freed memory of arrays of up to 31 MiB, once per process.
 
-    glibc asks the system for each block above a threshold, and gives it back when that is freed: then each page costs a
-    fault, at every step anew. The threshold rises to the largest block that has been freed so far, of at most 32 MiB
-    ("mallopt(3)": M_MMAP_THRESHOLD); so one is made, which nothing touches, and freed. Elsewhere this does nothing.
+    glibc maps each block above a threshold from the system, and unmaps it when it is freed: every step then costs one
+    fault per page. The threshold rises to the largest block freed so far, up to 32 MiB ("mallopt(3)":
+    M_MMAP_THRESHOLD). Therefore one untouched block is allocated and freed. With other C libraries this has no effect.
     """
     np.empty(_BLOCK, np.uint8)

@@ -17,35 +17,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Launch:
-    """How an entry is launched, and with what: all that a driver is told of it.
+    """Launch of an entry: configuration and arguments.
 
-    `grid` counts blocks, `block` threads and `cluster` blocks, by one to three sizes, x first; without a `block`, that
-    of the entry's `.reqntid` is taken, without a `cluster` that of its `.reqnctapercluster`. A grid may have no CTAs
-    only if an array in `args` is empty; then nothing runs. `entry` is the entry's name; without one, the module has a
-    single one. `shared_bytes` is the dynamic shared memory of a block.
+    `grid` counts CTAs, `block` threads and `cluster` CTAs, each with one to three sizes, x first. `block` defaults to
+    the entry's `.reqntid`, `cluster` to its `.reqnctapercluster`. A grid may have no CTAs only if an array in `args` is
+    empty; then nothing runs. `entry` is the entry's name; it may be omitted if the module has only one. `shared_bytes`
+    is the dynamic shared memory per CTA.
 
-    `args` stand for the entry's parameters in order: NumPy arrays and CPU tensors for pointers (changed in place),
-    numbers for scalars. Views of one buffer that overlap or interleave share memory, as on a GPU; elements are at the
-    strides of their array. For a structure, a tuple or a dict of its members, which is
-    laid out as in C (arrays for pointers, NumPy scalars, bytes, structures again); or one of ctypes or NumPy, or its
-    bytes. An array wrapped in `Uninitialised` holds nothing to be read before it is written, one in `Mapped` is passed
-    by a descriptor. A `DeviceArray` has its address already; the kernel sees all arrays of its `memory`, which is named
-    where addresses alone are passed.
+    `args` are the values of the entry's parameters in order:
 
-    A `Texture`, `Surface` or `Sampler` is passed by its 64-bit handle; `textures` binds those that are variables of the
-    module (`.texref`, `.samplerref`, `.surfref`), by their names.
+    - for a pointer, a NumPy array or a CPU tensor, which is modified in place. Views of one buffer that overlap or
+      interleave share memory, as on a GPU; elements are at the strides of their array.
+    - for a scalar, a number.
+    - for a structure, a tuple or a dict of its members, laid out as in C: arrays for pointers, NumPy scalars, bytes,
+      nested structures. Or a ctypes or NumPy structure, or the structure's bytes.
 
-    `cooperative`: all blocks are to be resident at once, so that they may wait for each other
-    (`cudaLaunchCooperativeKernel`). `dependent`: blocks may start before the launch in front of it in the stream has
-    ended, once all blocks of that have executed `griddepcontrol.launch_dependents` or ended; they see its memory only
-    behind `griddepcontrol.wait` (programmatic dependent launch). Manual: "griddepcontrol".
+    An array wrapped in `Uninitialised` has no defined contents; one in `Mapped` is passed by a descriptor. A
+    `DeviceArray` has an address already; the kernel can access all arrays of its `memory`. Pass `memory` if only
+    addresses are passed.
 
-    `resident_blocks` is for how many blocks the device has room at once, in whole clusters; the others begin when these
-    have ended, or, by cluster launch control, these take over their work. If it is not given, as many run together as
-    are simulated fastest; of a grid whose launches can be cancelled, few, so that there is something to take over.
-    Blocks that wait for others without room are a deadlock if none has ended, and otherwise run together with them.
+    A `Texture`, `Surface` or `Sampler` is passed by its 64-bit handle. `textures` binds the module's texture, sampler
+    and surface variables (`.texref`, `.samplerref`, `.surfref`) by name.
 
-    `names` are the user's names of the arguments, and `shared` those of what lies in dynamic shared memory; both are
+    `cooperative`: all CTAs must be resident at once, so that they may wait for each other
+    (`cudaLaunchCooperativeKernel`). `dependent`: programmatic dependent launch. CTAs may start before the prerequisite
+    grid ends, once all its CTAs have executed `griddepcontrol.launch_dependents` or exited. Its memory is visible only
+    after `griddepcontrol.wait`. Manual: "griddepcontrol".
+
+    `resident_blocks` is the number of CTAs that the device can hold at once, in whole clusters. The others start when
+    these have exited, or these take over their work by cluster launch control. By default, as many CTAs run together as
+    simulate fastest; few if the grid's launches can be cancelled, so that some are left to take over. If CTAs wait for
+    CTAs that do not fit, that is a deadlock if none has exited; otherwise they run together.
+
+    `names` are the user's names of the arguments, and `shared` those of variables in dynamic shared memory; both are
     for messages only.
     """
 
@@ -65,7 +69,7 @@ class Launch:
 
 
 class LaunchFields(TypedDict, total=False):
-    """The fields of a `Launch`, as keywords."""
+    """Fields of a `Launch`, as keywords."""
 
     grid: Count
     block: Count | None

@@ -1,4 +1,4 @@
-"""What the entry and its target allow of a launch: a GPU refuses the rest before it starts."""
+"""Launch limits of the entry and its target; a GPU rejects such launches before they start."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ Count: TypeAlias = "int | Sequence[int]"
 
 
 def configuration_of(program: Program, launch: Launch) -> Configuration:
-    """Return grid, block and cluster of a launch; LaunchError for what the entry or its target does not allow.
+    """Return grid, block and cluster of a launch; LaunchError if the entry or its target does not allow them.
 
-    A launch that names no block, or no cluster, gets what the entry requires. Manual: ".reqntid", ".reqnctapercluster".
+    Without `block` or `cluster`, the entry's requirement is used. Manual: ".reqntid", ".reqnctapercluster".
     """
     grid, block = extent_of(launch.grid, "grid"), extent_of(_block(program, launch), "block")
     cluster = extent_of(launch.cluster, "cluster")
@@ -87,7 +87,7 @@ def _check_cluster(program: Program, launch: Configuration, required: Extent) ->
 
 
 def check_seed(seed: object) -> None:
-    """Raise LaunchError for a seed that NumPy's generators would refuse."""
+    """Raise LaunchError for a seed that NumPy's generators would reject."""
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise LaunchError(f"seed={seed!r} is no seed", hint="pass an integer from 0 up; 0 is the fixed order")
 
@@ -114,7 +114,7 @@ def _product(extents: tuple[int, ...]) -> int:
 
 
 def _check_resident(program: Program, launch: Configuration) -> None:
-    """Refuse a cooperative grid whose blocks do not fit a GPU at once. CUDA C++ Programming Guide: "Grid Group"."""
+    """Reject a cooperative grid whose CTAs do not fit a GPU at once. CUDA C++ Programming Guide: "Grid Group"."""
     target = manager().target(program.target)
     limits = {
         "warps": MOST_WARPS // launch.warps_per_cta,
@@ -134,7 +134,7 @@ def _check_resident(program: Program, launch: Configuration) -> None:
 
 
 def _shared_bytes(program: Program, launch: Configuration) -> int:
-    """Return the shared memory of a block, with what CUDA reserves of it."""
+    """Return the shared memory of a CTA, including the part that CUDA reserves."""
     return program.shared.dynamic + launch.shared_bytes if launch.shared_bytes else program.shared.end
 
 

@@ -1,4 +1,4 @@
-"""The values of literals. Manual: "Constants"."""
+"""Values of literals. Manual: "Constants"."""
 
 from __future__ import annotations
 

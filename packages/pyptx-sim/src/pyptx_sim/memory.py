@@ -1,4 +1,4 @@
-"""Arrays in the global space before anything is launched, so that their addresses can be stored anywhere."""
+"""Arrays in the global space before any launch, so that their addresses can be stored in memory."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.regions import Region
 
-# What is kept free below for the variables of modules, which are not known yet. Few modules have more than a page.
+# Bytes reserved below the arrays for the variables of modules, which are not known yet. Few modules exceed a page.
 _MODULE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceArray:
-    """An array of a `Memory`: `array` is the host's, which launches read and change; `address` is where kernels see it.
+    """An array of a `Memory`: `array` is the host array that launches read and modify; `address` is its device address.
 
-    It is an argument for a pointer, alone or in a structure; its address may be stored in other arrays, too.
+    It is an argument for a pointer, alone or in a structure; its address may also be stored in other arrays.
     """
 
     array: Array
@@ -50,31 +50,31 @@ class DeviceArray:
 
 
 class Memory:
-    """Global memory that outlives launches: arrays have their addresses before any, and all launches see the same.
+    """Global memory that outlives launches: arrays have addresses before any launch, and all launches share them.
 
-    Give the memory to a launch as `memory=`, or pass one of its arrays: the kernel then sees all of them, and bounds
-    and uninitialised reads are checked in each. What a launch writes stands in `DeviceArray.array` behind it.
+    Pass the memory to a launch as `memory=`, or pass one of its arrays: the kernel can then access all of them. Bounds
+    and uninitialized reads are checked in each. After a launch, `DeviceArray.array` holds the values that it wrote.
     """
 
     def __init__(self, *, module_bytes: int = _MODULE_BYTES) -> None:
-        """Begin without arrays; `module_bytes` are kept free for the variables of modules that will be launched."""
+        """Start without arrays; reserve `module_bytes` for the variables of modules that will be launched."""
         self.module_bytes = module_bytes
         self.placed: list[Placed] = []
         self.end = aligned(module_bytes, ALIGNMENT)
         self._regions = Regions()
 
     def put(self, array: Array | Tensor, name: str | None = None) -> DeviceArray:
-        """Give an array a place, aligned as on a device; `name` is for messages.
+        """Place an array, aligned as on a device; `name` is for messages.
 
         A buffer starts at a multiple of 256 bytes, and a view at its offset in the buffer. An array that is already in
-        the memory keeps its address, and a view of it is inside it. Of a tensor of torch on the CPU, its bytes are
-        placed, and changed by launches. LaunchError for a view that overlaps a placed array in part: put the array that
-        both are views of first.
+        the memory keeps its address, and a view of it is inside it. The bytes of a CPU tensor of torch are placed and
+        modified by launches. LaunchError for a view that partially overlaps a placed array: put the array that both are
+        views of first.
         """
         return self._place(array, name, fresh=False)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike, name: str | None = None) -> DeviceArray:
-        """Place a new array that nothing has written yet: a kernel's read of it before a write is a finding."""
+        """Place a new uninitialized array: a kernel's read of an element before a write is a finding."""
         return self._place(np.zeros(shape, dtype), name, fresh=True)
 
     def _place(self, given: Array | Tensor, name: str | None, *, fresh: bool) -> DeviceArray:
@@ -111,6 +111,6 @@ class Memory:
 
 
 def check_dtype(array: Array, what: str) -> None:
-    """Raise LaunchError for elements that no kernel can read."""
+    """Raise LaunchError for element types that no kernel can read."""
     if not array.dtype.isnative or array.dtype.hasobject:
         raise LaunchError(f"the array for {what} has dtype {array.dtype}", hint="use a native numeric dtype")

@@ -1,4 +1,4 @@
-"""Pointing at the line of an instruction, and at the user's Python that it came out of."""
+"""Locations of instructions: the PTX line, and the user's Python line that emitted it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A physical line of PTX (from 1); `module` is which of several linked modules has it (from 0), None of one."""
+    """A physical line of PTX (from 1); `module` is the index (from 0) of the linked module, None if there is one."""
 
     line: int
     module: int | None = None
 
     def __str__(self) -> str:
-        """Spell it."""
+        """Return the location in words."""
         return f"line {self.line}" if self.module is None else f"line {self.line} of modules[{self.module}]"
 
 
 def place_of(statement: Statement, modules: Sequence[Module]) -> tuple[Place, str]:
-    """Return the line of a declaration, and its text there.
+    """Return the line of a declaration, and the text of that line.
 
     Linking splits a declaration of several variables; a split one is found by the name of its variable.
     """
@@ -49,9 +49,9 @@ def _declares(node: Statement, statement: Statement) -> bool:
 
 
 def point_at(frames: Sequence[Frame]) -> str:
-    """Show the innermost frame: `file:line: in function`, the source line and a caret; then who called it, a line each.
+    """Return the innermost frame (`file:line: in function`, the source line and a caret), then one line per caller.
 
-    Empty where nothing is known, as for PTX that no Python wrote.
+    Empty without frames, as for PTX that was not emitted by Python.
     """
     if not frames:
         return ""

@@ -1,4 +1,4 @@
-"""Arrays and descriptors on their way into the global space, and what a parameter or a member of one says of them."""
+"""Placement of arrays and descriptors in the global space, and the bytes of parameters that refer to them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyptx_sim.values import Argument
 
 _POINTER: Final = struct.Struct("<Q")
-# Handles are no addresses: these are in no state space.
+# Handles are not addresses: these values are in no state space.
 _FIRST_HANDLE: Final = 0x7000_0000_0000
 _HANDLE_STRIDE: Final = 32
 
@@ -85,7 +85,7 @@ class Placing:
         return GLOBAL_WINDOW + start
 
     def descriptor(self, value: Mapped, what: str, name: str) -> tuple[Descriptor, bytes]:
-        """Return a descriptor of an array, and of what kind it is."""
+        """Return a descriptor of an array: its kind and its bytes."""
         kind = descriptor_of(type(value.descriptor))
         if kind is None:
             described = type(value.descriptor).__name__
@@ -104,7 +104,7 @@ class Placing:
         return _POINTER.pack(GLOBAL_WINDOW + start)
 
     def bound(self, value: Opaque, what: str, name: str) -> Bound:
-        """Return a texture or surface with the places of its texels; a sampler is itself."""
+        """Return a texture or surface with the offsets of its texels; return a sampler unchanged."""
         if isinstance(value, Sampler):
             return value
         arrays = tuple(map(texels_of, (value.array, *(value.levels if isinstance(value, Texture) else ()))))
@@ -125,7 +125,7 @@ class Placing:
         return _POINTER.pack(number)
 
     def member(self, value: Argument, what: str, name: str) -> Member:
-        """Return a value as C lays it out in a structure: arrays as pointers to them, descriptors as they are."""
+        """Return a value as laid out in a C structure: arrays as pointers to them, descriptors by value."""
         raw = raw_member(value)
         if raw is not None:
             return raw
@@ -151,5 +151,5 @@ class Placing:
 
 
 def is_pointer(value: object) -> bool:
-    """Tell whether a value is passed as a pointer: an array, or a tensor of torch on the CPU."""
+    """Return whether a value is passed as a pointer: an array, or a CPU tensor of torch."""
     return isinstance(value, DeviceArray | Uninitialised) or is_cpu_array(value)

@@ -1,4 +1,4 @@
-"""pyptx-sim as a plugin: the meaning of ordinary PTX, and the runtime for NumPy arrays and CPU tensors."""
+"""Plugin of pyptx-sim: semantics of ordinary PTX, and the runtime for NumPy arrays and CPU tensors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the plugin interface that this plugin speaks."""
+    """Return the version of the plugin interface that this plugin implements."""
     return API_VERSION
 
 
 @hookimpl
 def pyptx_semantics() -> Sequence[Semantics]:
-    """Return what the instructions of the manual's ordinary chapters compute."""
+    """Return the semantics of the instructions in the manual's ordinary chapters."""
     from pyptx_sim.semantics import ROWS
 
     return ROWS
@@ -29,7 +29,7 @@ def pyptx_semantics() -> Sequence[Semantics]:
 
 @hookimpl
 def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
-    """Return what memory, control flow, barriers and copies do, and the rules of ordinary PTX."""
+    """Return the extension with memory, control flow, barriers, copies and the rules of ordinary PTX."""
     from pyptx_ir.plugins.rows import SimulatorExtension
 
     def load() -> object:
@@ -42,7 +42,7 @@ def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
 
 @hookimpl
 def pyptx_runtimes() -> Sequence[Runtime]:
-    """Return the runtime that claims NumPy arrays and CPU tensors, behind every other."""
+    """Return the runtime for NumPy arrays and CPU tensors; it has the lowest priority."""
     from pyptx_sim.runtime import RUNTIME
 
     return (RUNTIME,)
@@ -50,7 +50,7 @@ def pyptx_runtimes() -> Sequence[Runtime]:
 
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
-    """Return the command that launches PTX here."""
+    """Return the command that launches PTX on the simulator."""
     from pyptx_ir.plugins.rows import Command
 
     return (Command("sim", "launch PTX on the simulator, and print what is found", _sim),)
@@ -58,7 +58,7 @@ def pyptx_commands() -> Sequence[Command]:
 
 @hookimpl
 def pyptx_doctor_checks() -> Sequence[DoctorCheck]:
-    """Return what `pyptx doctor` says of the simulator."""
+    """Return the simulator's check for `pyptx doctor`."""
     from pyptx_ir.plugins.rows import DoctorCheck
 
     return (DoctorCheck("simulator", _check),)

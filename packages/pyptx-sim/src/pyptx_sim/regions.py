@@ -102,7 +102,7 @@ class Placed:
 def load(placed: Sequence[Placed], arena: Arena) -> None:
     """Copy arrays into the global space, and mark uninitialized elements there.
 
-    An element of overlapping arrays is initialized if it is so in one of them.
+    An element of overlapping arrays is initialized if it is initialized in one of them.
     """
     for each in placed:
         each.load(arena)

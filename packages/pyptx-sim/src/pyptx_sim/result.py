@@ -1,4 +1,4 @@
-"""What a run returns."""
+"""Results of a run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a run counted.
+    """Counters of a run.
 
     `instructions` are warp instructions, as a GPU counts them; `steps` are the basic blocks that the simulator
-    executed, each for many warps at once; `waves` is how many times it filled itself with CTAs.
+    executed, each for many warps at once; `waves` is the number of waves of CTAs.
     """
 
     instructions: int
@@ -27,7 +27,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run: its findings (in order of first sight), what it counted, and what the kernel printed."""
+    """A completed run: its findings (in order of first occurrence), its statistics, and the kernel's printed output."""
 
     findings: tuple[Finding, ...]
     statistics: Statistics
@@ -35,11 +35,11 @@ class Result:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found."""
+        """Whether the run has no findings."""
         return not self.findings
 
     def __str__(self) -> str:
-        """Spell out what the kernel printed, each finding, and how many there are of what in how large a run."""
+        """Return the printed output, each finding, and the number of findings per severity with the size of the run."""
         counts = Counter(finding.severity for finding in self.findings)
         found = ", ".join(f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts.items())
         counted = self.statistics

@@ -1,4 +1,4 @@
-"""The runtime row `sim`: kernels on NumPy arrays and CPU tensors."""
+"""Runtime row `sim`: kernels on NumPy arrays and CPU tensors."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from pyptx_sim.simulator import Checks
     from pyptx_sim.values import Argument
 
-PRIORITY: Final = -100  # behind every runtime that has hardware
+PRIORITY: Final = -100  # lower than that of every runtime with hardware
 
 
 class _Options(TypedDict, total=False):
-    """Keywords of `simulate` that `pyptx_sim.run` takes as they are."""
+    """Keywords of `simulate` that are passed to `pyptx_sim.run` unchanged."""
 
     checks: Checks
     seed: int
@@ -47,18 +47,18 @@ class _Options(TypedDict, total=False):
 
 
 class _RunOptions(_Options, total=False):
-    """And what this runtime asks of it."""
+    """The same, with the keywords that this runtime passes itself."""
 
     dry: bool
 
 
-# Keywords of `simulate` itself; all others are the kernel's.
+# Keywords of `simulate` itself; all others are passed to the kernel.
 _OWN: Final = _Options.__optional_keys__ | {"out"}
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """What `kernel.simulate` returns: the outputs in order, what was found, what was counted, what was printed."""
+    """Result of `kernel.simulate`: the outputs in order, the findings, the statistics and the printed text."""
 
     outputs: tuple[object, ...]
     findings: tuple[Finding, ...]
@@ -67,22 +67,22 @@ class SimulationResult:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found."""
+        """Whether the run has no findings."""
         return not self.findings
 
 
 def claims(arguments: Sequence[object]) -> bool:
-    """Tell whether every argument is a NumPy array or a torch tensor on the CPU."""
+    """Return whether every argument is a NumPy array or a CPU tensor of torch."""
     return all(is_cpu_array(argument) for argument in arguments)
 
 
 def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
     """Run a kernel; return its output, a tuple of several, or None.
 
-    `out=` takes the array (or tuple of arrays) to write to. Torch tensors warn SimulatedExecution, or do as the
-    environment's PYPTX_CPU says: `quiet`, `warn` or `error`. A small launch runs with checks beforehand, or does as
-    PYPTX_CHECKS says, and what they find first is a FindingWarning; of a kernel that traps or does not end, the error
-    has what they found as `findings`.
+    `out=` takes the array (or tuple of arrays) to write to. Torch tensors cause the warning SimulatedExecution; the
+    environment variable PYPTX_CPU changes that: `quiet`, `warn` or `error`. A small launch is first run with checks
+    (configured by PYPTX_CHECKS), and their first finding is a FindingWarning. If the kernel traps or exceeds the step
+    limit, the error has the findings of the checks as `findings`.
     """
     if any(is_tensor(argument) for argument in arguments):
         _announce(kernel.name)
@@ -108,7 +108,7 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
     """Run a kernel with checks; faults become findings.
 
     `checks` ("all", "none" or names of rules), `seed`, `late`, `resident_blocks`, `step_limit`, `numerics` ("fast" or
-    "exact"), `any_form`, `trace`, `trace_blocks` and `out` are taken from the keywords, the rest is the kernel's.
+    "exact"), `any_form`, `trace`, `trace_blocks` and `out` are taken from the keywords; the rest are the kernel's.
     """
     own = {name: value for name, value in keywords.items() if name not in _OWN}
     options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})
@@ -119,7 +119,7 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
 
 @dataclass(frozen=True, slots=True)
 class _Launch:
-    """A kernel with its arguments in place, to be run once or twice; `sizes` are the bytes of its arrays.
+    """A kernel with its arguments, to be run once or twice; `sizes` are the sizes of its arrays in bytes.
 
     The arguments of a launch without CTAs are only the outputs.
     """
@@ -130,7 +130,7 @@ class _Launch:
     sizes: Sequence[int]
 
     def run(self, **options: Unpack[_RunOptions]) -> Result:
-        """Run it."""
+        """Run the launch."""
         special = self.special
         if 0 in special.grid:
             outputs = [each.output for each in self.arguments if isinstance(each, Uninitialised) and each.output]
@@ -180,7 +180,7 @@ def _outputs(
 
 
 def _refuse_overlap(outputs: Sequence[tuple[str, object]]) -> None:
-    """Raise LaunchError for two outputs in the same memory: the kernel was promised arrays of their own."""
+    """Raise LaunchError for two outputs that share memory: the kernel may assume that its outputs do not overlap."""
     for number, (name, array) in enumerate(outputs):
         for other, before in outputs[:number]:
             if is_cpu_array(array) and is_cpu_array(before) and shares_memory(array, before):
@@ -212,7 +212,7 @@ def _mapped(value: Argument, descriptor: object) -> Mapped:
 
 
 def _announce(name: str) -> None:
-    """Warn that tensors on the CPU are simulated; a forgotten `.cuda()` must not become a silent slowdown."""
+    """Warn that CPU tensors are simulated; a forgotten `.cuda()` must not become a silent slowdown."""
     policy = os.environ.get("PYPTX_CPU", "warn")
     message = f"{name} runs on the simulator, because its tensors are on the CPU"
     if policy == "error":
@@ -227,7 +227,7 @@ def _announce(name: str) -> None:
 
 
 def _callers_level() -> int:
-    """Return the level, for whoever calls this, of the innermost frame of the user's."""
+    """Return the `stacklevel`, for this function's caller, of the user's innermost frame."""
     frame, level = sys._getframe(1), 1  # noqa: SLF001 - the documented way to look at the caller's stack
     while frame.f_back is not None and is_machinery(frame):
         frame, level = frame.f_back, level + 1

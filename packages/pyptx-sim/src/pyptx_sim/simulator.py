@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 Checks: TypeAlias = "str | Iterable[str]"
 
-# Basic blocks in a row after which a kernel counts as endless: minutes, where real kernels take seconds.
+# Consecutive basic blocks after which a kernel counts as endless: minutes, where real kernels take seconds.
 STEP_LIMIT = 5_000_000
 
 
@@ -68,29 +68,32 @@ def run(
     dry: bool = False,
     **fields: Unpack[LaunchFields],
 ) -> Result:
-    """Run one entry of a module over a grid, and return what was found and counted.
+    """Run one entry of a module over a grid, and return the findings and statistics.
 
-    Several modules are linked, as nvlink does: `.extern` functions and variables are what another one defines.
+    Several modules are linked as by nvlink: `.extern` functions and variables are resolved in the other modules.
 
-    What is launched, a `Launch` says, or its fields, given as keywords: `entry`, `grid`, `block`, `cluster`,
-    `shared_bytes`, `args`, `memory`, `textures`, `resident_blocks` and others. Fields beside a `launch` stand in place
-    of its own. Several launches run in stream order, on the same global memory.
+    The launch is a `Launch`, or its fields as keywords: `entry`, `grid`, `block`, `cluster`, `shared_bytes`, `args`,
+    `memory`, `textures`, `resident_blocks` and others. Keywords next to `launch` override its fields. Several launches
+    run in stream order, on the same global memory.
 
-    `checks` is "all", "none" or names of rules; with checks, faults become findings and the kernel goes on, without
-    them they raise MemoryFault, BarrierFault or Deadlock. `seed` 0 runs warps, and lets asynchronous work complete, in
-    a fixed order, any other number in a random one; `late` lets such work complete only when something waits for it.
-    `step_limit` bounds the basic blocks executed, None lifts the bound. `numerics` "exact" sums products of matrices as
-    the target does, "fast" within a bound (docs/fragments.md). An instruction that is a form of no row of the table is
-    refused; with `any_form`, for experiments with forms to come, it is read as the form that it comes nearest to,
-    without the modifiers that this one lacks. `target` is simulated in place of the module's `.target`.
-    `origins` maps PTX lines to the user's frames, for messages. `dry` leaves the arrays as they were.
+    - `checks`: "all", "none" or names of rules. With checks, faults become findings and the kernel continues; without
+      them they raise MemoryFault, BarrierFault or Deadlock.
+    - `seed`: 0 executes warps and completes asynchronous operations in a fixed order, any other number in a random one.
+    - `late`: completes asynchronous operations only when a thread waits for them.
+    - `step_limit`: maximum number of basic blocks executed; None for no limit.
+    - `numerics`: "exact" computes MMAs bit-exactly for the target, "fast" within an error bound (docs/fragments.md).
+    - `any_form`: for experiments with future forms. An instruction that matches no form of the instruction table is an
+      error by default; with `any_form` it is executed as the nearest form, without the modifiers that this form lacks.
+    - `target`: target to simulate instead of the module's `.target`.
+    - `origins`: maps PTX lines to the user's Python frames, for messages.
+    - `dry`: leaves the arrays unchanged.
+    - `trace`: file for a timeline of the run, also written if the run fails. `.json`: Chrome trace events of the first
+      8 CTAs of the grid. `.svg`: a drawing of the first CTA. `trace_blocks` changes the number of CTAs; clusters are
+      traced whole.
 
-    `trace` is a file that gets a timeline of the run, however that ends: Chrome's trace events (`.json`) of the first 8
-    blocks of the grid, or a drawing (`.svg`) of the first one, or of the first `trace_blocks`; a cluster counts whole.
-
-    Raises PtxSyntaxError for text, ProgramError (UnknownForm, MissingSemantics) for a module that cannot be run,
-    LaunchError for arguments that do not fit, StepLimitExceeded, and KernelTrap. An error that ends the kernel has what
-    was found before it as `findings`.
+    Raises PtxSyntaxError for invalid text, ProgramError (UnknownForm, MissingSemantics) for a module that cannot be
+    run, LaunchError for arguments that do not match, StepLimitExceeded, and KernelTrap. An error that ends the kernel
+    has the earlier findings as `findings`.
     """
     check_seed(seed)
     modules, rules, exact = _modules(ptx), _rules(checks), _is_exact(numerics)
@@ -103,7 +106,7 @@ def run(
         raise LaunchError("a timeline of several launches", hint="trace them one by one")
     runs = _Runs(launches, asked, seed, late, step_limit, trace, trace_blocks, dry)
     machines = runs.attempt(WAVE_WARPS)
-    # CTAs that wait for others which had no room: once more, with as many as a GPU would hold.
+    # If CTAs waited for CTAs that did not fit, run again with as many CTAs as a GPU would hold.
     return _result(runs.attempt(RESIDENT_WARPS) if any(machine.starved for machine in machines) else machines)
 
 
@@ -129,7 +132,7 @@ class _Prepared:
     seed: int
 
     def machine(self, packed: Arguments, warps: int) -> Machine:
-        """Return a machine that is to run it."""
+        """Return a machine for the launch."""
         log, memories = FindingLog(self.program.place, self.origins, self.rules), packed.memories
         machine = Machine(
             *(self.program, self.code, self.configuration, memories, packed.heap, log),
@@ -168,7 +171,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Some launches with their schedule, and what is to become of the arrays and of a timeline: see `run`."""
+    """Launches with their schedule, and the options for arrays and timeline; see `run`."""
 
     launches: Sequence[_Prepared]
     asked: Sequence[tuple[Program, Launch]]
@@ -180,12 +183,12 @@ class _Runs:
     dry: bool
 
     def attempt(self, warps: int) -> list[Machine]:
-        """Run, at most so many warps at once, and return the machines."""
+        """Run with at most `warps` warps at once, and return the machines."""
         keep_freed_memory()
         packed, machines, checkers = self._machines(warps)
         watching = zip(self.launches, machines, packed, strict=True)
         writes = [each.watch_memory(machine, given) for each, machine, given in watching]
-        # Beside other observers.
+        # Added after the other observers.
         recording = None if self.trace is None else Recording(self.trace, self.trace_blocks, machines[0])
         settling = partial(self._settle, machines, checkers, warps)
         _run(machines, None if self.dry else packed[0], self.seed, recording, writes[-1], settling)
@@ -241,7 +244,7 @@ def _prepared(
     exact: bool,
     seed: int,
 ) -> _Prepared:
-    """Compile what is launched, and check that it may be."""
+    """Compile a launch, and check its configuration."""
     schedule = _schedule(program, rules, seed)
     code = _compiled(program, origins, checked=bool(rules), exact=exact, schedule=schedule)
     return _Prepared(launch, program, code, configuration_of(program, launch), origins, rules, exact, schedule, seed)
@@ -265,7 +268,7 @@ def _is_exact(numerics: str) -> bool:
 
 
 def _schedule(program: Program, rules: Mapping[str, Rule], seed: int) -> Schedule:
-    """Return how code is to run: memory is weak for threads that see each other at work, where races are looked for."""
+    """Return the schedule: fixed for seed 0; weak if races are checked and threads communicate by strong accesses."""
     if not seed:
         return "fixed"
     return "weak" if program.moves_strongly and RaceChecker in observers_of(rules.values()) else "random"
@@ -274,7 +277,7 @@ def _schedule(program: Program, rules: Mapping[str, Rule], seed: int) -> Schedul
 def _compiled(
     program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool, exact: bool, schedule: Schedule
 ) -> Code:
-    """Compile, and show what cannot be compiled in the user's own line too."""
+    """Compile; add the user's own line to an error."""
     try:
         return compile_program(program, checked=checked, exact=exact, schedule=schedule)
     except SimulationError as error:
@@ -290,7 +293,7 @@ def _run(
     writes: OutputWrites | None,
     settle_races: Callable[[], None],
 ) -> None:
-    """Run; what was written before an error stays, as on a GPU, and its timeline."""
+    """Run. As on a GPU, writes before an error are kept; so is the timeline."""
     error = None
     try:
         if run_in_order(machines, seed):
@@ -322,7 +325,7 @@ def _result(machines: Sequence[Machine]) -> Result:
 
 
 def _findings(machines: Sequence[Machine]) -> tuple[Finding, ...]:
-    """Return what was found; what several launches of one entry have in common, once."""
+    """Return the findings; merge equal findings of several launches."""
     counts: dict[Finding, int] = {}
     for machine in machines:
         for finding in machine.log.findings():
@@ -342,7 +345,7 @@ def _parsed(text: str) -> Module:
 
 
 def observers_of(rules: Iterable[Rule]) -> list[ObserverFactory]:
-    """Return what makes the checkers of these rules, each once."""
+    """Return the factories of the checkers of these rules, each once."""
     makers = (RaceChecker if rule.observer == "races" else rule.observer for rule in rules)
     return list(dict.fromkeys(maker for maker in makers if maker is not None))
 

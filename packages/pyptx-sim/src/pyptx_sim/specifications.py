@@ -1,4 +1,4 @@
-"""How arguments are written in a shell: `pyptx sim --arg` takes them.
+"""Command-line syntax of arguments, for `pyptx sim --arg`.
 
     f32[64,32]=random      an array: zeros, ones, arange, random, empty (nothing has written it), a number, or a file
     x.npy                  an array as NumPy has saved it; any other file is its bytes
@@ -47,7 +47,7 @@ _HINT: Final = "f32[64,32]=random, x.npy, 42, s32=42, (f32[8]=zeros, s32=8); `py
 
 @dataclass(slots=True)
 class Arguments:
-    """What was written: `values` in order with their names, and the arrays among them and inside them by name."""
+    """Parsed arguments: `values` in order with their names, and all arrays, including nested ones, by name."""
 
     values: list[Argument] = field(default_factory=list["Argument"])
     names: list[str] = field(default_factory=list[str])
@@ -55,7 +55,7 @@ class Arguments:
 
 
 def arguments(texts: list[str], names: list[str]) -> Arguments:
-    """Return the arguments of parameters that are called `names`; LaunchError for what is no argument."""
+    """Return the arguments for parameters called `names`; LaunchError for an invalid argument."""
     found, random = Arguments(), np.random.default_rng(0)
     for number, text in enumerate(texts):
         reader = _Reader(random, found.arrays)
@@ -66,7 +66,7 @@ def arguments(texts: list[str], names: list[str]) -> Arguments:
 
 
 def _named(text: str, name: str) -> tuple[str, str]:
-    """Return what an argument is called, and the rest of it."""
+    """Return the name of an argument, and the rest of its text."""
     named = _NAMED.fullmatch(text)
     return (name, text) if named is None or Path(text).exists() else (named[1], named[2])
 
@@ -136,12 +136,12 @@ class _Reader:
 
 
 def _dtype(row: ElementType) -> np.dtype[Any]:
-    """Return what elements are stored as: NumPy's type, or the bits of those that it lacks."""
+    """Return the storage dtype of elements: NumPy's type, or raw bits for types that NumPy lacks."""
     return np.dtype(row.array if hasattr(np, row.array) else f"u{row.bytes}")
 
 
 def _elements(row: ElementType, values: Array) -> Array:
-    """Return numbers as elements of a type, rounded to the nearest."""
+    """Return numbers as elements of a type, rounded to nearest."""
     if row.name == "bf16":
         return HALVES["bf16"].narrow(values.astype(np.float64))
     if row.name in MINIFLOATS:
@@ -172,14 +172,14 @@ def _descriptor(kind: str, said: str, array: Array, dtype: str) -> object:
 
 
 def _word(text: str) -> str | int | tuple[int, ...]:
-    """Return a value of a descriptor: sizes (64x64), a number, or a word."""
+    """Return a descriptor field's value: sizes (64x64), a number, or a word."""
     if re.fullmatch(r"\d+(x\d+)+", text):
         return tuple(int(size) for size in text.split("x"))
     return int(text) if text.isdecimal() else text
 
 
 def _split(text: str) -> Iterator[str]:
-    """Yield what commas outside all brackets separate."""
+    """Yield the parts between commas that are outside all brackets."""
     depth, start = 0, 0
     for at, sign in enumerate(text):
         depth += (sign in "([") - (sign in ")]")

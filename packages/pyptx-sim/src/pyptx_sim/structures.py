@@ -1,4 +1,7 @@
-"""Python values as C lays out theirs: each member at a multiple of its alignment, the whole at one of the largest."""
+"""Python values laid out as C structures, with the alignment and padding of C.
+
+Each member is at a multiple of its alignment; the size is a multiple of the largest alignment.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A value in a structure: its bytes, its alignment, and what it is, for messages."""
+    """A value in a structure: its bytes, its alignment, and its description for messages."""
 
     data: bytes
     alignment: int
@@ -37,7 +40,7 @@ def structure(members: Sequence[Member]) -> Member:
 
 
 def raw_member(value: object) -> Member | None:
-    """Return a value that has its bytes already, a structure of ctypes or NumPy among them; None for any other."""
+    """Return a value that already has bytes, such as a ctypes or NumPy structure; None for any other."""
     record: Any = value
     if isinstance(value, np.void) or (isinstance(value, np.ndarray) and not record.ndim and record.dtype.names):
         return Member(record.tobytes(), record.dtype.alignment, str(record.dtype))
@@ -50,7 +53,7 @@ def raw_member(value: object) -> Member | None:
 
 
 def scalar_member(value: object, what: str) -> Member:
-    """Return a number whose size is known; LaunchError for one of Python's, and for what is no value of C."""
+    """Return a NumPy scalar as a member; LaunchError for a Python number (unknown size) and for other values."""
     if isinstance(value, np.generic):
         number = cast("np.number[Any]", value)
         return Member(number.tobytes(), number.dtype.alignment, number.dtype.name)

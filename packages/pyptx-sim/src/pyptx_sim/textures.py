@@ -1,4 +1,4 @@
-"""Textures and surfaces as values: arrays, and how kernels read them."""
+"""Textures and surfaces as values: arrays, with the parameters of their access."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _ELEMENTS: Final = ("u1", "u2", "u4", "i1", "i2", "i4", "f2", "f4")
 class Texture:
     """An array that kernels read as a texture; as an argument, its 64-bit handle (`cudaTextureObject_t`).
 
-    The array's last axis is x, in front of it y and z, in front of these the layers of `a1d` and `a2d`, or the six
-    faces of a `cube` (of an `acube` those of all layers); behind x there may be 2 or 4 channels (or 1). Elements have
-    8, 16 or 32 bits. `geometry` is the instruction's: `1d 2d 3d a1d a2d cube acube`. `levels` are smaller arrays, one
-    for each further level of detail. `normalized_float` makes numbers from 0 to 1, or from -1 to 1, of integers of 8 or
-    16 bits. LaunchError for what no device has. CUDA C++ Programming Guide: "Texture Memory".
+    The axes of the array are: layers (`a1d`, `a2d`) or the six faces of a `cube` (for an `acube`, those of all layers);
+    z, y, x; and optionally 1, 2 or 4 channels. Elements have 8, 16 or 32 bits. `geometry` is the instruction's: `1d 2d
+    3d a1d a2d cube acube`. `levels` are smaller arrays, one for each further level of detail. `normalized_float`
+    converts integers of 8 or 16 bits to numbers from 0 to 1, or from -1 to 1. LaunchError for a texture that no device
+    supports. CUDA C++ Programming Guide: "Texture Memory".
     """
 
     array: Array | DeviceArray
@@ -39,7 +39,7 @@ class Texture:
     levels: Sequence[Array | DeviceArray] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what no device has."""
+        """Raise LaunchError for a texture that no device supports."""
         dtype = _check(self.geometry, self.array, *self.levels)
         integers = dtype.kind != "f"
         if self.normalized_float and (not integers or dtype.itemsize > 2):
@@ -59,7 +59,7 @@ class Surface:
     geometry: str = "2d"
 
     def __post_init__(self) -> None:
-        """Refuse what no device has."""
+        """Raise LaunchError for a surface that no device supports."""
         _check(self.geometry, self.array)
         if isinstance(self.array, np.ndarray) and not self.array.flags.c_contiguous:
             raise LaunchError("a surface of an array that is not contiguous", hint="pass a contiguous copy")

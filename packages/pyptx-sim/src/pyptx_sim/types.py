@@ -1,7 +1,7 @@
 """PTX types as NumPy dtypes.
 
-Integers and bits stand for themselves (`b32` is unsigned), `f16 f32 f64` are floats, `bf16` and every other format that
-NumPy lacks are raw bits, packed formats (`f16x2`, `bf16x2`, `e4m3x4`, …) are one unsigned integer. `pred` is bool.
+Integer and bit types map to integers (`b32` is unsigned) and `f16 f32 f64` to floats. `bf16` and every other format
+that NumPy lacks are raw bits. Packed formats (`f16x2`, `bf16x2`, `e4m3x4`, …) are one unsigned integer. `pred` is bool.
 `b128` is a structure of two 64-bit words, `lo` and `hi`, little-endian as in memory.
 """
 
@@ -17,14 +17,14 @@ from pyptx_ir.isa.scalar_types import HELD_BY, SIZES, WIDTHS
 DType: TypeAlias = np.dtype[Any]
 
 B128: DType = np.dtype([("lo", "<u8"), ("hi", "<u8")])
-# Sixteen bytes that are only ever moved: NumPy copies, gathers and scatters this type at full speed, whatever its bits.
+# Sixteen bytes that are only moved: NumPy copies, gathers and scatters this type at full speed, whatever its bits.
 SIXTEEN: DType = np.dtype(np.complex128)
 
 _EXACT: dict[str, str] = {"pred": "?", "f16": "<f2", "f32": "<f4", "f64": "<f8", "tf32": "<u4"}
 _INTEGER_KINDS = {"u": "u", "b": "u", "s": "i"}
 
-# Formats of PTX that a register holds as raw bits: those that fill it, smaller ones alone in a byte, integers
-# of matrices by the word, and handles. Manual: "Alternate Floating-Point Data Formats", "Packed Data Types".
+# Formats of PTX that a register holds as raw bits: formats of the register's width, smaller ones alone in a byte,
+# integers of matrices by the word, and handles. Manual: "Alternate Floating-Point Data Formats", "Packed Data Types".
 _RAW_BITS: dict[str, int] = {
     **{name: WIDTHS[name] for name in HELD_BY if name not in _EXACT},
     **{name: 32 if name[1:].isdecimal() else 8 for name in WIDTHS.keys() - SIZES.keys() - HELD_BY.keys()},
@@ -34,7 +34,7 @@ _RAW_BITS: dict[str, int] = {
 
 @lru_cache(maxsize=256)
 def dtype_of(ptx_type: str) -> DType:
-    """Return the dtype of the PTX type named `ptx_type` (without its dot); KeyError for a name that is no type."""
+    """Return the dtype of the PTX type named `ptx_type` (without its dot); KeyError for any other name."""
     exact = _EXACT.get(ptx_type)
     if exact is not None:
         return np.dtype(exact)
@@ -47,7 +47,7 @@ def dtype_of(ptx_type: str) -> DType:
 
 
 def is_type(word: str) -> bool:
-    """Tell whether `word` of an opcode names a type."""
+    """Return whether `word` of an opcode is a type."""
     try:
         dtype_of(word)
     except KeyError:
@@ -56,22 +56,22 @@ def is_type(word: str) -> bool:
 
 
 def packed_element(ptx_type: str) -> str:
-    """Return the type of the elements of a packed one, `u16` of `u16x2`; an empty string for one that is not packed."""
+    """Return the element type of a packed type, `u16` for `u16x2`; an empty string for other types."""
     element, _, count = ptx_type.partition("x")
     return element if count.isdecimal() else ""
 
 
 def byte_size(ptx_type: str) -> int:
-    """Return the bytes that a value of `ptx_type` takes in memory; `pred` has none there, and counts 1."""
+    """Return the size of `ptx_type` in memory in bytes; 1 for `pred`, which cannot be in memory."""
     return int(dtype_of(ptx_type).itemsize)
 
 
 def is_signed(ptx_type: str) -> bool:
-    """Tell whether writing `ptx_type` into a wider register extends the sign."""
+    """Return whether writing `ptx_type` into a wider register extends the sign."""
     return ptx_type[:1] == "s" and ptx_type[1:].isdigit()
 
 
 @lru_cache(maxsize=32)
 def bits_dtype(size: int) -> DType:
-    """Return the unsigned dtype of `size` bytes: what a register of that width is stored as (16: `B128`)."""
+    """Return the unsigned dtype of `size` bytes, in which registers of that width are stored (16: `B128`)."""
     return B128 if size == 16 else np.dtype(f"<u{size}")

@@ -1,4 +1,4 @@
-"""What may be passed to an entry, beside NumPy arrays and numbers."""
+"""Arguments of an entry other than NumPy arrays and numbers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Argument: TypeAlias = "Value | Uninitialised"
 
 @dataclass(slots=True)
 class Uninitialised:
-    """An array argument whose contents nothing has written yet: a read before a write is a finding.
+    """An array argument with undefined contents: a read before a write is a finding.
 
-    `output`: it is this output of a kernel, allocated for the call; an element that is never written is a finding too.
+    `output`: the kernel output for which the array was allocated; an element that is never written is then a finding.
     """
 
     array: Array | Tensor
@@ -37,9 +37,9 @@ class Uninitialised:
 
 @dataclass(slots=True)
 class Mapped:
-    """An array and what a descriptor says of it: the argument for a parameter that holds that, or points to it.
+    """An array and the descriptor for it: the argument for a parameter that contains or points to a descriptor.
 
-    `fresh`: nothing has written the array yet.
+    `fresh`: the array has no defined contents yet.
     """
 
     array: Array | Tensor | DeviceArray

@@ -1,4 +1,4 @@
-"""Independent work, done here or by workers: what comes of it has the order in which it was given."""
+"""Independent tasks, executed here or by workers; results keep the order of the tasks."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 Workers: TypeAlias = "int | Executor"
-"""Who works: so many processes (1: this one; 0: one per processor), or an executor of `concurrent.futures`."""
+"""Number of processes (1: this one; 0: one per processor), or an executor of `concurrent.futures`."""
 
 _Item = TypeVar("_Item")
 _Done = TypeVar("_Done")
 
 
 def in_order(function: Callable[[_Item], _Done], items: Iterable[_Item], workers: Workers) -> list[_Done]:
-    """Return what a function returns for each item; raise what it raises.
+    """Return the function's result for each item; raise its exceptions.
 
-    What goes to other processes, or comes from there, must pickle. An executor stays open.
+    Data sent to or received from other processes must be picklable. An executor stays open.
     """
     if workers == 1:
         return [function(item) for item in items]

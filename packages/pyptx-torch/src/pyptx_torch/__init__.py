@@ -1,6 +1,6 @@
 """Run pyptx kernels on torch tensors: eager, torch.compile, CUDA graphs, autograd, vmap, export.
 
-Nothing here has to be imported to call a kernel with tensors; `register` is for programs that name its operator.
+Calling a kernel with tensors requires no import of this package; `register` is for programs that name the operator.
 """
 
 from typing import TYPE_CHECKING

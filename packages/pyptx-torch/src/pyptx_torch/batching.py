@@ -1,4 +1,4 @@
-"""vmap: a kernel knows nothing of a batch, so it runs once per example, and the results are stacked."""
+"""vmap: a kernel has no batch dimension, so it runs once per example, and the results are stacked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class VmapInfo(Protocol):
-    """What torch tells a rule of vmap."""
+    """Argument that torch passes to a vmap rule."""
 
     batch_size: int
 
@@ -31,7 +31,7 @@ def run(
     arguments: Sequence[torch.Tensor],
     keywords: Mapping[str, object],
 ) -> object:
-    """Run an overload on tensors of which some carry the batch of the innermost vmap."""
+    """Run an overload on tensors, some of which have the batch dimension of the innermost vmap."""
 
     def rule(
         info: VmapInfo, dims: Sequence[int | None], *tensors: torch.Tensor, **given: object
@@ -51,7 +51,7 @@ def run(
 
 
 def _size(operator: Operator, info: VmapInfo, dims: Sequence[int | None]) -> int:
-    """Return the number of examples; raise an error where one tensor would take the results of all of them."""
+    """Return the number of examples; raise LayoutError if all examples would write to one tensor."""
     kernel, signature = operator.kernel.name, operator.signature
     for index, (name, dim) in enumerate(zip((*signature.inputs, *signature.outputs), dims, strict=False)):
         written = index in signature.mutated or index >= len(signature.inputs)
@@ -91,7 +91,7 @@ def _example(
     tensors: Sequence[torch.Tensor],
     keywords: Mapping[str, object],
 ) -> object:
-    """Run one example. What of it is not dense is copied, and copied back where the kernel writes."""
+    """Run one example. Tensors that are not dense are copied, and copied back if the kernel writes them."""
     whole = [tensor if dim is None else tensor.select(dim, number) for tensor, dim in zip(tensors, dims, strict=True)]
     tiles = operator.kernel.declaration.tiles
     passed = [dense(tensor, tile) for tensor, tile in zip(whole, tiles, strict=False)] if tiles else whole

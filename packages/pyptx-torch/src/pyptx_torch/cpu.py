@@ -1,4 +1,4 @@
-"""Kernels on CPU tensors: the simulator's runtime, behind the same operator as the GPU's."""
+"""Kernels on CPU tensors: run by the simulator's runtime, through the same operator as on the GPU."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def run(
     given: Sequence[torch.Tensor] | None,
     device: torch.device,
 ) -> tuple[torch.Tensor, ...]:
-    """Simulate a kernel and return its outputs: those given, or new ones.
+    """Simulate a kernel and return its outputs: the given tensors, or new ones.
 
-    Warn SimulatedExecution, or do as the environment's PYPTX_CPU says. Raise RuntimeMissingError without a simulator.
+    Warns SimulatedExecution, unless PYPTX_CPU in the environment selects otherwise. Raises RuntimeMissingError without
+    a simulator.
     """
     kernel = operator.kernel
     simulator = runtimes.simulator(kernel.name)
@@ -36,7 +37,7 @@ def run(
     special = kernel.specialize(arguments, keywords)
     allocated = given is None
     if given is None:
-        # Zeros, so that runs repeat; the simulator knows all the same that they are uninitialised.
+        # Zeros make runs reproducible; the simulator still treats them as uninitialized.
         given = tuple(tensor.zero_() for tensor in outputs.allocate(kernel.name, special.outputs, device))
     else:
         outputs.check(kernel.name, special.outputs, given, device)

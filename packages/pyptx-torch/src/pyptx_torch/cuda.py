@@ -1,4 +1,4 @@
-"""Kernels on CUDA tensors: a plan per specialisation and device, launched on the stream that torch calls current."""
+"""Kernels on CUDA tensors: one plan per specialization and device, launched on torch's current stream."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def run(
     device: torch.device,
     place: Place = CUDA,
 ) -> tuple[torch.Tensor, ...]:
-    """Launch a kernel and return its outputs: those given, or new ones from torch's allocator.
+    """Launch a kernel and return its outputs: the given tensors, or new ones from torch's allocator.
 
-    Nothing waits for the kernel. Raise DriverMissingError where there is no driver, and the driver's errors.
+    Does not wait for the kernel. Raises DriverMissingError without a driver, and the driver's errors.
     """
     plans = operator.plans(place)
     if inputs and given is None:
         made = plans.again(inputs, keywords)
         if made is not NOT_MET:
             return outputs.as_tuple(made)
-    if str(device) == place.type:  # without an ordinal: torch will ask which one is current
+    if str(device) == place.type:  # without an ordinal: torch will look up the current device
         check_driver(operator.kernel.name, place)
     check_memory(operator.kernel.name, operator.signature.inputs, inputs)
     where = place.device(device)

@@ -1,4 +1,4 @@
-"""Tensors as kernels see them: element types by their PTX names, addresses, devices, and what no kernel can take."""
+"""Conversion of tensors to kernel arguments: PTX element types, addresses, devices; errors for unsupported tensors."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from pyptx_torch.internals import lacks_memory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Older releases of torch lack types that later ones have.
+# Older releases of torch lack some types.
 _ROWS: Final = tuple((row, getattr(torch, row.array)) for row in ELEMENT_TYPES if hasattr(torch, row.array))
 
 NAMES: Final[dict[torch.dtype, str]] = {dtype: row.name for row, dtype in reversed(_ROWS)}
-"""The PTX names of torch's element types; those that are missing have none."""
+"""PTX name of each torch dtype; dtypes without an entry are not supported."""
 
 DTYPES: Final[dict[str, torch.dtype]] = {row.name: dtype for row, dtype in reversed(_ROWS)}
-"""The element types that outputs are allocated with, by their PTX names."""
+"""torch dtypes with which outputs are allocated, by PTX name."""
 
 BITS: Final = {name: DTYPES[name] for name in UNTYPED}
-"""Those of untyped bits, which take elements of any type of their width."""
+"""torch dtypes of untyped bits (`b8`, …), which accept any element type of the same width."""
 
 KNOWN: Final = ("cpu", "cuda", "meta")
 
 
 def argument_of(kernel: str, name: str, tensor: torch.Tensor) -> Argument:
-    """Return what a kernel must know of a tensor; 0 stands for the address of one that has no memory.
+    """Return the argument properties of a tensor; the address is 0 for a tensor without memory.
 
-    Raise LayoutError for a tensor that does not store its elements one by one, and DtypeError for a type of elements
-    that PTX lacks.
+    Raises LayoutError for a tensor that does not store its elements one by one, and DtypeError for an element type
+    without a PTX equivalent.
     """
     check_storage(kernel, name, tensor)
     known = NAMES.get(tensor.dtype)
@@ -44,12 +44,12 @@ def argument_of(kernel: str, name: str, tensor: torch.Tensor) -> Argument:
 
 
 def address_of(tensor: torch.Tensor) -> int:
-    """Return the address of a tensor's first element, or 0 for one without memory: meta and fake tensors."""
+    """Return the address of a tensor's first element, or 0 for one without memory (meta and fake tensors)."""
     return tensor.data_ptr() if type(tensor) in {torch.Tensor, torch.nn.Parameter} and not tensor.is_meta else 0
 
 
 def check_memory(kernel: str, names: Sequence[str], tensors: Sequence[torch.Tensor]) -> None:
-    """Raise LayoutError for a tensor that has no memory for its elements; call it just before a launch."""
+    """Raise LayoutError for a tensor without memory for its elements; call it just before a launch."""
     for name, tensor in zip(names, tensors, strict=False):
         if not tensor.is_meta and lacks_memory(tensor):
             raise LayoutError(
@@ -59,7 +59,7 @@ def check_memory(kernel: str, names: Sequence[str], tensors: Sequence[torch.Tens
 
 
 def dtype_of(kernel: str, name: str, ptx: str) -> torch.dtype:
-    """Return torch's element type of a PTX name; raise DtypeError where it has none."""
+    """Return torch's dtype for a PTX name; raise DtypeError if there is none."""
     known = DTYPES.get(ptx)
     if known is None:
         raise DtypeError(
@@ -69,9 +69,9 @@ def dtype_of(kernel: str, name: str, ptx: str) -> torch.dtype:
 
 
 def check_storage(kernel: str, name: str, tensor: torch.Tensor, *, written: bool = False) -> None:
-    """Raise LayoutError for a tensor whose memory is not its elements one by one, DeviceError for other devices.
+    """Raise LayoutError for a tensor that does not store its elements one by one, DeviceError for unsupported devices.
 
-    The hint differs for a tensor that is `written`: the kernel would write to the copy.
+    The hint differs for a tensor that is `written`, because the kernel would write to the copy.
     """
     if tensor.layout is not torch.strided:
         raise LayoutError(f"{kernel}: {name} is a {tensor.layout} tensor", hint=f"pass {name}.to_dense()")
@@ -86,6 +86,6 @@ def check_storage(kernel: str, name: str, tensor: torch.Tensor, *, written: bool
 
 
 def check_device(kernel: str, what: str, device: torch.device) -> None:
-    """Raise DeviceError for a type of device that runs no PTX."""
+    """Raise DeviceError for a device type that cannot run PTX."""
     if device.type not in KNOWN:
         raise DeviceError(f"{kernel}: {what} {device}, where no kernel of PTX runs", hint='use "cuda", or "cpu"')

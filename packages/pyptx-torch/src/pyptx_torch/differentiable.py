@@ -1,4 +1,4 @@
-"""`differentiable_kernel`: a kernel, and the kernel of its gradients, as one function that torch differentiates."""
+"""`differentiable_kernel`: a kernel and the kernel of its gradients as one function that torch differentiates."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) -> Callable[..., object]:
-    """Return a function of tensors that runs `forward`, and whose gradients are what `backward` returns.
+    """Return a function of tensors that runs `forward`, and whose gradients `backward` computes.
 
-    `keywords` are those of `differentiable_kernel`. Keywords of a call go to `forward`, and to `backward` those that it
-    knows. Raise the errors of `pair_of`.
+    `keywords` are those of `differentiable_kernel`. Keywords of a call are passed to `forward`; `backward` receives the
+    subset that it accepts. Raises the errors of `pair_of`.
     """
     pair = pair_of(forward, backward, keywords, "tensors")
 
@@ -50,10 +50,10 @@ def _gradients(
     keywords: Mapping[str, object],
     needed: Sequence[bool],
 ) -> tuple[Gradient, ...]:
-    """Run the backward kernel; return a gradient for each input, None for one that needs none."""
+    """Run the backward kernel; return a gradient for each input, None for an input that needs none."""
     backward = declaration_of(pair.backward)
     tiles = [None] * len(gradients) if backward is None else backward.in_specs[len(saved) :]
-    # A gradient may be one number for all elements (of a sum), or a view of a larger one.
+    # A gradient may be one number expanded to all elements (of a sum), or a view of a larger tensor.
     given = [dense(gradient, tile) for gradient, tile in zip(gradients, tiles, strict=True)]
     results = as_tuple(pair.run_backward([*saved, *given], keywords))
     pair.check_returned(len(results))
@@ -62,9 +62,9 @@ def _gradients(
 
 
 class Differentiable(torch.autograd.Function):
-    """A pair's place in the graph of autograd."""
+    """Autograd node of a pair of kernels."""
 
-    generate_vmap_rule = True  # both kernels have a rule of their own
+    generate_vmap_rule = True  # both kernels have a vmap rule
 
     @staticmethod
     def forward(pair: KernelPair, keywords: Mapping[str, object], *tensors: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it
@@ -73,7 +73,7 @@ class Differentiable(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ANN401  as torch has it
-        """Save what the backward kernel takes."""
+        """Save the inputs of the backward kernel."""
         pair, keywords, *tensors = inputs
         results = as_tuple(output)
         ctx.pair, ctx.keywords = pair, keywords
@@ -84,6 +84,6 @@ class Differentiable(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Gradient, ...]:  # noqa: ANN401  as torch has it
-        """Run the backward kernel; autograd makes zeros of the gradients of outputs that nothing used."""
+        """Run the backward kernel; autograd materializes zeros for gradients of unused outputs."""
         needed = ctx.needs_input_grad[2:]
         return None, None, *_gradients(ctx.pair, ctx.saved_tensors, gradients, ctx.keywords, needed)

@@ -1,14 +1,14 @@
-"""What torch's dispatcher calls for a kernel's operator, by dispatch key.
+"""Functions that torch's dispatcher calls for a kernel's operator, by dispatch key.
 
-| key | what it does |
+| key | function |
 |---|---|
 | CPU | `cpu.run`: the simulator |
 | CUDA | `cuda.run`: a launch on the current stream |
 | BackendSelect | one of these two by `device=`, for a call without tensors |
 | Meta, and fake tensors | `fake.outputs_of` |
-| Autograd | `gradients.forward`: a plain kernel has none, and says so in the backward pass |
+| Autograd | `gradients.forward`: a plain kernel has no gradient; the backward pass raises |
 | ADInplaceOrView | a new version of each tensor that the kernel writes to |
-| FuncTorchBatched | `batching.each`: vmap |
+| FuncTorchBatched | `batching.run`: vmap |
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ RUNNERS = {"cpu": cpu.run, "cuda": cuda.run}
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """The functions of one overload; they hold the operator weakly, because torch holds them until it is destroyed."""
+    """Functions of one overload. They reference the operator weakly, because torch keeps them until it is destroyed."""
 
     reference: weakref.ReferenceType[Operator]
     overload: str
 
     @property
     def operator(self) -> Operator:
-        """The operator, which is alive: its overload is being called."""
+        """The operator; it is alive, because its overload is being called."""
         alive = self.reference()
-        assert alive is not None  # noqa: S101  torch reaches what is registered only through the overload
+        assert alive is not None  # noqa: S101  torch calls registered functions only through the overload
         return alive
 
     def run(self, *arguments: torch.Tensor, **keywords: object) -> object:
-        """Run the kernel where its tensors are, or on `device=`."""
+        """Run the kernel on the device of its tensors, or on `device=`."""
         operator = self.operator
         inputs, given = self._split(arguments)
         own = {**operator.read(keywords), **operator.numbers(keywords)}
@@ -58,7 +58,7 @@ class Dispatch:
         return self._returned(made)
 
     def fake(self, *arguments: torch.Tensor, **keywords: object) -> object:
-        """Return tensors like the outputs; nothing runs."""
+        """Return tensors like the outputs, without running the kernel."""
         operator = self.operator
         inputs, given = self._split(arguments)
         rows = fake.outputs_of(operator.kernel.declaration, inputs, operator.read(keywords), operator.numbers(keywords))
@@ -74,7 +74,7 @@ class Dispatch:
         return self.fake(*arguments, **keywords) if on_meta else self.run(*arguments, **keywords)
 
     def autograd(self, keys: Keys, *arguments: torch.Tensor, **keywords: object) -> object:
-        """Run below autograd, and leave a node that explains itself where a gradient will be asked for."""
+        """Run below autograd, and record a node whose backward raises an explanatory error."""
         call = gradients.Call(self._overload(), keys, keywords, self.operator.kernel.name)
         return gradients.forward(call, arguments)
 
@@ -83,7 +83,7 @@ class Dispatch:
         return batching.run(self.operator, self._overload(), arguments, keywords)
 
     def versions(self, keys: Keys, *arguments: torch.Tensor, **keywords: object) -> object:
-        """Count a new version of what is written, so that autograd notices a saved tensor that changed."""
+        """Increment the version of written tensors, so that autograd detects changes of saved tensors."""
         inputs, given = self._split(arguments)
         for tensor in (*(inputs[index] for index in self.operator.signature.mutated), *(given or ())):
             count_version(tensor)
@@ -94,7 +94,7 @@ class Dispatch:
         return cast("Overload", operator.into if self.overload else operator.default)
 
     def _split(self, arguments: Sequence[torch.Tensor]) -> tuple[Sequence[torch.Tensor], Sequence[torch.Tensor] | None]:
-        """Return the inputs, and the outputs of the overload that is given them."""
+        """Return the inputs, and the outputs passed to the `out` overload (None for the other)."""
         count = len(self.operator.signature.inputs)
         return arguments[:count], arguments[count:] if self.overload else None
 
@@ -111,7 +111,7 @@ class Dispatch:
 
 
 def define(operator: Operator) -> Library:
-    """Define an operator with all its overloads; they are there until the library is destroyed."""
+    """Define an operator with all its overloads, which exist until the library is destroyed."""
     library = new_library(NAME)
     signature = operator.signature
     _define(library, operator, "", signature.schema(operator.name))

@@ -1,4 +1,4 @@
-"""What `pyptx doctor` says of torch: its version, the CUDA that it was built for, the GPUs that it sees."""
+"""Check of torch for `pyptx doctor`: its version, the CUDA version of its build, the GPUs that it sees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyptx_ir.plugins.rows import Diagnosis
 
 
 def check() -> tuple[Diagnosis, ...]:
-    """Import torch and ask it."""
+    """Import torch and query it."""
     built = f"built for CUDA {torch.version.cuda}" if torch.version.cuda else "built without CUDA"
     if not torch.cuda.is_available():
         return (

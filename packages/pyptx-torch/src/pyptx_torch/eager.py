@@ -1,8 +1,8 @@
-"""The short way of an eager call: `Kernel.__call__` goes straight to pyptx_launch's launcher.
+"""Fast path of eager calls: `Kernel.__call__` goes straight to pyptx_launch's launcher.
 
-What the launcher does not know, it hands to the long way, which checks everything and teaches it. It passes by torch's
-dispatcher, so it must not take a call that the dispatcher would treat in any way that a launcher cannot: `GUARDS` and
-`TENSOR_GUARDS` in `internals` say which those are.
+The launcher forwards calls without a plan to the slow path, which checks everything and adds a plan. The fast path
+bypasses torch's dispatcher, so it must reject calls that the dispatcher would treat specially: see `GUARDS` and
+`TENSOR_GUARDS` in `internals`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def launcher_of(
     kernel: Launchable[Declaration], miss: Callable[..., object], place: Place = CUDA
 ) -> Callable[..., object]:
-    """Return what `Kernel.__call__` goes to; `miss` itself where nothing can be launched directly."""
+    """Return the callable for `Kernel.__call__`; `miss` itself if nothing can be launched directly."""
     operator = operator_of(kernel)
     if not place.built() or not driver.available() or not place.visible():
         return miss

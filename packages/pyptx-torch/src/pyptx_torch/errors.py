@@ -1,4 +1,4 @@
-"""The errors of pyptx-torch, beside those of pyptx-dsl.
+"""Exceptions of pyptx-torch, in addition to those of pyptx-dsl.
 
 DslError                 (pyptx_dsl.errors)
 ├── GradientError        of pyptx-dsl too: a gradient that no kernel computes (also RuntimeError, as torch's own)

@@ -1,7 +1,7 @@
-"""What a kernel returns, told from shapes alone: for meta and fake tensors, tracing, and torch.compile.
+"""Outputs of a kernel from shapes alone: for meta and fake tensors, tracing, and torch.compile.
 
-Sizes may be symbols. They are compared only as far as the Tiles compare them: a dimension that must agree with another
-or with a number is a guard of the graph, any other stays open. Nothing is traced and nothing runs.
+Sizes may be symbols. They are compared only as far as the Tiles compare them: a dimension that must equal another one
+or a number is a guard of the graph, other dimensions stay dynamic. Nothing is traced or run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def outputs_of(
     keywords: Mapping[str, object],
     numbers: Mapping[str, object],
 ) -> tuple[Output, ...]:
-    """Check a call as `Kernel.specialize` does, and return its outputs, whose sizes may be symbols."""
+    """Check a call like `Kernel.specialize`, and return its outputs, whose sizes may be symbols."""
     sizes = _sizes(declaration, tensors, keywords, numbers)
     names = declaration.tensors[len(declaration.tensors) - len(declaration.out_specs) :]
     shapes = [tile.resolve_shape(sizes) for tile in declaration.out_specs]
@@ -50,7 +50,7 @@ def _sizes(
 ) -> Mapping[str, int]:
     kernel = declaration.name
     given = sort_keywords(declaration, keywords)
-    # A symbol stands for an int, and does as one wherever sizes are compared and multiplied.
+    # A symbol replaces an int; it behaves like one in comparisons and products of sizes.
     symbols = {name: cast("int", numbers[name]) for name in declaration.dimensions if name in numbers}
     sizes: Mapping[str, int] = {**given.sizes, **symbols}
     if declaration.tiles:
@@ -67,7 +67,7 @@ def _sizes(
 
 
 def _told(kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: Sequence[Argument]) -> dict[str, int]:
-    """Do as `check_arguments` where sizes are known only at run time: what it compares is asserted there."""
+    """Check arguments like `check_arguments`, with assertions at run time for sizes that are unknown until then."""
     check_arguments(kernel, names, tiles, [_shapeless(*each) for each in zip(tiles, arguments, strict=True)])
     sizes: dict[str, int] = {}
     for name, tile, argument in zip(names, tiles, arguments, strict=True):

@@ -1,8 +1,9 @@
-"""The fingerprint of a kernel: a digest of its code and of the values that the code uses.
+"""Fingerprint of a kernel: a digest of its code and of the values that the code uses.
 
-Two kernels with one fingerprint compute the same. The digest covers the declaration, the bytecode, constants and names
-of the kernel's function, its closure, and the functions and constants among the globals that it reads, recursively.
-It does not cover line numbers and file paths. The functions of LIBRARIES count by their names alone.
+Two kernels with equal fingerprints compute the same. The digest covers the declaration, the kernel's function
+(bytecode, constants, names) and its closure. It also covers the functions and constants among the globals that the
+function reads, recursively. It does not cover line numbers and file paths. Functions of LIBRARIES are identified by
+name only.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Launchable
 
 LIBRARIES: Final = frozenset({*sys.stdlib_module_names, "pyptx", "numpy", "ml_dtypes", "torch", "jax", "jaxlib"})
-"""Packages whose functions and classes count by their names."""
+"""Packages whose functions and classes are identified by name."""
 
 _PLAIN: Final = (type(None), bool, int, float, complex, str, bytes, type(...), range, slice)
 _NAMED: Final = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _FROZEN: Final = (*_PLAIN, *_NAMED, PtxType, Enum, frozenset, types.FunctionType, types.BuiltinFunctionType, Kernel)
-# What a class body has besides the code that a user writes; some of it is a line number.
+# Entries of a class body that are not user code; some contain line numbers.
 _OF_A_CLASS: Final = frozenset(
     {"__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__", "__static_attributes__", "__annotations__"}
 )
@@ -56,14 +57,14 @@ def fingerprint_of(kernel: Launchable[Declaration]) -> Fingerprint:
 
 
 class _Reader:
-    """Turns values into tuples of text, and lists what it cannot read in `unknown`."""
+    """Converts values to tuples of text, and lists values that it cannot read in `unknown`."""
 
     def __init__(self) -> None:
         self.unknown: list[str] = []
-        self._seen: dict[int, int] = {}  # by identity: functions may refer to each other in a circle
+        self._seen: dict[int, int] = {}  # by identity: functions may refer to each other cyclically
 
     def kernel(self, kernel: Launchable[Declaration]) -> object:
-        """Read a kernel: its declaration, and the text that it was made from or else its function."""
+        """Read a kernel: its declaration, and its source text or else its function."""
         seen = self._again(kernel)
         if seen is not None:
             return seen
@@ -80,7 +81,7 @@ class _Reader:
         return ("kernel", body, *(self.read(part, declaration.name) for part in told))
 
     def read(self, value: object, where: str) -> object:
-        """Read a value; `where` is what a message calls it."""
+        """Read a value; `where` is its name in messages."""
         kind = type(value)
         if kind in _PLAIN:
             return (kind.__name__, repr(value))
@@ -135,7 +136,7 @@ class _Reader:
                 return None
 
     def _object(self, value: object, where: str) -> object:
-        """Read an object that is its fields or its text; note any other as unknown."""
+        """Read an object that is defined by its fields or its text; record any other as unknown."""
         kind = type(value)
         if is_dataclass(kind):
             parts = ((row.name, getattr(value, row.name, None)) for row in fields(kind))
@@ -153,7 +154,7 @@ class _Reader:
         return ("unknown", kind.__qualname__)
 
     def _again(self, value: object) -> object | None:
-        """Return the number of an object that has been read; None the first time."""
+        """Return the number of an object that has been read before; None the first time."""
         number = self._seen.get(id(value))
         if number is None:
             self._seen[id(value)] = len(self._seen)
@@ -193,7 +194,7 @@ class _Reader:
         return ("code", code.co_name, code.co_code, code.co_exceptiontable, *counts, *names, *constants)
 
     def _frozen(self, namespace: Mapping[str, object], names: Iterable[str], visited: set[int]) -> Iterator[object]:
-        """Read the functions, classes and constants that a namespace has by these names, in modules of users too."""
+        """Read the functions, classes and constants of these names in a namespace, including modules of users."""
         names = tuple(names)
         for name in names:
             value = namespace.get(name)
@@ -207,7 +208,7 @@ class _Reader:
                 yield (name, self.read(value, name))
 
     def _class(self, kind: type, where: str) -> tuple[object, ...]:
-        """Read a class: by its name, and one of a user by its functions and constants too."""
+        """Read a class: by its name, and a user's class by its functions and constants too."""
         name = (kind.__module__, kind.__qualname__)
         importable = _imported(kind)
         if _of_library(kind.__module__) and importable:
@@ -223,7 +224,7 @@ class _Reader:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """Return the names that code reads, and the code of functions within it."""
+    """Return the names that code and its nested functions read."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -249,7 +250,7 @@ def _of_library(module: str | None) -> bool:
 
 
 def _imported(kind: type) -> bool:
-    """Return whether a module has a class of this name; `dataclass(slots=True)` puts another one in its place."""
+    """Return whether a module has a class of this name; `dataclass(slots=True)` replaces the original class."""
     found: object = sys.modules.get(kind.__module__)
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)
@@ -257,5 +258,5 @@ def _imported(kind: type) -> bool:
 
 
 def _is_array(value: object) -> bool:
-    """Return whether an object has elements, of which its text may leave out some."""
+    """Return whether an object has elements, some of which its repr may omit."""
     return bool(getattr(value, "shape", None)) or isinstance(value, torch.Tensor)

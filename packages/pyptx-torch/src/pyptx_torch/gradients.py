@@ -1,8 +1,7 @@
-"""A kernel has no gradient of its own: what happens when one is asked for.
+"""A plain kernel has no gradient; this module reports an attempt to compute one.
 
-The forward pass works. In its place in the graph of autograd stands a node whose backward calls
-`pyptx::missing_gradient`, an operator that raises when it runs; so a compiled forward pass works too, and no gradient
-is ever missing in silence.
+The forward pass works. It records an autograd node whose backward calls `pyptx::missing_gradient`, an operator that
+raises when it runs. So a compiled forward pass works too, and a missing gradient is always reported.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ def _like(gradient: torch.Tensor, shape: Sequence[int], dtype: torch.dtype, kern
 for _key in ("CPU", "CUDA"):
     LIBRARY.impl("missing_gradient", _raise, _key)
 register_fake(LIBRARY, "missing_gradient", _like)
-MISSING: Final = NAMESPACE.missing_gradient  # kept alive here, as the namespace keeps nothing
+MISSING: Final = NAMESPACE.missing_gradient  # kept alive here, because the namespace holds only weak references
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What of a call is no tensor; `keys` are the dispatcher's."""
+    """Non-tensor parts of a call; `keys` are the dispatcher's."""
 
     overload: Overload
     keys: Keys
@@ -65,12 +64,12 @@ class Call:
     kernel: str
 
     def below(self, arguments: Sequence[torch.Tensor]) -> object:
-        """Go on with the call where autograd has done its part."""
+        """Continue the call below autograd."""
         return below_autograd(self.overload, self.keys, arguments, self.keywords)
 
 
 def forward(call: Call, arguments: Sequence[torch.Tensor]) -> object:
-    """Run a kernel in autograd's place; raise GradientError if it writes to what gradients flow through."""
+    """Run a kernel below autograd; raise GradientError if it writes to tensors that require gradients."""
     if forward_mode() and any(map(has_tangent, arguments)):
         raise GradientError(
             f"forward-mode differentiation reached {call.kernel}, a kernel without a derivative",
@@ -87,7 +86,7 @@ def forward(call: Call, arguments: Sequence[torch.Tensor]) -> object:
 
 
 class NoGradient(FunctionOfLevel):
-    """The node of a call whose backward cannot be."""
+    """Autograd node of a call without a backward."""
 
     @staticmethod
     def forward(call: Call, *arguments: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it
@@ -96,7 +95,7 @@ class NoGradient(FunctionOfLevel):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ANN401  as torch has it
-        """Keep what a gradient would look like, but no tensor; torch.func asks for this method from 2.14 on."""
+        """Save shapes and dtypes of the gradients, but no tensor. torch.func requires this method since 2.14."""
         call, *arguments = inputs
         ctx.kernel = call.kernel
         ctx.like = [(tuple(tensor.shape), tensor.dtype) for tensor in arguments]
@@ -104,7 +103,7 @@ class NoGradient(FunctionOfLevel):
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:  # noqa: ANN401  as torch has it
-        """Call the operator that raises, for every gradient that is needed."""
+        """Call the raising operator for every gradient that is needed."""
         needed = zip(ctx.needs_input_grad[1:], ctx.like, strict=True)
         missing = cast("Callable[..., torch.Tensor]", MISSING.default)
         return None, *(missing(gradients[0], *like, ctx.kernel) if wanted else None for wanted, like in needed)

@@ -1,6 +1,6 @@
-"""What is used of torch without being promised by it: here, each with what it is for, and nowhere else.
+"""Private interfaces of torch: all uses are in this module, each with its purpose.
 
-A release of torch that lacks one of these fails `tests/test_internals.py` by its name.
+`tests/test_internals.py` fails, by name, for a release of torch that lacks one of them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class Library(Protocol):
-    """A library of operators: torch's, with types."""
+    """Typed interface of torch's operator library."""
 
     def define(self, schema: str, *, tags: Sequence[torch.Tag] = ()) -> None:
         """Define an operator, or an overload of one."""
         ...
 
     def impl(self, name: str, function: Callable[..., object], key: str, *, with_keyset: bool = False) -> None:
-        """Register what the dispatcher calls for a key."""
+        """Register the function that the dispatcher calls for a key."""
         ...
 
     def _register_fake(self, name: str, function: Callable[..., object]) -> None: ...
@@ -45,30 +45,30 @@ class Library(Protocol):
 
 
 def new_library(namespace: str) -> Library:
-    """Return a library whose operators are there until it is destroyed."""
+    """Return a library whose operators exist until it is destroyed."""
     return cast("Library", torch.library.Library(namespace, "FRAGMENT"))  # type: ignore[no-untyped-call] # torch has no types
 
 
 def register_fake(library: Library, name: str, function: Callable[..., object]) -> None:
-    """Register what fake tensors get, as `torch.library.register_fake` does, which keeps the operator for ever."""
+    """Register the fake implementation, without keeping the operator alive as `torch.library.register_fake` does."""
     library._register_fake(name, function)
 
 
 def destroy(library: Library) -> None:
-    """Take a library's operators out of torch; nobody may hold them any more."""
+    """Remove a library's operators from torch; no graph may refer to them."""
     library._destroy()
 
 
 class Namespace(_OpNamespace):
-    """A namespace of `torch.ops` that remembers its operators, and holds none of them."""
+    """Namespace of `torch.ops` with weak references to its operators."""
 
-    # Generated code names operators by the module that this says.
+    # Generated code names operators by this module.
     __module__ = _OpNamespace.__module__
 
     packets: MutableMapping[str, Packet]
 
     def __getattr__(self, op_name: str) -> Packet:
-        """Return the one packet of an operator; AttributeError if there is none."""
+        """Return the packet of an operator (always the same); AttributeError if there is none."""
         known = self.packets.get(op_name)
         if known is not None:
             return known
@@ -85,19 +85,19 @@ class Namespace(_OpNamespace):
 
 
 def forward_mode() -> bool:
-    """Tell whether forward-mode derivatives are being computed, of which a kernel has none."""
+    """Return whether forward-mode derivatives are being computed, which kernels do not support."""
     return bool(cast("Any", forward_ad)._current_level >= 0)
 
 
 def has_tangent(tensor: torch.Tensor) -> bool:
-    """Tell whether a tensor carries a forward-mode derivative."""
+    """Return whether a tensor carries a forward-mode derivative."""
     return cast("Any", forward_ad).unpack_dual(tensor).tangent is not None
 
 
 def is_capturing() -> bool:
-    """Return whether CUDA's current stream records a graph.
+    """Return whether CUDA's current stream captures a graph.
 
-    torch is asked only after it has initialized CUDA: without a driver, a build for CUDA raises.
+    torch is queried only after it has initialized CUDA: without a driver, a CUDA build raises.
     """
     initialized = cast("Any", torch.cuda).is_initialized()
     return bool(initialized and torch._C._cuda_isCurrentStreamCapturing())
@@ -108,17 +108,17 @@ GUARDS: Final[tuple[Callable[[], object], ...]] = (
     torch._C._len_torch_function_stack,  # set_default_device, modes of users
     torch._C._are_functorch_transforms_active,  # vmap, grad, jvp, functionalize
     torch._C._is_tracing,  # torch.jit.trace
-    torch._C._autograd._profiler_enabled,  # which would show no name for what passes by the dispatcher
+    torch._C._autograd._profiler_enabled,  # which would not record calls that bypass the dispatcher
     forward_mode,
 )
-"""What must answer false, or 0, for a call to be launched past torch's dispatcher."""
+"""Functions that must all return false or 0 for a launch that bypasses torch's dispatcher."""
 
 VARIABLES: Final = ((vars(forward_ad), "_current_level"),)
-"""What `forward_mode` looks at, which a launcher can do by itself."""
+"""Variable that `forward_mode` reads; a launcher compares it without calling Python."""
 
 
 def is_freed(tensor: torch.Tensor) -> bool:
-    """Return whether a tensor's storage is freed; the address of a view of it is the view's offset."""
+    """Return whether a tensor's storage is freed; a view of freed storage has its offset as address."""
     return not tensor.untyped_storage().nbytes()
 
 
@@ -132,9 +132,9 @@ TENSOR_GUARDS: Final[tuple[Callable[[torch.Tensor], object], ...]] = (
     torch.Tensor._is_zerotensor,
     is_freed,
 )
-"""Properties that DLPack lacks, and that exclude a tensor from such a call.
+"""Tensor properties that DLPack lacks, and that exclude a tensor from such a launch.
 
-A pending negation, a zero tensor of autograd (it has no memory), freed storage.
+A pending negation, a zero tensor of autograd (without memory), freed storage.
 """
 
 
@@ -144,9 +144,9 @@ def is_recording() -> bool:
 
 
 def count_versions(tensors: Sequence[torch.Tensor]) -> None:
-    """Count a new version of tensors, by which autograd notices that what it saved has been written to since.
+    """Increment the version of tensors, by which autograd detects writes to saved tensors.
 
-    Tensors made in inference mode have none.
+    Tensors created in inference mode have no version.
     """
     if torch.is_inference_mode_enabled():
         tensors = [tensor for tensor in tensors if not tensor.is_inference()]
@@ -154,13 +154,13 @@ def count_versions(tensors: Sequence[torch.Tensor]) -> None:
 
 
 def has_unknown_size(tensor: torch.Tensor) -> bool:
-    """Tell whether a size is a symbol that has a value only when the graph runs."""
+    """Return whether a size is a symbol without a value until the graph runs."""
     sizes: tuple[object, ...] = tuple(tensor.shape)
     return any(isinstance(size, torch.SymInt) and bool(free_unbacked_symbols(size)) for size in sizes)
 
 
 def as_constant(value: object) -> object:
-    """Return a value with every symbol in it as the number that it stands for, which the graph is guarded by."""
+    """Return a value with every symbol replaced by its number, on which the graph is guarded."""
     if type(value) in {int, float, torch.SymInt, torch.SymFloat}:
         return guard_scalar(cast("float", value))
     if type(value) is tuple:
@@ -171,14 +171,14 @@ def as_constant(value: object) -> object:
 
 
 def check_later(holds: object, otherwise: str) -> None:
-    """Have a graph check, when it runs, what is not known now; `torch._check` is documented, and has no types."""
+    """Emit a check that the graph performs when it runs; `torch._check` is documented, but has no types."""
     cast("Any", torch)._check(holds, lambda: otherwise)
 
 
 def below_autograd(
     overload: Overload, keys: Keys, arguments: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
-    """Go on with a call where autograd has done its part."""
+    """Continue a call below autograd."""
     with torch._C._AutoDispatchBelowAutograd():
         return overload.redispatch(keys & torch._C._after_autograd_keyset, *arguments, **keywords)
 
@@ -186,17 +186,17 @@ def below_autograd(
 def below_versions(
     overload: Overload, keys: Keys, arguments: Sequence[object], keywords: Mapping[str, object]
 ) -> object:
-    """Go on with a call where versions have been counted."""
+    """Continue a call after versions were incremented."""
     return overload.redispatch(keys & torch._C._after_ADInplaceOrView_keyset, *arguments, **keywords)
 
 
 def is_mutable(overload: Overload) -> bool:
-    """Tell whether an overload writes to an argument."""
+    """Return whether an overload writes to an argument."""
     return bool(overload._schema.is_mutable)
 
 
 class FunctionOfLevel(_SingleLevelFunction):
-    """Autograd function for use inside torch's dispatcher, which has chosen the level of torch.func.
+    """Autograd function for use inside torch's dispatcher, which has already chosen the torch.func level.
 
     `apply` of a `torch.autograd.Function` would choose a level again.
     """
@@ -207,14 +207,14 @@ class FunctionOfLevel(_SingleLevelFunction):
 
 
 def apply_at_this_level(function: type[FunctionOfLevel], *arguments: object) -> object:
-    """Apply a function at the level of torch.func that torch's dispatcher has chosen."""
+    """Apply a function at the torch.func level that the dispatcher has chosen."""
     allowed = cast("AbstractContextManager[None]", enable_single_level_autograd_function())
     with allowed:
         return cast("Any", function).apply(*arguments)
 
 
 def apply(function: type[torch.autograd.Function], *arguments: object) -> object:
-    """Apply a function; torch's own `apply` has no types."""
+    """Apply a function; torch's `apply` has no types."""
     return cast("Any", function).apply(*arguments)
 
 
@@ -224,6 +224,6 @@ def batched(
     arguments: Sequence[object],
     keywords: Mapping[str, object],
 ) -> object:
-    """Call a rule of vmap, as `torch.library.register_vmap` does, which keeps the operator for ever."""
+    """Call a vmap rule, without keeping the operator alive as `torch.library.register_vmap` does."""
     interpreter = cast("Any", retrieve_current_functorch_interpreter())
     return custom_function_call_vmap_helper(interpreter, rule, overload, *arguments, **keywords)

@@ -1,4 +1,4 @@
-"""Tensors in the strides that a Tile's layout asks for."""
+"""Conversion of tensors to the strides of a Tile's layout."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def dense(tensor: torch.Tensor, tile: Tile | None) -> torch.Tensor:
-    """Return the tensor itself if it is dense as `tile` says (by rows, without one), else a copy that is.
+    """Return the tensor if it is dense in the layout of `tile` (row-major without one), else a dense copy.
 
-    A tensor whose negation or conjugation is pending is copied too: autograd makes such gradients.
+    A tensor with a pending negation or conjugation is copied too: autograd produces such gradients.
     """
     tensor = tensor.resolve_neg().resolve_conj()
     if tile is None or tile.layout is not Layout.COL:

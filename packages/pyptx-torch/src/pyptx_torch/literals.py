@@ -1,8 +1,8 @@
-"""A call's fixed keywords as the text that an operator carries in a graph: `BM=128, dtype=f16`.
+"""Text of a call's fixed keywords, which an operator carries in a graph: `BM=128, dtype=f16`.
 
-Template values become Python literals, so that a graph can be read, compared, and saved. PTX types are spelt by their
-names, `inf` and `nan` too. A value without a literal (a function, an array) stands as `kept('5d0c…')`: a random key
-of the table of the kernel's operator, which lives as long as that, and in this process only.
+Template values become Python literals, so that a graph can be read, compared, and saved. PTX types are written by name,
+as are `inf` and `nan`. A value without a literal (a function, an array) is written as `kept('5d0c…')`: a random key of
+a table of the kernel's operator. The key is valid in this process only, while the operator lives.
 
 In a program that may be saved, the text begins with the kernel's fingerprint: `'3.11 9f86…', BM=128`. It is compared
 when the program runs.
@@ -31,10 +31,10 @@ _KEPT = "kept"
 
 
 class Literals:
-    """Spells the fixed keywords of one kernel's calls, and reads them again."""
+    """Writes the fixed keywords of one kernel's calls as text, and parses them."""
 
     def __init__(self, kernel: str, digest: str = "", *, whole: bool = True) -> None:
-        """Start with an empty table; `kernel` is named in errors, `digest` is that of its fingerprint.
+        """Create an empty table; `kernel` is named in errors, `digest` is that of its fingerprint.
 
         A digest that does not cover the `whole` kernel is valid in this process only.
         """
@@ -48,9 +48,9 @@ class Literals:
         self._lock = threading.Lock()
 
     def name_is_chosen(self) -> None:
-        """Accept programs that differ only in parts that the digest cannot compare: the user chose the kernel's name.
+        """Accept programs with the same chosen kernel name that differ only in parts that the digest cannot compare.
 
-        These are values without a digest, and the bytecode of another minor version of Python.
+        These parts are values without a digest, and the bytecode of another minor version of Python.
         """
         self._chosen = True
         self._fingerprint = repr(f"{self._python} {self._digest}")
@@ -73,12 +73,12 @@ class Literals:
     def read(self, text: str) -> dict[str, object]:
         """Return the keywords of a text.
 
-        Raise KeywordError for a value that another process kept, KernelMismatchError for another fingerprint.
+        Raises KeywordError for a key of another process's table, KernelMismatchError for another fingerprint.
         """
         if not text or text == self._fingerprint:
             return {}
         call = ast.parse(f"keywords({text})", mode="eval").body
-        assert isinstance(call, ast.Call)  # noqa: S101  what was parsed is spelt as one
+        assert isinstance(call, ast.Call)  # noqa: S101  the text is written as a call
         for signature in call.args:
             self._compare(ast.unparse(signature))
         return {keyword.arg: self._read(keyword.value) for keyword in call.keywords if keyword.arg is not None}
@@ -139,12 +139,12 @@ class Literals:
 
 
 def _is_literal(value: object) -> bool:
-    """Return whether a value is spelled as a literal, with all that it holds."""
+    """Return whether a value and all its items are written as literals."""
     if isinstance(value, PtxType) or type(value) in _LITERALS:
         return True
     return (_is_plain(value, list) or _is_plain(value, tuple)) and all(map(_is_literal, value))
 
 
 def _is_plain(value: object, kind: type[list[object] | tuple[object, ...]]) -> TypeGuard[Sequence[object]]:
-    """Tell a list or tuple from what merely inherits from it, such as a named tuple."""
+    """Return whether a value is exactly a list or tuple, not a subclass such as a named tuple."""
     return type(value) is kind

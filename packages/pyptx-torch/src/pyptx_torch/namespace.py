@@ -1,7 +1,7 @@
-"""`torch.ops.pyptx`, in which an operator lives as long as its kernel or a graph that holds it.
+"""`torch.ops.pyptx`, in which an operator lives as long as its kernel or a graph that uses it.
 
-torch keeps what was once looked up in a namespace for ever, and with it (through our operators) the kernels and all
-that they hold. This one only remembers; what keeps an operator alive is `operators.Operator`.
+torch's own namespaces keep every operator that was looked up alive indefinitely, and with it the kernels and their
+values. This one holds weak references; `operators.Operator` keeps an operator alive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NAME: Final = "pyptx"
 
 
 def _install() -> Namespace:
-    """Put the namespace into `torch.ops`."""
+    """Install the namespace in `torch.ops`."""
     made = Namespace(NAME)
     made.packets = weakref.WeakValueDictionary()
     setattr(torch.ops, NAME, made)

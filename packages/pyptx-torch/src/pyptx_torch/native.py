@@ -1,8 +1,8 @@
-"""What torch's libraries answer directly: the guards of `internals`, without a Python object for each answer.
+"""Functions of torch's C++ libraries that replace the guards of `internals`, without Python objects for results.
 
-The functions are C++, known by their mangled names, and so is where a tensor's Python object keeps its implementation.
-torch promises none of it. So each is looked up, where a tensor lies is found by looking for it, and before anything is
-used it has to answer right for tensors whose answers are known. Where that fails, launchers ask in Python.
+The functions are found by their mangled names, and the pointer to a tensor's implementation by a search in its Python
+object. torch guarantees neither. So all of them are first verified on tensors with known properties. If a lookup or a
+check fails, launchers use the Python functions.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pyptx_launch.launchers import Native, symbol_address
 _LIBRARIES: Final = ("libc10.so", "libtorch_cpu.so", "libtorch_python.so")
 _WORD: Final = ctypes.sizeof(ctypes.c_void_p)
 
-# What the dispatcher includes for a thread while something listens: a TorchDispatchMode (fake tensors, make_fx,
-# torch.export), a transform of torch.func, torch.jit.trace.
+# Dispatch keys included for a thread under a TorchDispatchMode (fake tensors, make_fx, torch.export), a transform of
+# torch.func, or torch.jit.trace.
 _KEYS: Final = ("Python", "FuncTorchDynamicLayerFrontMode", "Tracer")
 
 _IS_INCLUDED: Final = "_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE"
@@ -47,14 +47,14 @@ _CODES: Final = ("aoti_torch_get_dtype", "aoti_torch_get_device_type", "aoti_tor
 
 @functools.cache
 def address(name: str) -> int:
-    """Return the address of a function of torch's libraries; 0 if there is none."""
+    """Return the address of a function in torch's libraries; 0 if it is missing."""
     folder = Path(torch.__file__).parent / "lib"
     return next(filter(None, (symbol_address(str(folder / library), name) for library in _LIBRARIES)), 0)
 
 
 @functools.cache
 def native() -> Native | None:
-    """Return torch's functions, found and tried once; None where this torch has others."""
+    """Return torch's functions, found and verified once; None if this torch lacks one of them."""
     offset = _offset()
     guards = (
         *((address(_IS_INCLUDED), _key(name)) for name in _KEYS),
@@ -74,13 +74,13 @@ def native() -> Native | None:
 
 
 def codes_of(tensor: torch.Tensor) -> tuple[int, ...]:
-    """Return the codes of a tensor that `Native.empty` takes; () if torch allocates through Python."""
+    """Return the codes of a tensor for `Native.empty`; () if torch allocates through Python."""
     found = native()
     return () if found is None or not found.empty else _codes(tensor, found.offset)
 
 
 def _codes(tensor: torch.Tensor, offset: int) -> tuple[int, ...]:
-    """Return the numbers of element type and device type, and the ordinal of the device."""
+    """Return the codes of dtype and device type, and the ordinal of the device."""
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32))
     codes = tuple(ctypes.c_int32() for _ in _CODES)
     for name, code in zip(_CODES, codes, strict=True):
@@ -89,7 +89,7 @@ def _codes(tensor: torch.Tensor, offset: int) -> tuple[int, ...]:
 
 
 def _allocates(found: Native) -> bool:
-    """Return whether torch's functions are there and allocate tensors like some that are known."""
+    """Return whether torch's allocation functions exist and reproduce some known tensors."""
     if not all((found.empty, found.wrap, found.drop, *map(address, _CODES))):
         return False
     pointer, code = ctypes.POINTER(ctypes.c_int64), ctypes.c_int32
@@ -114,7 +114,7 @@ def _looks(tensor: torch.Tensor) -> tuple[object, ...]:
 
 
 def _offset() -> int | None:
-    """Return where a tensor's Python object holds the pointer to its implementation; None if that cannot be told."""
+    """Return the byte offset of the implementation pointer in a tensor's Python object; None if it is ambiguous."""
     size: int = torch._C.TensorBase.__basicsize__
     places = set(range(0, size, _WORD))
     for tensor in (torch.ones(3), torch.nn.Parameter(torch.ones(2)), torch.ones(4)[1:]):
@@ -124,7 +124,7 @@ def _offset() -> int | None:
 
 
 def _key(name: str) -> int:
-    """Return the number of a dispatch key; -1 where this torch has none of that name."""
+    """Return the number of a dispatch key; -1 if this torch has no key of that name."""
     try:
         return int(cast("Any", torch._C)._parse_dispatch_key(name))
     except (RuntimeError, TypeError, ValueError, AttributeError):
@@ -132,7 +132,7 @@ def _key(name: str) -> int:
 
 
 def _answers_right(found: Native) -> bool:
-    """Tell whether every function answers what Python does, once with yes and once with no."""
+    """Return whether every function agrees with its Python equivalent, for true and false results."""
     of_thread = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint16)
     of_tensor = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
     is_neg, is_zero, is_inference = (of_tensor(each) for each in (*found.tensor_guards, found.is_inference))

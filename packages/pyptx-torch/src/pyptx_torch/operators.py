@@ -1,8 +1,8 @@
-"""One operator of torch per kernel, made when a call or a compiler first needs it.
+"""One torch operator per kernel, created when a call or a compiler first needs it.
 
-A graph holds the operator's overloads; each overload holds its Operator, and that the kernel. The functions that are
-registered with torch's dispatcher hold it weakly. So a kernel and its operator go when nobody can call them any more,
-graphs included; `torch.ops.pyptx` only remembers (see `namespace`).
+A graph references the operator's overloads; each overload references its Operator, which references the kernel. The
+functions registered with torch's dispatcher reference it weakly. So a kernel and its operator are freed when no code
+and no graph can call them; `torch.ops.pyptx` holds only weak references (see `namespace`).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 _ATTRIBUTE: Final = "_pyptx_torch_operator"
 _LOCK: Final = threading.RLock()
-_NAMES: Final = set[str]()  # of the operators that are alive
+_NAMES: Final = set[str]()  # of the living operators
 _KEPT: Final = set["Operator"]()  # by `register`
 
 
 def operator_of(kernel: Launchable[Declaration]) -> Operator:
-    """Return the operator of a kernel, made once."""
+    """Return the operator of a kernel, created once."""
     known = vars(kernel).get(_ATTRIBUTE)
     if isinstance(known, Operator):
         return known
@@ -56,16 +56,18 @@ def operator_of(kernel: Launchable[Declaration]) -> Operator:
 
 
 def register(kernel: Launchable[Declaration], *, name: str | None = None) -> str:
-    """Define a kernel's operator for as long as the process runs, and return its name, `pyptx::…`.
+    """Define a kernel's operator for the lifetime of the process, and return its name, `pyptx::…`.
 
-    For programs that name it instead of calling the kernel: what `torch.export.load` reads, or C++. Call it in the
-    process that saves a program and in the process that loads it.
+    For programs that name the operator instead of calling the kernel: those of `torch.export.load`, or C++. Call it in
+    the process that saves a program and in the process that loads it.
 
-    `name` is an identifier that no other kernel has. Without it, the name is the kernel's and a digest of its code and
-    of the values that it closes over; it is the same in every process of one minor version of Python. Raise
-    OperatorNameError for a name that is invalid or taken. Without `name`, raise it for an ambiguous digest: another
-    living kernel has the same code and values, or the kernel closes over an object that cannot be compared (an array,
-    an instance of a class that is not a dataclass).
+    `name` is an identifier that no other kernel has. Without it, the name consists of the kernel's name and a digest of
+    its code and of the values that it closes over; it is the same in every process of one minor version of Python.
+    Raises OperatorNameError for a name that is invalid or taken. Without `name`, raises it for an ambiguous digest:
+
+    - another living kernel has the same code and values, or
+    - the kernel closes over an object that cannot be compared (an array, an instance of a class that is not a
+      dataclass).
     """
     operator = operator_of(kernel)
     if name is None:
@@ -77,10 +79,10 @@ def register(kernel: Launchable[Declaration], *, name: str | None = None) -> str
 
 
 class Operator:
-    """A kernel as torch knows it; call it like the kernel."""
+    """torch operator of a kernel; call it like the kernel."""
 
     def __init__(self, kernel: Launchable[Declaration]) -> None:
-        """Define the operator and all that torch's dispatcher needs of it."""
+        """Define the operator and its functions for torch's dispatcher."""
         self.kernel = kernel
         self.signature = signature_of(kernel.declaration)
         fingerprint = fingerprint_of(kernel)
@@ -91,14 +93,14 @@ class Operator:
         self._fixed = {*kernel.declaration.templates, *kernel.declaration.dimensions}
         self._numbers = {number.name: number for number in self.signature.numbers}
         sizes = kernel.declaration.dimensions
-        # Numbers that a launch passes by value and that shape nothing: a size may be a raw parameter as well.
+        # Numbers passed by value that affect no shape: a size may be a raw parameter as well.
         self.scalars = tuple(each.name for each in self.signature.numbers if each.raw and each.name not in sizes)
         self._plans: dict[str, Plans] = {}
-        self._packets: list[Packet] = []  # those of earlier names too: graphs may call them
+        self._packets: list[Packet] = []  # also those of earlier names, which graphs may call
         self._define()
 
     def __call__(self, /, *tensors: torch.Tensor, **keywords: object) -> object:
-        """Run the kernel through torch's dispatcher; what can be said of the arguments at once is said here."""
+        """Run the kernel through torch's dispatcher; arguments are checked here as far as possible."""
         self.signature.check_count(len(tensors))
         own, out = self._sorted(keywords)
         self._check_storage(tensors, out)
@@ -109,7 +111,7 @@ class Operator:
         return self._dispatch(tensors, out, {**numbers, self.signature.keywords: self._spelt(fixed)})
 
     def _check_storage(self, tensors: Sequence[torch.Tensor], out: object) -> None:
-        """Raise the LayoutError of a tensor whose memory is not its elements one by one."""
+        """Raise LayoutError for a tensor that does not store its elements one by one."""
         for at, (name, tensor) in enumerate(zip(self.signature.inputs, tensors, strict=True)):
             check_storage(self.kernel.name, name, tensor, written=at in self.signature.mutated)
         for name, output in zip(self.signature.outputs, _given(out), strict=False):
@@ -117,17 +119,17 @@ class Operator:
                 check_storage(self.kernel.name, f"out= for {name}", output, written=True)
 
     def _define(self) -> None:
-        """Define the operator under its name; calls go to it from now on."""
+        """Define the operator under its name; later calls use that name."""
         library = define(self)
         weakref.finalize(self, _forget, library, self.name).atexit = False
         packet = getattr(NAMESPACE, self.name)
         self._packets.append(packet)
         self.default = packet.default
-        self.into = packet.out if self.signature.outputs else self.default  # what `out=` calls
+        self.into = packet.out if self.signature.outputs else self.default  # called for `out=`
         self.default.pyptx_operator = self.into.pyptx_operator = self
 
     def rename(self, name: str) -> None:
-        """Define the operator under a name that the user chooses, too; raise OperatorNameError if that cannot be."""
+        """Define the operator also under a name chosen by the user; raise OperatorNameError if that is impossible."""
         with _LOCK:
             if self._chosen and self.name != name:
                 raise OperatorNameError(
@@ -170,7 +172,7 @@ class Operator:
         )
 
     def plans(self, place: Place) -> Plans:
-        """Return the kernel's plans for a type of device, made when a call first needs them."""
+        """Return the kernel's plans for a device type, created at first use."""
         known = self._plans.get(place.type)
         if known is None:
             from pyptx_torch.plans import Plans
@@ -181,13 +183,13 @@ class Operator:
     def traceable(self, /, *tensors: torch.Tensor, **keywords: object) -> object:
         """Run the kernel in a function that torch.compile traces.
 
-        Sizes and raw parameters may be symbols. A template value shapes the text, so it is a constant of the graph:
-        where it is an argument of the compiled function, each value of it is compiled once.
+        Sizes and raw parameters may be symbols. A template value affects the PTX, so it is a constant of the graph: if
+        it is an argument of the compiled function, the function is compiled once per value.
         """
         if len(tensors) != len(self.signature.inputs):
             self._refuse(len(tensors))
         own, out = self._sorted(keywords)
-        arguments: dict[str, object] = {}  # spelt so that torch.compile can trace it
+        arguments: dict[str, object] = {}  # a loop that torch.compile can trace
         for name in self._numbers:
             if name in own:
                 arguments[name] = own.pop(name)
@@ -215,17 +217,17 @@ class Operator:
 
     @called_while_compiling
     def _refuse(self, given: int) -> None:
-        """Raise the error of a wrong number of tensors; torch.compile calls this while it traces."""
+        """Raise the error for a wrong number of tensors; torch.compile calls this while it traces."""
         self.signature.check_count(given)
 
     @called_while_compiling
     def _refuse_outputs(self, tensors: Sequence[bool]) -> None:
-        """Raise the error of a wrong `out=`."""
+        """Raise the error for an invalid `out=`."""
         self.signature.check_outputs(tensors)
 
     @called_while_compiling
     def _spell(self, names: Sequence[str], *values: object) -> str:
-        """Spell constants of a graph; torch.compile calls this while it traces."""
+        """Write constants of a graph as text; torch.compile calls this while it traces."""
         return self._spelt(dict(zip(names, values, strict=True)))
 
     @called_while_compiling
@@ -234,14 +236,14 @@ class Operator:
         return is_recording()
 
     def _spelt(self, fixed: Mapping[str, object]) -> str:
-        """Return the text of fixed keywords; raise an error for a call in an export that no other process can make."""
+        """Return the text of fixed keywords; raise an error for an exported call that no other process can make."""
         if torch.compiler.is_exporting():
             self.check_name()
             self.literals.check(fixed)
         return self.literals.spell(fixed, signed=is_recording())
 
     def _encode(self, number: Number, value: object) -> object:
-        """Return a number as the operator takes it; raise KeywordError for anything else."""
+        """Return a number in the operator's encoding; raise KeywordError for anything else."""
         if isinstance(value, torch.SymInt | torch.SymFloat):
             return value
         if isinstance(value, torch.Tensor):
@@ -254,12 +256,12 @@ class Operator:
     def read(self, arguments: Mapping[str, object]) -> dict[str, object]:
         """Return the fixed keywords among the arguments of the operator.
 
-        Raise KernelMismatchError if a program that was saved with another kernel calls this one.
+        Raises KernelMismatchError if a program that was saved with another kernel calls this one.
         """
         return self.literals.read(cast("str", arguments.get(self.signature.keywords, "")))
 
     def numbers(self, arguments: Mapping[str, object]) -> dict[str, object]:
-        """Return the numbers among the arguments of the operator, as the kernel takes them."""
+        """Return the numbers among the arguments of the operator, decoded for the kernel."""
         return {
             name: number.decode(arguments[name])
             for name, number in self._numbers.items()
@@ -267,7 +269,7 @@ class Operator:
         }
 
     def _device(self, own: dict[str, object]) -> torch.device:
-        """Take the device of a call without tensors out of its keywords."""
+        """Remove and return the device among the keywords of a call without tensors."""
         given = own.pop("device", None) if "device" not in self._fixed else None
         if given is None:
             return torch.get_default_device()
@@ -287,7 +289,7 @@ def _given(out: object) -> tuple[object, ...]:
 
 
 def _claim(base: str) -> str:
-    """Return a name that no living operator has: `base`, or that and a number."""
+    """Return a name that no living operator has: `base`, or `base` with a number."""
     with _LOCK:
         name, number = base, 1
         while name in _NAMES:
@@ -298,7 +300,7 @@ def _claim(base: str) -> str:
 
 
 def _check_name(kernel: str, name: str) -> None:
-    """Raise OperatorNameError for a name that torch cannot give an operator, or that is taken."""
+    """Raise OperatorNameError for a name that is taken or that torch does not allow."""
     if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", str(name)) is None:
         raise OperatorNameError(
             f"invalid name for the operator of {kernel}: expected an identifier of ASCII letters, got {name!r}",
@@ -312,6 +314,6 @@ def _check_name(kernel: str, name: str) -> None:
 
 
 def _forget(library: Library, name: str) -> None:
-    """Take an operator that nobody can call any more out of torch, and free its name."""
+    """Remove an operator that can no longer be called from torch, and free its name."""
     destroy(library)
     _NAMES.discard(name)

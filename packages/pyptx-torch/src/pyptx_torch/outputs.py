@@ -1,4 +1,4 @@
-"""Outputs: tensors that a call allocates, or that it was given."""
+"""Outputs: tensors that a call allocates or receives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def allocate(kernel: str, outputs: Sequence[Output], device: torch.device) -> tuple[torch.Tensor, ...]:
-    """Return new, uninitialised tensors of the outputs' shapes and strides; torch decides where they come from."""
+    """Return new, uninitialized tensors of the outputs' shapes and strides, from torch's allocator."""
     return tuple(
         torch.empty_strided(
             output.shape, output.strides, dtype=dtype_of(kernel, output.name, output.dtype), device=device
@@ -26,21 +26,21 @@ def allocate(kernel: str, outputs: Sequence[Output], device: torch.device) -> tu
 
 
 def prototype(kernel: str, output: Output, device: torch.device) -> torch.Tensor:
-    """Return a tensor of an output's shape, strides and type that holds no memory, for `torch.empty_like`."""
+    """Return a tensor of an output's shape, strides and type without memory, for `torch.empty_like`."""
     (made,) = allocate(kernel, (output,), device)
     made.untyped_storage().resize_(0)
     return made
 
 
 def as_tuple(returned: object) -> tuple[torch.Tensor, ...]:
-    """Return what a kernel or an operator returned as a tuple of tensors."""
+    """Return the result of a kernel or an operator as a tuple of tensors."""
     if isinstance(returned, torch.Tensor):
         return (returned,)
     return () if returned is None else cast("tuple[torch.Tensor, ...]", returned)
 
 
 def check(kernel: str, outputs: Sequence[Output], given: Sequence[torch.Tensor], device: torch.device) -> None:
-    """Hold the tensors of `out=` against what the kernel writes; raise a ContractError for the first that is unfit."""
+    """Check the tensors of `out=` against the kernel's outputs; raise a ContractError for the first mismatch."""
     for output, tensor in zip(outputs, given, strict=True):
         _check_one(kernel, output, tensor, device)
     for number, tensor in enumerate(given):
@@ -61,7 +61,7 @@ def _check_one(kernel: str, output: Output, tensor: torch.Tensor, device: torch.
             hint=f"allocate it there: torch.empty(…, device={str(device)!r})",
         )
     wanted = dtype_of(kernel, output.name, output.dtype)
-    # Untyped bits go into elements of any type of their width.
+    # Untyped bits may be stored in elements of any type of the same width.
     fits = output.dtype in BITS and tensor.element_size() == wanted.itemsize
     if tensor.dtype != wanted and not fits:
         raise DtypeError(f"{kernel}: {name} holds {tensor.dtype}, and the kernel writes {wanted}")
@@ -80,6 +80,6 @@ def _check_one(kernel: str, output: Output, tensor: torch.Tensor, device: torch.
 
 
 def _overlap(first: torch.Tensor, second: torch.Tensor) -> bool:
-    """Tell whether two dense tensors have bytes in common; those without memory have none."""
+    """Return whether two dense tensors overlap; tensors without memory do not."""
     low, high = sorted((first, second), key=address_of)
     return bool(address_of(low)) and address_of(low) + low.nbytes > address_of(high) and high.nbytes > 0

@@ -1,4 +1,4 @@
-"""Where plans are launched: what torch knows of a type of device, in one row."""
+"""Device types on which plans are launched, and torch's functions for each."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A type of device: its number in DLPack, and what to ask torch about one of them.
+    """A device type: its number in DLPack, and torch's functions for it.
 
-    `built` tells whether this torch knows such devices; `stream` returns the handle of the current stream, `ordinal`
-    which device is current; `capturing` tells whether the current stream records a graph; `wait` waits for all work of
-    a device. `visible` tells whether torch sees any of them: where the driver is too old for this build, the other
-    questions raise.
+    `built`: whether this torch supports the device type; `stream`: the handle of the current stream; `ordinal`: the
+    current device; `capturing`: whether the current stream captures a graph; `wait`: synchronize with a device.
+    `visible`: whether torch sees such a device; if the driver is too old for this build, the other functions raise.
     """
 
     type: str
@@ -33,8 +32,8 @@ class Place:
     visible: Callable[[], bool] = lambda: True
 
     def device(self, device: torch.device) -> torch.device:
-        """Return the device with its ordinal: that of the current one where none is given."""
-        index = cast("int | None", device.index)  # torch's stub says that it is always there
+        """Return the device with an ordinal: by default that of the current device."""
+        index = cast("int | None", device.index)  # torch's stub omits None
         return torch.device(self.type, self.ordinal() if index is None else index)
 
 
@@ -42,7 +41,7 @@ def _stream(device: torch.device) -> int:
     return int(torch.cuda.current_stream(device).cuda_stream)
 
 
-# DLPack calls CUDA device type 2, kDLCUDA.
+# DLPack's number of CUDA devices is 2, kDLCUDA.
 CUDA: Final = Place(
     "cuda",
     2,

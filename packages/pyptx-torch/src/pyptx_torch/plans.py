@@ -1,4 +1,4 @@
-"""The plans of a kernel: made once per specialisation and device, found again by what the inputs look like."""
+"""Plans of a kernel: created once per specialization and device, and cached by the properties of the inputs."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from pyptx_torch.operators import Operator
     from pyptx_torch.places import Place
 
-    Key = tuple[int, Hashable, Hashable]  # the device's ordinal, what the inputs look like, the fixed keywords
+    Key = tuple[int, Hashable, Hashable]  # the device's ordinal, the properties of the inputs, the fixed keywords
 
 NOT_MET: Final = object()
-"""What `Plans.again` answers for inputs that it knows no plan for."""
+"""Result of `Plans.again` for inputs without a plan."""
 
 LIMIT: Final = 1024
-"""How many plans of a kernel stay loaded; beyond, the ones that were not used for longest go."""
+"""Maximum number of loaded plans of a kernel; the least recently used ones are dropped."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Ready:
-    """A plan, the outputs that it writes, and what the addresses of inputs and outputs must be multiples of.
+    """A plan, its outputs, and the required alignment of each input and output in bytes.
 
     `plan` is None if an array is empty and there is nothing to launch.
     """
@@ -57,37 +57,37 @@ class Ready:
 
 
 class Plans:
-    """The plans of one kernel on one type of device.
+    """Plans of one kernel on one device type.
 
-    At most LIMIT of them are kept. One that a CUDA graph has captured stays for as long as the kernel does, since the
-    graph refers to its code. One that is dropped may be running: its module waits until it has ended.
+    At most LIMIT plans are cached. A plan that a CUDA graph has captured is kept as long as the kernel, since the graph
+    refers to its code. A plan that is dropped may be running: its module is unloaded only after it has finished.
     """
 
     def __init__(self, operator: Operator, place: Place, limit: int = LIMIT) -> None:
-        """Start with none; `operator` is not kept."""
+        """Create an empty cache; `operator` is not kept."""
         self._kernel = operator.kernel
         self._inputs = operator.signature.inputs
         self._mutated = operator.signature.mutated
         self._scalars = tuple(operator.scalars)
         self._place = place
         self._limit = limit
-        self._lock = threading.Lock()  # of what follows; nothing is traced, compiled, loaded or waited for under it
+        self._lock = threading.Lock()  # of the following fields; no tracing, compiling, loading or waiting under it
         self._known: OrderedDict[Key, Ready] = OrderedDict()
         self._captured = dict[int, Ready]()
         self._fast: dict[Key, _Fast] = {}
-        self._launchers: dict[Launcher, tuple[int, ...]] = {}  # and which inputs each counts new versions of
+        self._launchers: dict[Launcher, tuple[int, ...]] = {}  # with the inputs whose versions each launcher increments
         self._again: Launcher | None = None
-        self._modules = OncePerKey[tuple[str, str], Module]()  # by text and the target that it was compiled for
+        self._modules = OncePerKey[tuple[str, str], Module]()  # by text and compilation target
 
     def __len__(self) -> int:
-        """Return how many plans are ready."""
+        """Return the number of plans."""
         return len(self._known)
 
     def find(self, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object], device: torch.device) -> Ready:
-        """Return the plan for a call, made if need be; raise the ContractError of inputs that break a Tile."""
+        """Return the plan for a call, created if necessary; raise ContractError for inputs that violate a Tile."""
         fixed = freeze({name: value for name, value in keywords.items() if name not in self._scalars})
         looks = tuple((tensor.shape, tensor.stride(), tensor.dtype, tensor.device) for tensor in inputs)
-        # Values that cannot be compared make a plan of their own, which is kept like the others: it may be running.
+        # Keywords that cannot be compared get a plan of their own, cached like the others because it may be running.
         key: Key = (device.index, looks, object() if fixed is None else fixed)
         with self._lock:
             ready = self._known.get(key)
@@ -101,17 +101,17 @@ class Plans:
         return ready
 
     def again(self, inputs: Sequence[torch.Tensor], keywords: Mapping[str, object]) -> object:
-        """Launch the plan of a call whose inputs look like earlier ones, with the same keywords; return new outputs.
+        """Launch the plan of an earlier call with like inputs and the same keywords; return new outputs.
 
-        For calls that come from torch's dispatcher, which counts versions itself. NOT_MET if there is no such plan, and
-        wherever a launcher leaves a call to others: then nothing has been launched.
+        For calls from torch's dispatcher, which increments versions itself. Returns NOT_MET, without a launch, if no
+        plan matches or if the launcher reports a miss.
         """
         if self._again is None:
             self._again = self._new_launcher(_not_met, counted=())
         return self._again(*inputs, **keywords)
 
     def attach(self, miss: Callable[..., object]) -> Launcher:
-        """Return a launcher that knows the plans, and leaves all else to `miss`; it takes numbers by position, too."""
+        """Return a launcher of the plans that forwards other calls to `miss`; it accepts numbers by position, too."""
         return self._new_launcher(miss, counted=tuple(self._mutated), positions=self._kernel.declaration.scalars)
 
     def _new_launcher(
@@ -140,7 +140,7 @@ class Plans:
         return launcher
 
     def _device_word(self, witness: object) -> int:
-        """Return the device of a call without inputs, by `out=` or `device=`; -1 if it is of another place."""
+        """Return the device of a call without inputs, by `out=` or `device=`; -1 if it is of another device type."""
         first = cast("tuple[object, ...]", witness or (None,))[0] if isinstance(witness, tuple) else witness
         try:
             device = first.device if isinstance(first, torch.Tensor) else torch.device(cast("str", first))
@@ -155,7 +155,7 @@ class Plans:
         if 0 in special.grid:
             return self._keep(key, Ready(None, special.outputs, _alignments(special, inputs)), None)
         on = driver.devices()[key[0] or 0]
-        # Specialisations that differ in their grids share the code.
+        # Specializations that differ only in their grids share the code.
         module = self._modules.get((special.text, on.target), lambda: Module(image_of(special, on.target)))
         plan = plan_for(special, module, on.multiprocessors)
         made = Ready(plan, special.outputs, _alignments(special, inputs))
@@ -166,7 +166,7 @@ class Plans:
     def _keep(self, key: Key, made: Ready, fast: _Fast | None) -> Ready:
         """Store a plan, and its fast path for launchers, unless there is one; return the stored plan."""
         with self._lock:
-            ready = self._known.setdefault(key, made)  # another thread may have made it meanwhile
+            ready = self._known.setdefault(key, made)  # another thread may have created it meanwhile
             if ready is made:
                 self._make_room()
                 if fast is not None:
@@ -177,11 +177,11 @@ class Plans:
     def _fast_for(
         self, plan: Plan, ready: Ready, inputs: Sequence[torch.Tensor], fixed: Mapping[str, object], ordinal: int
     ) -> _Fast | None:
-        """Return the plan for launchers; None if it takes no tensor, or more than a launcher does."""
+        """Return the plan's data for launchers; None if it takes no tensor, or more than MAX_TENSORS."""
         if not 0 < len(inputs) + len(ready.outputs) <= MAX_TENSORS:
             return None
         device = (self._place.dlpack, ordinal)
-        with relaxed_capture():  # of another thread's stream, which taking memory for a moment would break off
+        with relaxed_capture():  # the temporary allocation would invalidate a capture of another thread
             on = inputs[0].device if inputs else torch.device(self._place.type, ordinal)
             like = tuple(prototype(self._kernel.name, output, on) for output in ready.outputs)
         return _Fast(
@@ -200,7 +200,7 @@ class Plans:
         )
 
     def _teach(self, launchers: Iterable[Launcher], plans: Iterable[_Fast]) -> None:
-        """Tell launchers of plans; the lock is held."""
+        """Add plans to launchers; the caller holds the lock."""
         for launcher, fast in product(launchers, plans):
             launcher.add(
                 fast.plan,
@@ -213,7 +213,7 @@ class Plans:
             )
 
     def _make_room(self) -> None:
-        """Drop the quarter of the plans that were not used for longest, once there are too many; the lock is held."""
+        """Drop the least recently used quarter of the plans if there are too many; the caller holds the lock."""
         if len(self._known) <= self._limit:
             return
         for _ in range(max(1, self._limit // 4)):
@@ -241,16 +241,16 @@ def _not_met(*_tensors: object, **_keywords: object) -> object:
 
 
 def check_driver(kernel: str, place: Place) -> None:
-    """Raise DriverMissingError where nothing can be launched, DeviceError where torch was built without it."""
+    """Raise DriverMissingError if nothing can be launched, DeviceError if torch lacks the device type."""
     if not driver.available():
         raise DriverMissingError(f"{kernel} cannot be launched: {driver.reason()}")
     if not place.built():
         raise DeviceError(f"{kernel}: this torch is built without {place.type}", hint="install a build that has it")
-    RETIRED.guard(is_capturing)  # what is asked when code is unloaded would break off a capture
+    RETIRED.guard(is_capturing)  # recording events to unload code would invalidate a capture
 
 
 def _alignments(special: Specialization, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:
-    """Return what each array's address must be a multiple of: as its contract says, and its descriptors."""
+    """Return the alignment that each array's address needs, from its contract and its descriptors."""
     described = described_alignments(special.parameters)
     sizes = [row.alignment for row in special.inputs] or [tensor.element_size() for tensor in inputs]
     sizes += [output.alignment for output in special.outputs]
@@ -268,5 +268,5 @@ def _signature(kernel: str, output: Output, device: tuple[int, int], alignment: 
 
 
 def _told(dtype: torch.dtype) -> str:
-    """Return how DLPack tells an element type, which knows truth values from bytes."""
+    """Return DLPack's name for an element type; DLPack distinguishes bool from bytes."""
     return "bool" if dtype is torch.bool else NAMES[dtype]

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the plugin interface that this plugin speaks."""
+    """Return the version of the plugin interface that this plugin implements."""
     return API_VERSION
 
 
 @hookimpl
 def pyptx_runtimes() -> Sequence[Runtime]:
-    """Return the runtime that claims torch tensors, on whatever device they are."""
+    """Return the runtime of torch tensors, for all devices."""
     from pyptx_torch.runtime import RUNTIME
 
     return (RUNTIME,)
@@ -28,7 +28,7 @@ def pyptx_runtimes() -> Sequence[Runtime]:
 
 @hookimpl
 def pyptx_doctor_checks() -> Sequence[DoctorCheck]:
-    """Return what `pyptx doctor` says of torch."""
+    """Return the check of torch for `pyptx doctor`."""
     from pyptx_ir.plugins.rows import DoctorCheck
 
     return (DoctorCheck("torch", _check),)

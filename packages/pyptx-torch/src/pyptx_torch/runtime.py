@@ -1,4 +1,4 @@
-"""The runtime row `torch`. Nothing here imports torch before a call has a tensor in its hands.
+"""The runtime row `torch`. This module does not import torch before a call has a tensor.
 
 call, launcher  ──▶ eager.py ──▶ operators.py ──▶ cpu.py, cuda.py
 operator        ──▶ operators.py                  fake.py, batching.py, gradients.py
@@ -25,10 +25,10 @@ PRIORITY: Final = 100  # ahead of the simulator, which claims CPU tensors too
 
 
 def claims(arguments: Sequence[object]) -> bool:
-    """Tell whether all arguments are tensors; or the single one a device, of a call without arrays."""
+    """Return whether all arguments are tensors, or the only one is a device (of a call without arrays)."""
     if len(arguments) == 1 and isinstance(arguments[0], str):
         return True
-    framework = sys.modules.get("torch")  # whoever has a tensor has imported it
+    framework = sys.modules.get("torch")  # a caller with a tensor has imported it
     if framework is None or not arguments:
         return False
     if len(arguments) == 1 and isinstance(arguments[0], framework.device):
@@ -51,7 +51,7 @@ def operator(kernel: Launchable[Declaration]) -> Callable[..., object]:
 
 
 def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Callable[..., object]:
-    """Return what a call goes to once torch tensors have been seen."""
+    """Return the callable for calls with torch tensors."""
     from pyptx_torch.eager import launcher_of
 
     return launcher_of(kernel, miss)
@@ -65,7 +65,7 @@ def differentiable(forward: Kernel, backward: Backward, **keywords: object) -> C
 
 
 def capability() -> tuple[int, int]:
-    """Return the compute capability of the first GPU; raise LaunchError, a RuntimeError, where there is none."""
+    """Return the compute capability of the first GPU; raise LaunchError (a RuntimeError) if there is none."""
     from pyptx_launch import driver
 
     return driver.device(0).capability

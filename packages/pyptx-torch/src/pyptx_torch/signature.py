@@ -1,12 +1,12 @@
-"""What an operator of torch is told of a kernel: the schema, made of the declaration.
+"""Schema of a kernel's torch operator, from its declaration.
 
     rms_norm(Tensor X, Tensor W, *, str keywords="") -> Tensor
     rms_norm.out(Tensor X, Tensor W, Tensor(a!) Y, *, str keywords="") -> ()
     fill(*, SymInt? N=None, Scalar? value=None, str keywords="", Device? device=None) -> Tensor
     scale_(Tensor(a!) X, *, Scalar? alpha=None, str keywords="") -> ()
 
-Sizes that no input tells and raw parameters are arguments, because they may change without a new graph; everything else
-that a call may name is text (see `literals`).
+Sizes that no input determines and raw parameters are arguments, because they may change without a new graph. All other
+keywords of a call are text (see `literals`).
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from pyptx_dsl.contract.parameters import RawParameter
     from pyptx_dsl.kernels.declaration import Declaration
 
-# torch's integers are signed: unsigned ones from 2^63 on pass as negative numbers.
+# torch's integers are signed: unsigned ones from 2^63 on are passed as negative numbers.
 _LARGEST = (1 << 63) - 1
 _WRAP = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An argument that is a number: a size, or a raw parameter."""
+    """A numeric argument: a size or a raw parameter."""
 
     name: str
     raw: RawParameter | None
 
     @property
     def schema(self) -> str:
-        """The argument as the schema has it. Dynamo keeps a Scalar symbolic, where it would fix a float."""
+        """Schema of the argument. Dynamo keeps a Scalar symbolic, whereas it would specialize on a float."""
         kind = "Scalar" if self.raw is not None and self.raw.type.is_float else "SymInt"
         return f"{kind}? {self.name}=None"
 
     def encode(self, kernel: str, value: object) -> object:
-        """Return a value as the operator takes it; raise KeywordError for one that the kernel cannot take."""
+        """Return a value in the operator's encoding; raise KeywordError for one that the kernel cannot take."""
         if self.raw is None:
             size = as_count(value)
             if size is None:
@@ -52,7 +52,7 @@ class Number:
         return number - _WRAP if isinstance(number, int) and number > _LARGEST else number
 
     def decode(self, value: object) -> object:
-        """Return a value of the operator as the kernel takes it."""
+        """Return an operator's value decoded for the kernel."""
         wrapped = self.raw is not None and self.raw.type.name == "u64" and isinstance(value, int) and value < 0
         return value + _WRAP if wrapped and isinstance(value, int) else value
 
@@ -75,7 +75,7 @@ class Signature:
         return self._schema(name, (), returned if len(self.outputs) == 1 else f"({returned})")
 
     def out_schema(self, name: str) -> str:
-        """Return the schema of the overload that writes to given outputs, and so returns nothing new."""
+        """Return the schema of the overload that writes to given outputs and returns nothing."""
         return self._schema(f"{name}.out", self.outputs, "()")
 
     def _schema(self, name: str, written: Sequence[str], returned: str) -> str:
@@ -89,7 +89,7 @@ class Signature:
         return f"{name}({', '.join([*tensors, '*', *fixed, *device])}) -> {returned}"
 
     def check_count(self, given: int) -> None:
-        """Raise ArgumentCountError unless that many inputs are what the kernel takes."""
+        """Raise ArgumentCountError unless the kernel takes this number of inputs."""
         if given != len(self.inputs):
             missing = self.inputs[given:]
             raise ArgumentCountError(
@@ -98,7 +98,7 @@ class Signature:
             )
 
     def check_outputs(self, tensors: Sequence[bool]) -> None:
-        """Raise an error unless `out=` has a tensor for each output; `tensors` says which of its items are any."""
+        """Raise an error unless `out=` has a tensor for each output; `tensors` has a flag per item."""
         listed = ", ".join(self.outputs) or "none"
         if len(tensors) != len(self.outputs):
             raise ArgumentCountError(
@@ -115,7 +115,7 @@ def signature_of(declaration: Declaration) -> Signature:
     told = {name for tile in declaration.in_specs for name in tile.symbolic_dims}
     raw = {row.name: row for row in declaration.raw if row.is_scalar}
     names = dict.fromkeys((*(name for name in declaration.dimensions if name not in told), *raw))
-    # A template value shapes the text, so a number that is one too is fixed.
+    # A template value affects the PTX, so a number that is also one is fixed.
     numbers = tuple(Number(name, raw.get(name)) for name in names if name not in declaration.templates)
     taken = {*declaration.tensors, *(number.name for number in numbers)}
     return Signature(

@@ -1,4 +1,4 @@
-"""The version of a tensor, by which autograd notices that what it saved has been written to since."""
+"""Version counter of tensors, by which autograd detects writes to saved tensors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ _count: Callable[[torch.Tensor], None] = torch.autograd.graph.increment_version
 
 
 def count_version(tensor: torch.Tensor) -> None:
-    """Count a new version; tensors made in inference mode have none."""
+    """Increment the version of a tensor; tensors created in inference mode have none."""
     if not tensor.is_inference():
         _count(tensor)

@@ -1,4 +1,4 @@
-"""Any compiler's PTX as Python that writes the same bytes.
+"""Transpile PTX of any compiler to Python that emits byte-identical PTX.
 
 from pyptx_transpile import ptx_to_python
 

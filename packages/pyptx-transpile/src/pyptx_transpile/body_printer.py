@@ -1,4 +1,4 @@
-"""The body of a function as Python: claims as their rules write them, and all else a call a statement."""
+"""Print the body of a function as Python: rewrites by their rules, other statements as one call each."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 _AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
-_COUNTERS = ("i", "j", "m")  # of loops that count
-_LONG = 80  # characters; what is shorter reads better as it is
-_LONGEST = 4_000  # characters of a spelling that is written as it is
+_COUNTERS = ("i", "j", "m")  # loop counters
+_LONG = 80  # characters; shorter text is not compacted
+_LONGEST = 4_000  # characters of source text that is not compressed
 
-# What is written for a statement of a body, behind `ptx.`. Any: each entry takes the one class that it stands under.
+# Calls for statements of a body, without the prefix `ptx.`. Any: each function takes the class of its key.
 _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
     nodes.Label: lambda node: call("label", [quoted(node.name)]),
     nodes.Loc: lambda node: call("loc", _location(node)),
@@ -45,10 +45,10 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 
 
 class BodyPrinter:
-    """Prints one body on a page, by a plan."""
+    """Printer of one body onto a page, according to a plan."""
 
     def __init__(self, body: Body, plan: Plan, page: Page, registers: Registers, naming: Naming) -> None:
-        """Prepare to print; `registers` know the symbols and the parameters that the function sees."""
+        """Prepare to print; `registers` has the symbols and parameters visible in the function."""
         self.body, self.page = body, page
         self.registers, self._naming = registers, naming
         self.values = Values(registers, special=naming.special)
@@ -61,7 +61,7 @@ class BodyPrinter:
         self._variables: dict[tuple[str, ...], list[str]] = {}
 
     def print(self) -> None:
-        """Print all of the body."""
+        """Print the whole body."""
         self.registers.enter()
         for name in {name for claim in self._plan.claims() for name in claim.names}:
             self.registers.reserve(name)
@@ -70,16 +70,16 @@ class BodyPrinter:
         self.registers.leave()
 
     def slot(self, slot: Slot) -> None:
-        """Print a slice: its claims, and between them statement by statement."""
+        """Print a slice: its rewrites, and the other statements one by one."""
         at = slot.start
-        blocks: list[bool] = []  # of each open scope, whether it is a block of Python
+        blocks: list[bool] = []  # per open scope: whether it is a Python `with` block
         for placed in slot.claims:
             self._statements(at, placed.claim.start, blocks)
             with self.page.of(placed.claim):
                 try:
                     placed.claim.write(self, placed.slots)
                 except FaultyClaimError:
-                    raise  # of a claim inside
+                    raise  # raised by a nested rewrite
                 except Exception as error:
                     raise FaultyClaimError(self.body, placed.claim, error) from error
             at = placed.claim.end
@@ -87,11 +87,11 @@ class BodyPrinter:
 
     @property
     def unrolled(self) -> frozenset[Key]:
-        """The claims that print turn by turn what they repeat."""
+        """The rewrites whose repetitions are printed one by one."""
         return self._plan.unrolled
 
     def apart(self, slot: Slot) -> Page:
-        """Return a page that has a slice by itself, each statement on one line, however long."""
+        """Print a slice onto a page of its own, without line breaks in statements; return that page."""
         page = self.page
         self.page = Page(page.indent, width=None, owner=page.owner)
         self.page.folded = page.folded
@@ -111,7 +111,7 @@ class BodyPrinter:
                     self.statement(at)
 
     def _open(self, at: int) -> bool:
-        """Print the beginning of a scope; return whether it is a block of Python."""
+        """Print the start of a scope; return whether it is a Python `with` block."""
         self.deviation(at)
         block = self.page.indent <= DEEPEST
         self.page.line("with ptx.scope():" if block else "ptx.open_scope()")
@@ -131,11 +131,11 @@ class BodyPrinter:
     # --- labels -------------------------------------------------------------------------------------------
 
     def label(self, keyword: str, at: int) -> list[str]:
-        """Return the argument that names the label at a place, none if it needs no name."""
+        """Return the argument that names the label at index `at`; an empty list if the label is unnamed."""
         return [] if at in self._unnamed else [f"{keyword}={quoted(self.body.label(at))}"]
 
     def block(self, header: Expression, label: int) -> AbstractContextManager[None]:
-        """Print a block of the claim that is printed, which may give the label behind it a variable used inside."""
+        """Open a block of the current rewrite; bind its end label to a variable if the block refers to that label."""
         claim = self.page.owner
         bound = self._bound(claim) if claim is not None and claim in self._left and label in self._unnamed else ""
         return self.page.block(header, behind=bound and f" as {bound}")
@@ -145,7 +145,7 @@ class BodyPrinter:
         return self._labels[claim]
 
     def counter(self) -> str:
-        """Return a variable for the counter of the loop that is printed, which loops beside it may have, too."""
+        """Return a counter variable for the current loop; loops that are not nested in each other may share it."""
         claim = self.page.owner
         if claim is None:
             raise TypeError("a loop is a claim's")
@@ -153,7 +153,7 @@ class BodyPrinter:
         return self._counters[claim]
 
     def _variable(self, claim: Claim, wanted: tuple[str, ...], held: Mapping[Claim, str]) -> str:
-        """Return a variable that nothing around a claim has, the first of those wanted that is free."""
+        """Return a variable that no enclosing rewrite uses: the first free one of `wanted`."""
         used = {held[each] for each in self._plan.around(claim.start) if each in held}
         known = self._variables.setdefault(wanted, [])
         name = next((name for name in known if name not in used), None)
@@ -164,13 +164,13 @@ class BodyPrinter:
         return name
 
     def behind(self, claim: Claim, at: int) -> str:
-        """Return what names the label at a place, which is behind what a claim opens."""
+        """Return the expression for the label at index `at`, which follows the block of a rewrite."""
         return self._labels[claim] if at in self._unnamed else quoted(self.body.label(at))
 
     # --- statements -----------------------------------------------------------------------------------
 
     def statement(self, at: int) -> None:
-        """Print the statement at a place, which is no brace, by itself."""
+        """Print the statement at index `at` without a rewrite; it must not be a brace."""
         node = self.body.items[at].node
         self.deviation(at)
         if isinstance(node, nodes.Instruction):
@@ -183,7 +183,7 @@ class BodyPrinter:
             self.page.say(_CALLS[type(node)](node), before="ptx.")
 
     def deviation(self, at: int) -> None:
-        """Print what an item has of its own, where it is not as the style says or is not checked."""
+        """Print the `written` call of an item with unusual formatting, or with the instruction check off."""
         if self.body.deviates(at):
             item = self.body.items[at]
             write_deviation(self.page, "ptx", item.lead, spelling_of(item), self.body.row.refused.get(at))
@@ -194,7 +194,7 @@ class BodyPrinter:
         self.page.call(self.form(node), self._operands(node, predicate))
 
     def form(self, node: nodes.Instruction) -> str:
-        """Return what is called to emit an instruction."""
+        """Return the callable that emits an instruction: a named form, or `ptx.inst` with opcode and modifiers."""
         return self._naming.forms.get(node.opcode) or opcode(node.opcode)
 
     def called(self, node: nodes.Instruction) -> Group:
@@ -206,7 +206,7 @@ class BodyPrinter:
         return self._call(node, None)
 
     def guarded(self, at: int, predicate: str) -> str:
-        """Return the call that emits the instruction at a place, with an expression for its predicate."""
+        """Return the call that emits the instruction at index `at`, with `predicate` as its guard."""
         return str(self._call(self.body.branch(at), predicate))
 
     def _call(self, node: nodes.Instruction, predicate: str | None) -> Group:
@@ -221,18 +221,18 @@ class BodyPrinter:
         return operands if predicate is None else [*operands, f"pred={predicate}"]
 
     def is_assigned(self, register: tree.Operand) -> bool:
-        """Tell whether a register is an element of a bank of the body, to which an expression can be assigned."""
+        """Return whether a register is an element of a register group of the body, so that it can be assigned to."""
         return isinstance(register, tree.Register) and self.registers.is_element(register.name)
 
     def guard(self, guard: nodes.Guard, *, negated: bool = False) -> str:
-        """Return the predicate of a guard, or its opposite."""
+        """Return the predicate of a guard; its negation if `negated`."""
         register = self.registers.find(guard.register)
         if register is None:
             return quoted("!" * (guard.negated != negated) + guard.register)
         return "~" * (guard.negated != negated) + register
 
     def variable(self, node: nodes.Variable) -> None:
-        """Print a variable of the body, which has a variable of Python unless it stands for several."""
+        """Print a variable of the body, bound to a Python variable unless it declares several names."""
         said, first = call("ptx.var", variable(node, of_module=False)), node.declarators[0]
         if first.count is not None:
             self.page.say(said)
@@ -241,7 +241,7 @@ class BodyPrinter:
         self.page.say(said, before=f"{held} = ")
 
     def declaration(self, node: nodes.RegisterDeclaration) -> None:
-        """Print a `.reg`, which gives each of its names a variable."""
+        """Print a `.reg`; each of its names gets a Python variable."""
         variables = [self.registers.declare(each.name, each.count) for each in node.names]
         more: list[Expression] = []
         if node.vector is not None:
@@ -263,7 +263,7 @@ class BodyPrinter:
 
 
 def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | None, refused: str | None = None) -> None:
-    """Print the `written` call for the next statement of a body or a module; `refused` is why it is unchecked."""
+    """Print the `written` call for the next statement of a body or module; `refused` says why it is unchecked."""
     arguments: list[Expression] = []
     if lead is not None:
         arguments.append(keyword("lead", _repeated(lead) or text(lead, quoted)))
@@ -278,7 +278,10 @@ def write_deviation(page: Page, owner: str, lead: str | None, spelling: str | No
 
 
 def _repeated(lead: str) -> str | None:
-    """Return white space that says one or two lines again and again, as empty asm statements leave it, as a product."""
+    """Return long whitespace with a repeating unit of one or two lines as `unit * count`; None if it has none.
+
+    Empty asm statements produce such whitespace.
+    """
     found = _AGAIN.fullmatch(lead) if len(lead) > _LONG else None
     if found is None:
         return None
@@ -288,7 +291,7 @@ def _repeated(lead: str) -> str | None:
 
 
 def directive(node: nodes.Directive) -> list[Expression]:
-    """Return the arguments of a directive without a function of its own."""
+    """Return the arguments of a directive that has no function of its own."""
     more = [] if node.terminated else ["terminated=False"]
     return [quoted(node.name), *map(constant, node.arguments), *more]
 
@@ -305,7 +308,7 @@ def _location(node: nodes.Loc) -> list[Expression]:
 
 @lru_cache(maxsize=4096)
 def opcode(words: tuple[str, ...]) -> str:
-    """Return the words of an instruction as attributes of `ptx.inst` or, where they are none, as text."""
+    """Return opcode and modifiers as attributes of `ptx.inst`, or as a string index if they are not identifiers."""
     attributes = [to_python(word) for word in words]
     plain = all(
         name.isidentifier() and to_ptx(name) == word and (name[0] != "_" or name[1:2].isdecimal())

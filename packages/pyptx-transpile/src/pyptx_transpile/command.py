@@ -1,4 +1,4 @@
-"""`pyptx transpile`, `pyptx-transpile` and `python -m pyptx.codegen`: one command line."""
+"""Command line of `pyptx transpile`, `pyptx-transpile` and `python -m pyptx.codegen`."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 _FOLDER = "several files go into a folder that there is: -o DIR"
-_LONG = 500_000  # characters of PTX: a second of work or more
+_LONG = 500_000  # characters of PTX; takes a second or more
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the rules did with a file."""
+    """Statistics of the rules for one file."""
 
     file: str
     met: dict[str, int]
@@ -47,22 +47,22 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A module, and where its Python goes."""
+    """A module and the output path of its Python."""
 
     source: PtxSource
     output: Path | None
 
 
 def main() -> int:
-    """Run the command with the words of the shell."""
+    """Run the command with the shell's arguments."""
     return ended(lambda: run(sys.argv[1:]))
 
 
 def run(argv: Sequence[str]) -> int:
-    """Print files as Python. Return 0, or 2 if one cannot be read or proved; that one is not written."""
+    """Print files as Python. Return 0, or 2 if a file cannot be read or verified; such a file is not written."""
     try:
         options = _parser().parse_args(argv)
-    except SystemExit as leaving:  # argparse has said why
+    except SystemExit as leaving:  # argparse has printed the message
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     folder = options.output is not None and Path(options.output).is_dir()
     if len(options.files) > 1 and not folder:
@@ -82,7 +82,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _work(options: argparse.Namespace) -> tuple[list[_Work], bool]:
-    """Return the modules of all files, and whether every file could be read; print why one could not."""
+    """Return the modules of all files, and whether every file was readable; print the errors."""
     work, readable = list[_Work](), True
     for name in options.files:
         try:
@@ -90,14 +90,14 @@ def _work(options: argparse.Namespace) -> tuple[list[_Work], bool]:
             for source in found:
                 numbered = len(found) > 1 or name == source.name
                 work.append(_Work(source, _output(options.output, source, numbered=numbered)))
-        except (OSError, ValueError, SourceError) as error:  # ValueError: a path with a zero byte in it
+        except (OSError, ValueError, SourceError) as error:  # ValueError: a path with a null byte
             _refused(error)
             readable = False
     return work, readable
 
 
 def _late(name: str, arch: str | None) -> Sequence[PtxSource]:
-    """Return the one module that a pipe holds; it is read when the files before it are done."""
+    """Return the module of a pipe; it is read after the files before it are done."""
     return (PtxSource(name, partial(_only, name, arch)),)
 
 
@@ -106,7 +106,7 @@ def _only(name: str, arch: str | None) -> str:
 
 
 def _output(output: str | None, source: PtxSource, *, numbered: bool) -> Path | None:
-    """Return where the Python of a module goes; None for standard output."""
+    """Return the output path of a module; None for standard output."""
     if output is None or output == "-":
         return None
     path = Path(output)
@@ -117,7 +117,7 @@ def _output(output: str | None, source: PtxSource, *, numbered: bool) -> Path | 
 
 
 def _lost(work: Sequence[_Work]) -> str | None:
-    """Return the error message if a file would be lost: an input overwritten, or two outputs of one name."""
+    """Return an error message if a file would be lost: an input overwritten, or two outputs with one name."""
     inputs = {Path(each.source.file).resolve() for each in work}
     made: dict[Path, str] = {}
     for each in work:
@@ -133,7 +133,7 @@ def _lost(work: Sequence[_Work]) -> str | None:
 
 
 def _all(options: argparse.Namespace, work: Sequence[_Work]) -> list[Report | None]:
-    """Print all modules; return what the rules did, in the order of the files."""
+    """Print all modules; return the reports in the order of the files."""
     if len(work) <= 1 or options.jobs == 1:
         return [_one(options, each) for each in work]
     with in_processes(partial(_numbered, options), enumerate(work), options.jobs) as done:
@@ -146,7 +146,7 @@ def _numbered(options: argparse.Namespace, work: tuple[int, _Work]) -> tuple[int
 
 
 def _one(options: argparse.Namespace, work: _Work) -> Report | None:
-    """Print one module; errors and the report as text go to standard error. Return None for one that is refused."""
+    """Print one module; return its report, or None on an error. Errors and text reports go to standard error."""
     name = work.source.name
     try:
         rules = chosen(None if options.rules is None else options.rules.split(","), sugar=options.sugar)
@@ -178,7 +178,7 @@ def _one(options: argparse.Namespace, work: _Work) -> Report | None:
 
 @contextmanager
 def _bar(name: str, source: str, *, alone: bool) -> Generator[Told | None]:
-    """Show how far a long file is, where somebody looks and the extra is installed; yield what is told."""
+    """Show a progress bar for a long file if stderr is a terminal and `tqdm` is installed; yield its callback."""
     if not alone or len(source) < _LONG or not sys.stderr.isatty() or find_spec("tqdm") is None:
         yield None
         return
@@ -216,7 +216,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _write(path: Path | None, text: str) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a file atomically."""
     if path is None:
         sys.stdout.write(text)
         return

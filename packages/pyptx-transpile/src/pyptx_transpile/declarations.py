@@ -1,4 +1,4 @@
-"""Declarations as calls: what is said of variables, parameters, functions and registers."""
+"""Declarations as calls: variables, parameters, functions and register declarations."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pyptx_transpile.values import WHOLE, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_LONGEST_LIST, _LONGEST = 16, 256  # elements of an initialiser as a list, and as text
+_LONGEST_LIST, _LONGEST = 16, 256  # elements of an initializer: printed as a list; printed as text
 _COLUMNS = 100
-_LONG, _ALIKE = 60, 3  # characters of a list of parameters, and so many alike in a row, that are said as a product
+_LONG, _ALIKE = 60, 3  # characters of a parameter list; equal parameters in a row that are printed as `[type] * count`
 _LINES = re.compile(r".{1,99}(?:, |\Z)|.+?(?:, |\Z)", re.DOTALL)
 
 
 def constant(operand: tree.Operand | str | None) -> Expression:
-    """Return what is written for a constant of a declaration; a dimension that is left open is 0."""
+    """Return the expression for a constant of a declaration; an open dimension is 0."""
     match operand:
         case None:
             return "0"
@@ -50,12 +50,12 @@ def _field(operand: tree.Operand) -> Expression:
 
 
 def kind(name: str) -> str:
-    """Return a type; those without a name in Python are strings."""
+    """Return the expression for a type; types without a Python name are strings."""
     return name if name in BY_NAME else quoted(name)
 
 
 def texts(values: Iterable[str]) -> list[Expression]:
-    """Return strings as arguments."""
+    """Return strings as quoted arguments."""
     return [quoted(value) for value in values]
 
 
@@ -88,7 +88,7 @@ def _declarator(node: nodes.Declarator, owner: str) -> Group:
 
 
 def initializer(operand: tree.Operand) -> Expression:
-    """Return what is written for an initial value: a list, as PTX where that is long, or compressed."""
+    """Return the expression for an initializer: a list, or the PTX text if long, or compressed text if longer."""
     count = _count(operand)
     if count > _LONGEST:
         return compressed_text(spell(operand))
@@ -103,12 +103,12 @@ def _count(operand: tree.Operand) -> int:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield literals of a list, which end behind commas."""
+    """Yield literals of a list; each ends after a comma."""
     yield from (quoted(line) for line in _LINES.findall(text))
 
 
 def compressed_text(text: str) -> Expression:
-    """Return the call that gives a long text."""
+    """Return a call that decompresses a long text."""
     packed = compressed(text)
     pieces = tuple([f'"{packed[at : at + _COLUMNS]}"' for at in range(0, len(packed), _COLUMNS)])
     if len(pieces) == 1:
@@ -117,7 +117,7 @@ def compressed_text(text: str) -> Expression:
 
 
 def size(node: nodes.Declarator | nodes.Parameter) -> Expression:
-    """Return the dimensions of an array."""
+    """Return the dimensions of an array as an expression."""
     dimensions = [constant(each) for each in node.dimensions]
     if len(dimensions) == 1:
         return dimensions[0]
@@ -125,13 +125,13 @@ def size(node: nodes.Declarator | nodes.Parameter) -> Expression:
 
 
 def function(node: nodes.Function) -> list[Expression]:
-    """Return the arguments of a function's declaration behind its name."""
+    """Return the arguments of a function's declaration after its name."""
     arguments = parameters(node, "module.param", returns=node.kind == "func" or node.body is None)
     return [*arguments, *_given(linking=node.linking), *attributes(node.attributes)]
 
 
 def parameters(node: nodes.Function | nodes.CallPrototype, maker: str, *, returns: bool = True) -> list[Expression]:
-    """Return the parameters, returned ones and directives of a header."""
+    """Return the parameters, return parameters and directives of a function header."""
     arguments: list[Expression] = []
     name = node.name if isinstance(node, nodes.Function) else ""
     if node.parameters is None:
@@ -144,9 +144,9 @@ def parameters(node: nodes.Function | nodes.CallPrototype, maker: str, *, return
 
 
 def _listed(given: tuple[nodes.Parameter, ...], maker: str, stem: str) -> Group:
-    """Return a list of parameters; of those with the usual names, a stem and their number, no name is said.
+    """Return a list of parameters. Names that consist of `stem` and the index are omitted.
 
-    In a list that is long, those that are alike are a product: `[*[u64] * 12, u32]`.
+    In a long list, equal parameters are printed as a product: `[*[u64] * 12, u32]`.
     """
     rows = [parameter(each, maker, usual=each.name == f"{stem}{number}") for number, each in enumerate(given)]
     if len(", ".join(map(str, rows))) <= _LONG:
@@ -160,20 +160,20 @@ def _listed(given: tuple[nodes.Parameter, ...], maker: str, stem: str) -> Group:
 
 
 def _directives(given: tuple[nodes.HeaderDirective, ...]) -> list[Expression]:
-    """Return directives as keywords, or as pairs where one comes twice."""
+    """Return directives as keyword arguments, or as pairs if one occurs twice."""
     if len({each.name for each in given}) == len(given):
         return [keyword(each.name, _value(each)) for each in given]
     return [keyword("directives", listed([Group("(", (quoted(each.name), _value(each)), ")") for each in given]))]
 
 
 def _value(node: nodes.HeaderDirective) -> Expression:
-    """Return the arguments of a directive of a header, or that it has none."""
+    """Return the arguments of a header directive; `True` if it has none."""
     rows = [quoted(each) if isinstance(each, str) else constant(each) for each in node.arguments]
     return "True" if not rows else rows[0] if len(rows) == 1 else Group("(", tuple(rows), ")")
 
 
 def parameter(node: nodes.Parameter, maker: str, *, usual: bool) -> Expression:
-    """Return the call that makes a parameter, or its type if that is all there is to say beside its `usual` name."""
+    """Return the call that makes a parameter; its type alone if the name is `usual` and it has no other property."""
     arguments: list[Expression] = ["..." if usual else quoted(node.name), kind(node.type)]
     if node.dimensions:
         arguments.append(size(node))
@@ -188,7 +188,7 @@ def parameter(node: nodes.Parameter, maker: str, *, usual: bool) -> Expression:
 
 
 def attributes(given: tuple[nodes.Attribute, ...]) -> list[Expression]:
-    """Return the keyword of `.attribute(…)`, if there are any."""
+    """Return the keyword argument for `.attribute(…)`; an empty list without attributes."""
     rows = [
         Group("(", (quoted(each.name), *map(constant, each.arguments)), ")") if each.arguments else quoted(each.name)
         for each in given
@@ -197,6 +197,6 @@ def attributes(given: tuple[nodes.Attribute, ...]) -> list[Expression]:
 
 
 def _given(**values: object) -> list[Expression]:
-    """Return the keywords that have a value."""
+    """Return keyword arguments for the values that are not None."""
     given = {name: value for name, value in values.items() if value is not None}
     return [f"{name}={quoted(value) if isinstance(value, str) else value}" for name, value in given.items()]

@@ -1,8 +1,8 @@
-"""What can go wrong.
+"""Errors.
 
 PyptxError
-├── ProofError      what was printed does not emit its source, and no rule is to blame: a defect of this package
-└── RuleError       a rule that there is not
+├── ProofError      the printed Python does not emit its source, and no rule causes it: a bug of this package
+└── RuleError       unknown rule
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ __all__ = ["ProofError", "RuleError"]
 
 
 class ProofError(PyptxError):
-    """What was printed does not emit its source, and no rule is to blame: a defect of this package."""
+    """The printed Python does not emit its source, and no rule causes it: a bug of this package."""
 
 
 class RuleError(PyptxError):
-    """A rule is asked for that no package has, or one raises while it looks for its sites."""
+    """A requested rule exists in no package, or a rule raised while it searched for matches."""

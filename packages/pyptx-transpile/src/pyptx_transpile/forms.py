@@ -1,4 +1,4 @@
-"""Long forms of instructions by a name: `ldmatrix_m8n8_x4 = ptx.inst.ldmatrix.sync.aligned.m8n8.x4.shared.b16`."""
+"""Names for long instruction forms: `ldmatrix_m8n8_x4 = ptx.inst.ldmatrix.sync.aligned.m8n8.x4.shared.b16`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 __all__ = ["form_lines", "named_forms"]
 
 Opcode: TypeAlias = "tuple[str, ...]"
-_LONG = 48  # columns of what stands in front of the brackets of a call
-_SHORTER = 16  # columns, by a name
-_LEAST = 2  # instructions
-_FIRST = 3  # words of a name, if these tell forms apart
+_LONG = 48  # columns of the callee
+_SHORTER = 16  # columns that the name must save
+_LEAST = 2  # instructions with the form
+_FIRST = 3  # tokens in a name, if they distinguish the forms
 _SHAPE = re.compile(r"m\d+n\d+(?:k\d+)?\Z", re.ASCII)
 _UNSAID = frozenset({"sync", "aligned", "row", "col"})
 _TMA = ("cp", "async", "bulk", "tensor")
 _TMA_WAYS = {"shared::cluster": "load", "shared::cta": "load", "global": "store"}
-"""What a copy of the TMA is called by what it writes."""
+"""TMA copies are named by direction, which the destination state space determines."""
 
 
 def named_forms(row: Row, *taken: Container[str]) -> dict[Opcode, str]:
-    """Return names for the long forms that a module uses several times, in the order of the module."""
+    """Return names for the long forms that a module uses at least twice, in module order."""
     counts = Counter(item.node.opcode for item in row.items if isinstance(item.node, nodes.Instruction))
     forms = [form for form, count in counts.items() if count >= _LEAST and len(opcode(form)) >= _LONG]
     found: dict[Opcode, str] = {}
@@ -43,7 +43,7 @@ def named_forms(row: Row, *taken: Container[str]) -> dict[Opcode, str]:
 
 
 def _name(form: Opcode, others: Iterable[Opcode]) -> str:
-    """Return the first words of a form, and its shape; as many as tell it from others."""
+    """Return the first tokens of a form and its shape: as many tokens as distinguish it from the other forms."""
     words, names = _words(form), [_words(each) for each in others]
     for count in range(_FIRST, len(words) + 1):
         if all(each[:count] != words[:count] for each in names):
@@ -52,7 +52,7 @@ def _name(form: Opcode, others: Iterable[Opcode]) -> str:
 
 
 def _words(form: Opcode) -> list[str]:
-    if form[:4] == _TMA and form[5] in _TMA_WAYS:  # "TMA load", as everybody says
+    if form[:4] == _TMA and form[5] in _TMA_WAYS:  # "TMA load" is the usual term
         return ["tma", _TMA_WAYS[form[5]], *map(_plain, (form[4], *form[6:]))]
     shapes = [word for word in form if _SHAPE.match(word)]
     rest = [word for word in form[1:] if word not in _UNSAID and word not in shapes]
@@ -64,7 +64,7 @@ def _plain(word: str) -> str:
 
 
 def form_lines(forms: Mapping[Opcode, str]) -> list[str]:
-    """Return the lines that give forms their names."""
+    """Return the lines that define the names of forms."""
     found: list[str] = []
     for form, name in forms.items():
         whole = f"{name} = {opcode(form)}"

@@ -1,4 +1,4 @@
-"""Which labels of a module are called by where they stand, so that nobody has to name them."""
+"""Labels whose names follow from their position in the module, so that the Python need not name them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NUMBERED = re.compile(r"([A-Za-z_$]+)([0-9]+)(_+)[0-9]+", re.ASCII)  # by funct
 
 
 def label_scheme(row: Row) -> str | None:
-    """Return how most labels of a module are called, `$L__BB{function}_{block}`; None if there is no such way."""
+    """Return the naming scheme of most labels, such as `$L__BB{function}_{block}`; None if there is none."""
     return row.derived(_scheme)[0]
 
 
 def _scheme(row: Row) -> tuple[str | None, dict[int, frozenset[int]]]:
-    """Return how most labels are called, and the places of those that are called so, by the starts of their bodies."""
+    """Return the naming scheme of most labels, and per body start the indices of the labels that follow it."""
     bodies = row.bodies()
     kinds = Counter(
         f"{found[1]}{{function}}{found[3]}"
@@ -43,7 +43,7 @@ def _scheme(row: Row) -> tuple[str | None, dict[int, frozenset[int]]]:
 
 
 def expected_labels(body: Body) -> frozenset[int]:
-    """Return the places of the labels that need no name: their places say it, and nothing is said of their spelling."""
+    """Return the indices of labels that need no name: it follows from their position, and their formatting is usual."""
     return body.row.derived(_scheme)[1].get(body.start, frozenset()) if body.row.is_whole else frozenset()
 
 
@@ -59,7 +59,7 @@ def _expected(body: Body, names: LabelNames) -> list[int]:
 
 
 def _places(body: Body, names: LabelNames) -> Iterator[int]:
-    """Yield the places of the labels that are called as they are expected to be."""
+    """Yield the indices of the labels that have the expected name."""
     numbers, outermost = LabelNumbers(names), body.start - 1
     for at in range(body.start, body.end):
         if body.scopes[at] != outermost:
@@ -76,5 +76,5 @@ def _places(body: Body, names: LabelNames) -> Iterator[int]:
 
 
 def _is_spelled(body: Body, at: int) -> bool:
-    """Tell whether a label, or a branch to it, has a spelling of its own, which would have to name it."""
+    """Return whether a label, or a branch to it, has source text of its own, which would contain the name."""
     return any(spelling_of(body.items[each]) is not None for each in (at, *(jump.at for jump in body.jumps_to(at))))

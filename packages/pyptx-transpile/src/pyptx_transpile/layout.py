@@ -1,4 +1,4 @@
-"""Lines of Python for a call: on one line if it fits, else as formatters break it."""
+"""Python source lines for a call: one line if it fits, else broken as formatters break it."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ WIDTH = 120  # columns
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A list of expressions between two texts: `[`, items, `]`, or `f(`, arguments, `)`."""
+    """List of expressions between two texts: `[`, items, `]`, or `f(`, arguments, `)`."""
 
     opening: str
     items: tuple[Expression, ...]
     closing: str
 
     def __str__(self) -> str:
-        """Return it on one line."""
+        """Return the expression on one line."""
         return f"{self.opening}{', '.join(map(str, self.items))}{self.closing}"
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string of several lines, which may stand in pieces: `before` and its literals."""
+    """String of several lines that may be split: `before`, then its literals."""
 
     before: str
     whole: str
     pieces: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return it on one line."""
+        """Return the expression on one line."""
         return f"{self.before}{self.whole}"
 
 
 @dataclass(frozen=True, slots=True)
 class Bracketed:
-    """An expression in brackets, and what stands in front of it."""
+    """Expression in brackets, with the text before it."""
 
     before: str
     inner: str
 
     def __str__(self) -> str:
-        """Return it on one line."""
+        """Return the expression on one line."""
         return f"{self.before}({self.inner})"
 
 
@@ -56,7 +56,7 @@ Expression: TypeAlias = "str | Group | Text | Bracketed"
 def lines(expression: Expression, indent: int, before: str = "", behind: str = "") -> Iterator[str]:
     """Yield the lines of a statement that consists of an expression, indented by `indent` blocks.
 
-    `before` and `behind` stand on its first and its last line. An expression that has no list to break is one line.
+    `before` starts its first line and `behind` ends its last. An expression without a list to break is one line.
     """
     margin = "    " * indent
     whole = f"{margin}{before}{expression}{behind}"
@@ -103,9 +103,9 @@ def listed(items: Sequence[Expression]) -> Group:
 
 
 def text(value: str, literal: Callable[[str], str]) -> Expression:
-    """Return a string, which may stand in pieces that end where its lines do; `literal` writes one.
+    """Return a string expression that may be split at the ends of its lines; `literal` quotes one piece.
 
-    Blank lines stand with the one behind them, what is behind the last line with that.
+    Blank lines are in one piece with the next line; the rest after the last line end is in the last piece.
     """
     pieces = [""]
     for line in value.splitlines(keepends=True):
@@ -119,7 +119,7 @@ def text(value: str, literal: Callable[[str], str]) -> Expression:
 
 
 def keyword(name: str, value: Expression, sign: str = "=") -> Expression:
-    """Return a keyword argument or, with another sign, an item of a dictionary."""
+    """Return a keyword argument or, with another sign, a dictionary item."""
     match value:
         case Group(opening, items, closing):
             return Group(f"{name}{sign}{opening}", items, closing)
@@ -133,11 +133,11 @@ _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _PIECES = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[(\[{)\]}]|, )""", re.ASCII)
 _OPERANDS = re.compile(r"([(\[{)\]}]| [-+*/<>&|^=!]+ )", re.ASCII)
 _ASSIGNMENT = re.compile(r"(\S[^\"'(]*? = )(.*)", re.ASCII)
-_OPENING = re.compile(r"(?:(?:with|for [\w, ()]+ in) )?(?:[\w.=]*\(|(?:\w+=)?\[)", re.ASCII)  # of no index
+_OPENING = re.compile(r"(?:(?:with|for [\w, ()]+ in) )?(?:[\w.=]*\(|(?:\w+=)?\[)", re.ASCII)  # not a subscript
 
 
 def parsed(line: str) -> tuple[str, Expression, str]:
-    """Return a statement in three parts: what is assigned to, if anything, the expression, and the colon of a block."""
+    """Return a statement in three parts: assignment target with `=`, expression, and the colon of a block."""
     assignment = _ASSIGNMENT.fullmatch(line)
     if assignment is not None:
         return assignment[1], *assigned(assignment[2])
@@ -146,9 +146,10 @@ def parsed(line: str) -> tuple[str, Expression, str]:
 
 
 def assigned(text: str) -> tuple[Expression, str]:
-    """Return an expression that is assigned so that it can be broken, and what stands behind that.
+    """Return an assigned expression in breakable form, and the text after it.
 
-    The operand of one operator is broken at its brackets, the second one if it has some; around all else are brackets.
+    With one operator, the second operand is broken at its brackets, or the first if the second has none. Any other
+    expression is put in brackets.
     """
     (first, *others), operators = _operands(text)
     if not others and isinstance(call := _parsed(text), Group):
@@ -162,7 +163,7 @@ def assigned(text: str) -> tuple[Expression, str]:
 
 
 def _broken(before: str, operand: str) -> Expression | None:
-    """Return an operand with what is in front of it so that it can be broken, if it is a call or has brackets."""
+    """Return an operand, prefixed with `before`, in breakable form; None if it is neither a call nor in brackets."""
     expression = _parsed(operand)
     if isinstance(expression, Group):
         return Group(f"{before}{expression.opening}", expression.items, expression.closing)
@@ -170,7 +171,7 @@ def _broken(before: str, operand: str) -> Expression | None:
 
 
 def _operands(text: str) -> tuple[list[str], list[str]]:
-    """Return the operands of a row of operators, and these."""
+    """Return the operands and the operators of an expression."""
     depth, found, operators = 0, [""], list[str]()
     for number, piece in enumerate(_OPERANDS.split(text)):
         depth += _BRACKETS.get(piece, 0)
@@ -183,20 +184,20 @@ def _operands(text: str) -> tuple[list[str], list[str]]:
 
 
 def _parsed(text: str) -> Expression:
-    """Return the list or the call that an expression is, with its items; others as they are."""
+    """Return a list or call as a group of its items; any other expression unchanged."""
     opening = _OPENING.match(text)
     if opening is None or text[-1] not in ")]":
         return text
     depth, items, item = 1, list[str](), ""
     for piece in _PIECES.split(text[opening.end() : -1]):
         depth += _BRACKETS.get(piece, 0)
-        if depth == 0:  # there is more behind its end
+        if depth == 0:  # text follows the closing bracket
             return text
         if piece == ", " and depth == 1:
             items.append(item)
             item = ""
         else:
             item += piece
-    if not items and opening[0][-2:] in {"(", "=(", " ("}:  # no list, or one that ends in a comma
+    if not items and opening[0][-2:] in {"(", "=(", " ("}:  # not a list, or one with a trailing comma
         return text
     return Group(opening[0], tuple(map(_parsed, [*items, item])), text[-1])

@@ -1,6 +1,6 @@
-"""Files that CPython would need hundreds of MB to import: their bodies stand in texts, which run piece by piece.
+"""Files that CPython would need hundreds of MB to import: bodies are string literals, executed piece by piece.
 
-See `pyptx_dsl.modules.pieces`, which runs them.
+`pyptx_dsl.modules.pieces` executes them.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 __all__ = ["MOST_LINES", "hold_in_text"]
 
 MOST_LINES = 20_000
-"""A file has no more lines of Python than that outside of texts; CPython reads them in some 130 MB."""
+"""Maximum number of Python lines of a file outside string literals; CPython parses them in some 130 MB."""
 
-_FEW = 4  # lines of a body that stays as it is
+_FEW = 4  # lines of a body that is not moved
 _QUOTES = ('"""', "'''")
 
 
 def hold_in_text(page: Page, header: int) -> None:
-    """Put the lines of a definition that stand behind its header into a text, if they are many and quotes allow it."""
+    """Move the lines of a definition after its header into a string literal, if there are many and quotes permit it."""
     body = page.lines[header:]
     quotes = next((each for each in _QUOTES if not any(each in line for line in body)), None)
     if quotes is None or len(body) < _FEW:

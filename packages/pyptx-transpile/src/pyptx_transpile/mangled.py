@@ -1,4 +1,4 @@
-"""Names in C++ of mangled names."""
+"""C++ declarations of mangled names."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _IDENTIFIER = re.compile(r"\w+", re.ASCII)
 def signature(name: str) -> str | None:
     """Return the declaration of a mangled name, `scale(float*, int)`, as `c++filt` prints it; None if it has none.
 
-    Names are read as the Itanium C++ ABI mangles them, which nvcc, clang and Triton do.
+    Names must be mangled by the Itanium C++ ABI, as nvcc, clang and Triton do.
     """
     read = _read(name)
     return None if read is None else read.demangled
 
 
 def plain(name: str) -> str:
-    """Return the identifier in a mangled name, without its namespaces, parameters and template arguments."""
+    """Return the identifier in a mangled name, without namespaces, parameters and template arguments."""
     read = _read(name)
     found = None if read is None else _IDENTIFIER.match(read.base_name)
     return name if found is None else found[0]
@@ -34,7 +34,7 @@ def _read(name: str) -> demangle.Signature | None:
         return None
     import demangle
 
-    try:  # GNU's style is that of c++filt: 760 of the 762 names in the corpus that it reads are equal
+    try:  # GNU style matches c++filt: equal for 760 of the 762 names in the corpus that demangle
         return demangle.signature(name, language="itanium", style="gnu")
     except demangle.DemanglingError:
         return None

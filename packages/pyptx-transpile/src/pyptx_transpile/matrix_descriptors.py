@@ -1,8 +1,8 @@
-"""Descriptors of matrices: the instructions that make one of an address are one call, `descriptor(a, 32, …)`.
+"""Matrix descriptors: the instructions that compute one from an address become one call, `descriptor(a, 32, …)`.
 
-Each takes what the one in front of it has written; the last one writes the descriptor. What stands between them, or is
-shared by several descriptors, is said as it is. Which sums are descriptors, and which function makes them, the rule of
-an architecture says.
+Each instruction takes the result of the previous one; the last one writes the descriptor. Other instructions between
+them, or instructions shared by several descriptors, are printed unchanged. The rule of an architecture decides which
+sequences are descriptors and which function builds them.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 __all__ = ["DescriptorSums", "Found"]
 
-_FEWEST = 3  # steps: fewer are as short by themselves
+_FEWEST = 3  # instructions: fewer are as short without a call
 Said: TypeAlias = "tuple[str, str]"
-"""What descriptors may have in common: their bits but for the address, and the steps."""
+"""Properties that descriptors may share: the bits other than the address, and the steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The instructions from a place on that may make a descriptor, and what they take besides the address.
+    """Candidate for a descriptor: instructions from index `start` on, and their operands other than the address.
 
-    These are numbers or, in functions that stand for several places, parameters.
+    Operands are numbers, or parameters in helpers that several places call.
     """
 
     start: int
@@ -45,20 +45,20 @@ class Found:
 
     @property
     def said(self) -> Said:
-        """What other descriptors may have too."""
+        """Properties that other descriptors may share."""
         return spell(self.taken["const_bits"]), " ".join([".".join(node.opcode) for node in self.steps])
 
     @property
     def result(self) -> tree.Operand:
-        """The register that the last one writes."""
+        """Register that the last instruction writes."""
         return self.steps[-1].operands[0]
 
 
 @dataclass(frozen=True, slots=True)
 class DescriptorSums:
-    """What a rule about descriptors finds: `among(body, found)` returns those of a body that are descriptors.
+    """Finder of descriptors for a rule: `among(body, found)` returns the candidates of a body that are descriptors.
 
-    `function` makes them, `names` are bound to it with what several have in common; they are reserved, in
+    `function` builds them. `names` are bound to it with the values that several descriptors share. They are reserved in
     `pyptx_transpile.names`.
     """
 
@@ -68,7 +68,7 @@ class DescriptorSums:
     among: Callable[[Body, list[Found]], list[Found]]
 
     def find(self, body: Body, _plan: Plan) -> Iterator[Claim]:
-        """Yield a claim for each sum like those that are descriptors somewhere in the module."""
+        """Yield a rewrite for each candidate whose shared values belong to a descriptor anywhere in the module."""
         for found in _sums(body):
             constant = body.row.derived(self._named).get(found.said)
             if constant is not None:
@@ -89,7 +89,7 @@ class DescriptorSums:
         return Claim(self.rule, found.start, end, write, opens=0, shared=(constant,), like=found.said)
 
     def _named(self, row: Row) -> dict[Said, Constant]:
-        """Return what the descriptors of a module have in common, under a name for each."""
+        """Return the shared values of a module's descriptors, each with a name."""
         made = [found for body in row.bodies() for found in self.among(body, list(_sums(body)))]
         shared = dict.fromkeys(found.said for found in made)
         return {said: Constant(name, self._partial(*said)) for name, said in zip(self.names, shared, strict=False)}
@@ -99,7 +99,7 @@ class DescriptorSums:
 
 
 def _sums(body: Body) -> Iterator[Found]:
-    """Yield what may be descriptors of a body, each with all of its steps."""
+    """Yield the candidates of a body, each with all of its steps."""
     for at in body.places("or"):
         found = _read(body, at)
         if found is not None:
@@ -107,7 +107,7 @@ def _sums(body: Body) -> Iterator[Found]:
 
 
 def _read(body: Body, last: int) -> Found | None:
-    """Return the descriptor whose last instruction is at a place; None if that is another sum."""
+    """Return the candidate whose last instruction is at index `last`; None if the sequence does not match."""
     steps: list[nodes.Instruction] = []
     taken: dict[str, tree.Operand] = {}
     at, wanted = last, body.branch(last).operands[0]
@@ -122,7 +122,7 @@ def _read(body: Body, last: int) -> Found | None:
 
 
 def _is_step(node: nodes.Instruction, wanted: tree.Operand, taken: dict[str, tree.Operand]) -> bool:
-    """Tell whether an instruction computes a register by a step that was not taken yet; take what it adds."""
+    """Return whether an instruction computes `wanted` by a step not seen yet; if so, add its operands to `taken`."""
     takes = STEPS.get(node.opcode[0])
     if takes is None or node.guard is not None or node.operands[0] != wanted or len(node.operands) != 2 + len(takes):
         return False

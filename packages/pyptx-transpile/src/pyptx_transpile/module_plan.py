@@ -1,4 +1,4 @@
-"""Which rule says which part of a module: the plans of its bodies, and the functions that several of them call."""
+"""Assignment of rules to the parts of a module: plans of its bodies, and helpers that several bodies call."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class ModulePlan:
-    """The plans of a module's bodies, by their starts; a body is planned again when claims on it are withdrawn."""
+    """Plans of a module's bodies, by body start; a body is planned again when its rewrites are rejected."""
 
     def __init__(
         self, row: Row, rules: Iterable[SugarRule], names: Iterable[str] = (), progress: Progress | None = None
     ) -> None:
-        """Ask the rules; functions that are made do not get the `names` that others have."""
+        """Run the rules; new helpers do not get any of `names`."""
         bodies = row.bodies() if progress is None else progress.over(row.bodies())
         self._bodies = {body.start: body for body in row.bodies()}
         self._rules = tuple(rules)
@@ -46,14 +46,17 @@ class ModulePlan:
         self._without: dict[int, frozenset[Key]] = dict.fromkeys(self._bodies, frozenset())
         self._drop_few()
         self.dropped: list[Claim] = []
-        """The calls that were left out since, because their functions have too few others left."""
+        """The calls removed because too few calls of their helpers were left."""
 
     def claims(self) -> Counter[str]:
-        """Count the claims by their rules."""
+        """Count the rewrites by rule."""
         return Counter(claim.rule for plan in self.plans.values() for claim in plan.claims())
 
     def withdraw(self, faults: Faults, *, entirely: bool = False) -> Faults:
-        """Plan bodies again without the claims that are guilty of faults, or without any rule; return these claims."""
+        """Plan bodies again without the rewrites that cause `faults`, or without any rule if `entirely`.
+
+        Return the rewrites that cause the faults.
+        """
         guilty = self._suspects.judge(faults)
         if not self._leave_out(faults if entirely else guilty, entirely=entirely) and guilty:
             raise ProofError("a claim was withdrawn before")
@@ -73,7 +76,7 @@ class ModulePlan:
         return changed
 
     def _drop_few(self) -> list[Claim]:
-        """Leave out the calls of functions that have too few of them to be worth it; return these."""
+        """Remove the calls of helpers that have too few calls to be worthwhile; return these calls."""
         dropped: list[Claim] = []
         while few := self._few():
             self._leave_out(few)

@@ -1,4 +1,4 @@
-"""A module as a file of Python that reads top down: its style, its variables, its functions."""
+"""Print a module as a Python file: style, variables, functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.progress import Progress
     from pyptx_transpile.rows import Body
 
-# What is written for a statement of a module, behind `module.`. Any: each entry takes the class that it stands under.
+# Calls for statements of a module, without the prefix `module.`. Any: each function takes the class of its key.
 _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
     nodes.Version: lambda node: call("version", [str(node.major), str(node.minor)]),
     nodes.Target: lambda node: call("target", texts(node.names)),
@@ -50,19 +50,19 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
     nodes.Variable: lambda node: call("var", variable(node, of_module=True)),
     nodes.Function: lambda node: call("declare", [quoted(node.kind), quoted(node.name), *function(node)]),
 }
-# Words that are no attributes, outside of strings.
+# Names that are not attributes, outside strings.
 _TYPES = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?<![.\w])([a-z]\w*)""", re.ASCII)
-_NO_TYPES = ("ptx.inst.", "ptx.label(", "ptx.loc(", "ptx.written(")  # of whose arguments none is one
-_TABLE = 2  # lines of a section in a row that are said together
+_NO_TYPES = ("ptx.inst.", "ptx.label(", "ptx.loc(", "ptx.written(")  # calls whose arguments never contain a type
+_TABLE = 2  # consecutive lines of a section that are printed together
 _OF_TEXTS = "  # noqa: F401 - bodies that are texts use them"
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A top-level statement of the file, or several: its lines, their claims, and the body that they hold, if any.
+    """One or several top-level statements of the file: lines, their rewrites, and their body, if any.
 
-    `header` is how many lines stand in front of the lines of the body, its docstring among them.
+    `header` is the number of lines before the body's lines, including the docstring.
     """
 
     page: Page
@@ -73,24 +73,24 @@ class Part:
 
     @property
     def claims(self) -> list[Claim | None]:
-        """The claims of the lines."""
+        """The rewrite of each line."""
         return self.page.owners
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A file: what stands above the parts, these, and what stands behind them."""
+    """A printed file: head, parts and foot."""
 
     head: str
     parts: tuple[Part, ...]
     foot: str
     opening: str
-    """The end of the head, behind its imports: the style, and the call that begins the module."""
+    """The part of the head after its imports: the style, and the call that creates the module."""
     numbered: bool
-    """Whether labels have no names, so that what is wrong somewhere may give those behind it other ones."""
+    """Whether labels are unnamed, so that an error may change the names of later labels."""
 
     def text(self) -> str:
-        """Return the file."""
+        """Return the source of the file."""
         texts = [self.head]
         function = False
         for part in self.parts:
@@ -101,7 +101,7 @@ class Printed:
 
 
 class ModulePrinter:
-    """Prints a module, function by function; those whose plan has changed are printed again."""
+    """Printer of a module, function by function."""
 
     def __init__(
         self,
@@ -114,10 +114,9 @@ class ModulePrinter:
         naming: Naming,
         forms: bool = False,
     ) -> None:
-        """Prepare to print the items of a module in a style; `tail` is what stands behind them.
+        """Prepare to print the items of a module in a style; `tail` is the text after them.
 
-        Where names are demangled, functions say in their docstrings what they are in C++. With `forms`, long forms of
-        instructions have names.
+        If names are demangled, docstrings have the C++ declarations. With `forms`, long instruction forms get names.
         """
         self.row, self._style, self._tail, self._unchecked = row, style, tail, unchecked
         self._symbols = Symbols(_banks(row))
@@ -125,7 +124,7 @@ class ModulePrinter:
         self._naming = replace(naming, forms=self._forms()) if forms else naming
 
     def names(self) -> list[str]:
-        """Return the names of functions and variables in Python, and those of functions in PTX."""
+        """Return the names of functions and variables in Python, and of functions in PTX."""
         return [*self._symbols.variables, *(identifier(self.row.items[at].function) for at in self._functions)]
 
     def _forms(self) -> dict[tuple[str, ...], str]:
@@ -134,9 +133,10 @@ class ModulePrinter:
         return found
 
     def printed(self, plans: Mapping[int, Plan], progress: Progress | None = None, *, numbered: bool = True) -> Printed:
-        """Return the file; `plans` are those of the bodies, by where they start.
+        """Return the file; `plans` are the plans of the bodies, by body start.
 
-        Labels that are called by their places have no names if they are `numbered`, and the printer's naming says so.
+        With `numbered`, labels whose names follow from their positions are unnamed, if the printer's naming says so
+        too.
         """
         naming = self._naming if numbered else replace(self._naming, numbered=False)
         numbered = naming.numbered and any(map(Plan.unnamed, plans.values()))
@@ -145,7 +145,7 @@ class ModulePrinter:
         found = self.row.bodies() if progress is None else progress.over(self.row.bodies())
         definitions = {
             body.start - 2: self._definition(body.start - 2, body, plans[body.start], naming) for body in found
-        }  # first: the variables that they use have names
+        }  # first, because it names the variables that they use
         parts = self._statements(definitions, helpers)
         claims = [claim for plan in _all(plans) for claim in plan.claims()]
         if any("SPELLING" in claim.constants for claim in claims):
@@ -164,7 +164,7 @@ class ModulePrinter:
         return Printed(head, tuple(parts), self._foot(), opening, numbered)
 
     def _statements(self, definitions: Mapping[int, Part], helpers: list[Helper]) -> list[Part]:
-        """Return the statements of the module, with the functions that were made in front of the first that calls."""
+        """Return the statements of the module, with the helpers before the first definition."""
         parts: list[Part] = []
         page, at, items = Page(), self._begin(), self.row.items
         while at < len(items) - 1:
@@ -189,7 +189,7 @@ class ModulePrinter:
         return Part(page)
 
     def _begin(self) -> int:
-        """Return how many statements of the head are said by the call that begins the module."""
+        """Return the number of head statements that `pyptx.module(…)` replaces."""
         items = self.row.items
         kinds = [item.kind for item in items[:3]]
         plain = all(item.lead is None and item.raw is None for item in items[:3])
@@ -202,7 +202,7 @@ class ModulePrinter:
             page.say(_CALLS[type(item.node)](item.node), before=f"{self._held(item.node, at)}module.")
 
     def _held(self, node: nodes.Statement, at: int) -> str:
-        """Return what stands in front of a declaration that a body uses: the variable that holds its name."""
+        """Return the assignment before a declaration that a body uses, `variable = `; "" if no body uses it."""
         match node:
             case nodes.Function(name=name) | nodes.Variable(declarators=(nodes.Declarator(name=name), *_)):
                 variable = self._symbols.find(name, at + 1) if name in self._symbols.used else None
@@ -222,7 +222,7 @@ class ModulePrinter:
         return end + 1
 
     def _lines(self, page: Page, at: int) -> int:
-        """Print what begins at a line of a section; return where what follows does."""
+        """Print the statement, or the lines of data, at index `at` of a section; return the index of the next one."""
         items = self.row.items
         end = at
         while is_tabled(items[end].node) and (end == at or end not in self.row.deviating):
@@ -329,13 +329,13 @@ class ModulePrinter:
 
 
 def _mentioned(lines: Iterable[str], texts: Iterable[str]) -> set[str]:
-    """Return the texts that lines have somewhere."""
+    """Return the texts that occur in the lines."""
     whole = "\n".join(lines)
     return {text for text in texts if text in whole}
 
 
 def _used(constants: Mapping[str, Constant], parts: Iterable[Part]) -> dict[str, Constant]:
-    """Return the constants that something of the file calls, or takes an attribute of."""
+    """Return the constants that the file calls, or whose attributes it uses."""
     texts = {f"{name}{sign}" for name in constants for sign in "(."}
     found = _mentioned((line for part in parts for line in part.page.lines), texts) if texts else texts
     return {name: constant for name, constant in constants.items() if not found.isdisjoint((f"{name}(", f"{name}."))}
@@ -349,7 +349,7 @@ def _lines(lines: Iterable[str]) -> Page:
 
 
 def _all(plans: Mapping[int, Plan]) -> Iterator[Plan]:
-    """Yield the plans of bodies, and those of the helpers that they call."""
+    """Yield the plans of the bodies and of the helpers that they call."""
     yield from plans.values()
     yield from (helper.plan for helper in called(plans))
 
@@ -364,13 +364,13 @@ def _assigned(constants: Mapping[str, Constant]) -> Part:
 
 
 def _banks(row: Row) -> set[str]:
-    """Return the names that registers of functions are called by in Python."""
+    """Return the Python names of the registers that the functions declare."""
     declared = [item.node for item in row.items if isinstance(item.node, nodes.RegisterDeclaration)]
     return {identifier(each.name) for node in declared for each in node.names}
 
 
 def _natural(name: str) -> list[object]:
-    """Return what sorts names as linters do: by their numbers, where these differ."""
+    """Return a sort key like that of linters: digits compare as numbers."""
     return [int(part) if part.isdecimal() else part for part in _DIGITS.split(name)]
 
 
@@ -380,7 +380,7 @@ def _file(node: nodes.File) -> list[Expression]:
 
 
 def _style(style: Style) -> Group:
-    """Return the call that makes a style."""
+    """Return the call that creates a style."""
     gaps = Group("{", tuple([_mapping(f"{quoted(name)}: ", rules) for name, rules in style.gaps.items()]), "}")
     return call(
         "Style",

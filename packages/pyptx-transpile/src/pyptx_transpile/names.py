@@ -1,4 +1,4 @@
-"""Names of Python for names of PTX: one word each, none twice, none that means something else."""
+"""Python names for PTX names: one identifier each, unique, without another meaning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
 
-# What printed files import or bind by themselves.
+# Names that printed files import or bind.
 RESERVED = frozenset(
     {
         *("SPELLING", "STYLE", "Style", "k", "module", "partial", "ptx", "pyptx", "reg", "wait", "wait_2", "wait_3"),
@@ -35,7 +35,7 @@ _NOT_WORDS = re.compile(r"[^A-Za-z0-9_]+")
 
 
 def identifier(name: str, *taken: Container[str]) -> str:
-    """Return an ASCII identifier that reads as a PTX name does and is not taken: `rd` for `%rd`."""
+    """Return a free ASCII identifier similar to a PTX name: `rd` for `%rd`."""
     stem = _NOT_WORDS.sub("_", name.lstrip("%$_.")).rstrip("_") or "x"
     if stem[0].isdecimal():
         stem = f"x{stem}"
@@ -48,10 +48,10 @@ def identifier(name: str, *taken: Container[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What becomes of names: `demangled` ones are those of C++, `special` registers the functions that return them.
+    """How names are printed: `demangled` as in C++, `special` registers as calls of functions.
 
-    `forms` are the names that stand for long forms of instructions, by their opcodes. Labels are `numbered`
-    where those that are called by their places have no names.
+    `forms` maps opcodes to the names of long instruction forms. With `numbered`, labels whose names follow from their
+    positions are unnamed.
     """
 
     demangled: bool = False
@@ -60,24 +60,24 @@ class Naming:
     forms: Mapping[tuple[str, ...], str] = field(default_factory=dict["tuple[str, ...]", str])
 
     def of(self, name: str) -> str:
-        """Return what a symbol is called in Python, if that is free and an identifier."""
+        """Return the preferred Python name of a symbol."""
         return plain(name) if self.demangled else name
 
 
 class Symbols:
-    """Which variable of the file holds which name of the module: functions, and the variables that bodies use."""
+    """Python variables for the names of the module: functions, and the variables that bodies use."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
-        """Start with no symbol; `reserved` are names that functions use for their registers."""
+        """Start without symbols; `reserved` are names that functions use for their registers."""
         self.variables: set[str] = set()
         self._reserved = frozenset(reserved)
         self.used: set[str] = set()
         self._known: dict[str, tuple[int, str]] = {}
 
     def declare(self, name: str, at: int, wanted: str, *, only: bool = False) -> str:
-        """Take a symbol that the statement at a place declares; return the name of its variable, much as wanted.
+        """Add a symbol that the statement at index `at` declares; return its variable, named `wanted` if possible.
 
-        The `only` kernel of a file may be called `k`, which others are called besides.
+        The `only` kernel of a file may be called `k`, the file's alias for its only kernel.
         """
         known = self._known.get(name)
         if known is not None:
@@ -89,7 +89,7 @@ class Symbols:
         return variable
 
     def find(self, name: str, at: int) -> str | None:
-        """Return the variable of a symbol that stands in front of a place, which is used there."""
+        """Return the variable of a symbol that is declared before index `at`, and mark it as used; else None."""
         known = self._known.get(name)
         if known is None or known[0] >= at:
             return None
@@ -98,13 +98,13 @@ class Symbols:
 
 
 class Registers:
-    """Which Python expression is which register, parameter or variable, scope by scope.
+    """Python expressions for registers, parameters and variables, scope by scope.
 
-    A scope's variables have names that no scope around it uses; scopes beside each other may use the same ones.
+    Variables of a scope are not named like those of enclosing scopes; sibling scopes may reuse names.
     """
 
     def __init__(self, symbols: Symbols, at: int) -> None:
-        """Start outside of the function at a place, which sees the symbols in front of it."""
+        """Start outside the function at index `at`; the symbols before it are visible."""
         self._symbols, self._at = symbols, at
         self._banks: list[dict[str, tuple[str, int | None]]] = [{}]
         self._known: list[dict[str, str | None]] = [{}]
@@ -112,7 +112,7 @@ class Registers:
         self._named: dict[str | tuple[Operand, ...], str] = {}
         self._numbered = False
         self.texts: list[dict[int, tuple[Operand, str]]] = [{}]
-        """What was printed for operands in this scope, by their identity; valid until something is declared."""
+        """Printed operands of this scope, by identity; valid until the next declaration."""
 
     def enter(self) -> None:
         """Open a scope."""
@@ -127,7 +127,7 @@ class Registers:
             stack.pop()
 
     def declare(self, name: str, count: int | None, *, wanted: str | None = None) -> str:
-        """Take a register, or a bank of `count`, into the scope; return the name of its variable, much as wanted."""
+        """Add a register, or a register group of `count`; return its variable, named `wanted` if possible."""
         variable = self.variable(wanted or name)
         self._banks[-1][name] = variable, count
         self._known[-1].clear()
@@ -135,30 +135,30 @@ class Registers:
         return variable
 
     def variable(self, wanted: str) -> str:
-        """Return the name of a variable that no other one in this scope has, and take it."""
+        """Return a variable name that is free in this scope, and reserve it."""
         variable = identifier(wanted, self._symbols.variables, *self._variables)
         self._variables[-1].add(variable)
         return variable
 
     def is_free(self, variable: str) -> bool:
-        """Tell whether nothing in this scope has the name of a variable."""
+        """Return whether the name of a variable is free in this scope."""
         return identifier(variable, self._symbols.variables, *self._variables) == variable
 
     def hold(self, name: str, expression: str) -> None:
-        """Let a name of the function be an expression, whatever it is that it names."""
+        """Bind a name of the function to an expression."""
         self._banks[-1][name] = expression, None
 
     def name(self, held: str | tuple[Operand, ...], wanted: str) -> str:
-        """Let a register of the function, or those of a vector, have a variable from here on; return its name."""
+        """Bind a register of the function, or the registers of a vector, to a new variable from here on; return it."""
         variable = self.variable(wanted)
-        self.reserve(variable)  # in scopes behind the one where it is bound, too
+        self.reserve(variable)  # also in scopes after the one that binds it
         self._named[held] = variable
         self._forget()
         return variable
 
     @contextmanager
     def called(self, register: str, variable: str) -> Generator[None]:
-        """Let a register have a variable meanwhile."""
+        """Bind a register to a variable for the body of the `with` statement."""
         before = dict(self._named)
         self._named[register] = variable
         self._forget()
@@ -167,12 +167,12 @@ class Registers:
         self._forget()
 
     def vector(self, elements: tuple[Operand, ...]) -> str | None:
-        """Return the variable that the registers of a vector have together; None if they have none."""
+        """Return the variable that holds all registers of a vector; None if there is none."""
         return None if self._numbered or not self._named else self._named.get(elements)
 
     @contextmanager
     def numbered(self) -> Generator[bool]:
-        """Let registers be elements of their banks meanwhile; tell whether any would be something else."""
+        """Print registers as elements of their groups for the body; yield whether any was bound to another variable."""
         before, self._numbered = self._numbered, True
         self._forget()
         yield bool(self._named) and not before
@@ -185,20 +185,20 @@ class Registers:
             texts.clear()
 
     def reserve(self, variable: str) -> None:
-        """Let no register take the name of a variable that the function uses otherwise."""
+        """Reserve the name of a variable that the function uses for another purpose."""
         self._variables[0].add(variable)
 
     def element(self, name: str) -> tuple[str, int] | None:
-        """Return the variable of a bank that has a register, and its number there; None for one without a bank."""
+        """Return the variable of the group that contains a register, and the index in it; None if no group does."""
         held = self._held(name)
         return None if held is None or held[1] is None else (held[0], held[1])
 
     def is_element(self, name: str) -> bool:
-        """Tell whether a register is an element of a bank that is declared here."""
+        """Return whether a register is an element of a register group declared here."""
         return self.element(name) is not None
 
     def find(self, name: str) -> str | None:
-        """Return the expression of a register; None if nothing declares it here."""
+        """Return the expression of a register; None if it is not declared here."""
         known = self._known[-1]
         if name not in known:
             named = None if self._numbered else self._named.get(name)
@@ -210,7 +210,7 @@ class Registers:
         return None if held is None else held[0] if held[1] is None else f"{held[0]}[{held[1]}]"
 
     def _held(self, name: str) -> tuple[str, int | None] | None:
-        """Return the variable that has a register, and its number if that is a bank."""
+        """Return the variable that holds a register, and the index if it is a register group."""
         for scope in reversed(self._banks):
             if not scope:
                 continue
@@ -227,7 +227,7 @@ class Registers:
 
 @lru_cache(maxsize=1 << 14)
 def numbered(name: str) -> tuple[tuple[str, int], ...]:
-    """Return the banks that a name may belong to: of `%r12`, the 12th of `%r` and the second of `%r1`."""
+    """Return the register groups that a name may belong to: for `%r12`, index 12 of `%r` and index 2 of `%r1`."""
     digits = len(name) - len(name.rstrip("0123456789"))
     splits = [(name[:-length], name[-length:]) for length in range(digits, 0, -1)]
     return tuple([(stem, int(number)) for stem, number in splits if number == "0" or number[0] != "0"])

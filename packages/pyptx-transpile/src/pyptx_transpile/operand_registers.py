@@ -1,4 +1,4 @@
-"""The registers that operands name."""
+"""Registers named by operands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["registers", "registers_of"]
 
 
 def registers(operand: tree.Operand) -> tuple[str, ...]:
-    """Return the names of registers in an operand, in the order of the text; names of variables are among them."""
+    """Return the register names in an operand, in text order, including names of variables."""
     match operand:
         case tree.Register(name) | tree.Symbol(name):
             return (name,)
@@ -30,11 +30,11 @@ def registers(operand: tree.Operand) -> tuple[str, ...]:
 
 
 def registers_of(node: nodes.Instruction) -> tuple[tuple[str, ...], int]:
-    """Return the names of registers in all operands of an instruction, and how many of them the first operand has."""
+    """Return the register names of all operands of an instruction, and the number of them in the first operand."""
     names: list[str] = []
     first = None
     for operand in node.operands:
-        if type(operand) is tree.Register or type(operand) is tree.Symbol:  # most of them
+        if type(operand) is tree.Register or type(operand) is tree.Symbol:  # the most frequent case
             names.append(operand.name)
         elif type(operand) is not tree.Immediate:
             names += registers(operand)

@@ -1,4 +1,4 @@
-"""Functions at the head of a file that write what several places of it have: their parameters, and their calls."""
+"""Helper functions at the head of a file that emit statements which several places share."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a helper: its name, its annotation, and what is written for registers of the helper's body.
+    """Parameter of a helper: name, annotation, and the registers of the helper's body that it replaces.
 
-    The registers of a list are elements of it, `list_at` has their numbers; that of another parameter is itself.
+    `registers` maps a register to its index in a list parameter; None if the parameter is the register itself.
     """
 
     name: str
@@ -34,14 +34,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What a call hands over: an operand, or the `count` registers of a bank from it on; `opcode` spells numbers."""
+    """Argument of a call: an operand, or `count` registers of a group starting at it; `opcode` formats numbers."""
 
     operand: tree.Operand
     opcode: tuple[str, ...] = ()
     count: int | None = None
 
     def written(self, printer: BodyPrinter) -> str:
-        """Return the expression."""
+        """Return the Python expression."""
         if self.count is None:
             return printer.values.expression(self.operand, self.opcode)
         if not isinstance(self.operand, (tree.Register, tree.Symbol)):
@@ -52,7 +52,7 @@ class Argument:
         return f"{element[0]}[{element[1]}:{element[1] + self.count}]"
 
     def width(self) -> int:
-        """Return about how many columns it takes."""
+        """Return the approximate number of columns."""
         match self.operand:
             case tree.Immediate():
                 return len(literal(self.operand, self.opcode))
@@ -63,10 +63,10 @@ class Argument:
 
 
 class _Bound(Registers):
-    """The registers of a helper's body: those of its parameters, and what it declares itself."""
+    """Registers of a helper's body: its parameters, and its own declarations."""
 
     def __init__(self, parameters: Iterable[Parameter]) -> None:
-        super().__init__(Symbols(()), 0)  # names of the module are text here
+        super().__init__(Symbols(()), 0)  # names of the module are printed as text here
         self._bound: dict[str, tuple[str, int | None]] = {}
         for each in parameters:
             self.reserve(each.name)
@@ -88,9 +88,9 @@ class _Bound(Registers):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Helper:
-    """A function that writes the statements of `body`, by a plan; `says` is its docstring.
+    """Function that emits the statements of `body` according to a plan; `says` is its docstring.
 
-    It is worth it if it has `least` calls.
+    It is kept only if it has at least `least` calls.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Helper:
 
 
 def called(plans: Mapping[int, Plan]) -> dict[Helper, list[tuple[int, Claim]]]:
-    """Return the helpers that bodies call, in the order of their first calls, with those and the bodies' starts."""
+    """Return the helpers that bodies call, in order of first calls, each with its calls and their bodies' starts."""
     found: dict[Helper, list[tuple[int, Claim]]] = {}
     for start, plan in plans.items():
         for claim in plan.claims() if plan.has_helpers else ():

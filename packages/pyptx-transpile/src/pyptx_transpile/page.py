@@ -1,4 +1,4 @@
-"""Lines of Python, and which claim each of them is of."""
+"""Lines of Python source, each with the rewrite that printed it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
 
 class Page:
-    """The lines that were printed, top down; `owners` has the innermost claim of each, None for plain statements.
+    """Printed lines in order; `owners` has the innermost rewrite of each line, None for plain statements.
 
-    `folded` are the claims that say in one text what others claim in each of their turns. By the claim that gives
-    names, `bound` has these and what they should be given, where that is what a call returns, and `counted` how the
-    header of a loop begins that gives one to its counter, with another header that does so whatever it counts in.
+    - `folded`: rewrites whose iterations are printed as one text, which includes the rewrites inside them.
+    - `bound`: per rewrite that binds names to results of a call: each name, and the value expected for it.
+    - `counted`: per rewrite that names a loop counter: the start of the loop's header, and another header that binds
+      the name without counting.
     """
 
     def __init__(self, indent: int = 0, width: int | None = WIDTH, owner: Claim | None = None) -> None:
-        """Begin an empty page, indented by so many blocks; without a width, no line is broken."""
+        """Create an empty page, indented by `indent` blocks; without a width, no line is broken."""
         self._width = width
         self.lines: list[str] = []
         self.owners: list[Claim | None] = []
@@ -34,12 +35,12 @@ class Page:
         self.owner: Claim | None = owner
 
     def line(self, text: str) -> None:
-        """Print a line that fits, or cannot be broken."""
+        """Print a line that fits or cannot be broken."""
         self.lines.append("    " * self.indent + text)
         self.owners.append(self.owner)
 
     def say(self, expression: Expression, before: str = "", behind: str = "") -> None:
-        """Print a statement that is an expression, on as many lines as it takes."""
+        """Print an expression statement, on as many lines as it needs."""
         whole = f"{before}{expression}{behind}"
         if self._width is None or 4 * self.indent + len(whole) <= self._width:
             self.line(whole)
@@ -57,12 +58,12 @@ class Page:
             self.say(expression, f"{name} = ", behind)
 
     def bind(self, name: str, said: Expression, element: str) -> None:
-        """Print a call that gives a name to what it returns, which is a register that is written otherwise, too."""
+        """Print a call that binds `name` to its result; `element` is the register's other expression."""
         self.say(said, f"{name} = ")
         self._bind([(name, element)])
 
     def bind_several(self, said: Expression, bound: Sequence[tuple[str, str]], before: str = "") -> None:
-        """Print a call that gives names to arguments of it, or `before` it to its results; note what they should be."""
+        """Print a call that binds several names, in its arguments or by `before`; record the expected values."""
         self.say(said, before)
         self._bind(bound)
 
@@ -71,19 +72,19 @@ class Page:
             self.bound.setdefault(self.owner, []).extend(bound)
 
     def count(self, beginning: str, other: str) -> None:
-        """Note how the header of a loop begins whose counter has a name, and one that gives it whatever else."""
+        """Record the start of the header of a loop that names its counter, and the header that replaces it."""
         if self.owner is not None:
             self.counted[self.owner] = beginning, other
 
     def naming(self) -> list[Claim]:
-        """Return the claims that give names to registers."""
+        """Return the rewrites that bind names."""
         return [*self.bound, *self.counted]
 
     def without_returns(self, checked: str) -> list[str]:
-        """Return the lines, in which names do not depend on what calls return: so each of them is right by itself.
+        """Return the lines with names independent of the results of calls, so that each rewrite can be verified alone.
 
-        A function that is called `checked` is handed the number of the claim that gives a name, or several, what it
-        gives that to, and what it should; it returns the latter.
+        A function called `checked` gets the index of the rewrite, the name or names that it bound, and their expected
+        values; it returns the expected values.
         """
         found = list(self.lines)
         last = {owner: at for at, owner in enumerate(self.owners) if owner is not None}
@@ -97,7 +98,7 @@ class Page:
             margin = " " * (len(found[at]) - len(found[at].lstrip(" ")))
             end = at
             while not (found[end].startswith(margin) and found[end].endswith(":") and found[end][len(margin)] != " "):
-                end += 1  # it may take several lines
+                end += 1  # a header may span several lines
             found[at : end + 1] = [margin + other, *[""] * (end - at)]
         return found
 
@@ -110,7 +111,7 @@ class Page:
             self.say(call(function, arguments))
 
     def rebroken(self, line: str) -> None:
-        """Print a line that was printed on a page without a width, with its own margin."""
+        """Print a line of a page without a width, with its own indentation."""
         text = line.lstrip(" ")
         blocks = (len(line) - len(text)) // 4
         self.indent += blocks
@@ -122,18 +123,18 @@ class Page:
         self.indent -= blocks
 
     def insert(self, at: int, line: str) -> None:
-        """Put a line that is no claim's in front of another one, or behind the last."""
+        """Insert a line without a rewrite before index `at`."""
         self.lines.insert(at, line)
         self.owners.insert(at, None)
 
     def space(self, count: int) -> None:
-        """Leave lines blank."""
+        """Add blank lines."""
         self.lines += [""] * count
         self.owners += [self.owner] * count
 
     @contextmanager
     def block(self, header: Expression, before: str = "", behind: str = "") -> Generator[None]:
-        """Print `header:` and what is printed meanwhile as its block, `pass` if that is nothing."""
+        """Print `header:` and indent the lines printed in the `with` body; `pass` if there are none."""
         self.say(header, before, behind=f"{behind}:")
         printed = len(self.lines)
         self.indent += 1
@@ -144,16 +145,16 @@ class Page:
 
     @contextmanager
     def of(self, claim: Claim | None) -> Generator[None]:
-        """Let what is printed meanwhile be a claim's."""
+        """Attribute the lines printed in the body of the `with` statement to a rewrite."""
         before, self.owner = self.owner, claim
         yield
         self.owner = before
 
     def unindented(self) -> list[str]:
-        """Return the lines of a page that has as many blocks around it as in the end, without the margin of these."""
+        """Return the lines without the margin of the page's final indentation."""
         margin = 4 * self.indent
         return [line[margin:] for line in self.lines]
 
     def text(self) -> str:
-        """Return the lines."""
+        """Return the lines as text."""
         return "\n".join(self.lines) + "\n" if self.lines else ""

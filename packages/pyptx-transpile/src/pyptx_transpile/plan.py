@@ -1,7 +1,8 @@
-"""Which rule says which part of a body.
+"""Assignment of rules to the parts of a body.
 
-A rule claims a slice of a body's items: what it writes itself, and inner slices, which others write. Claims are apart
-from each other, or one lies in an inner slice of the other; so each item is written once, in the order of the source.
+A rule rewrites a slice of a body's items (`Claim`): the items that it prints itself, and inner slices, which other
+rewrites print. Two rewrites are disjoint, or one is within an inner slice of the other. So each item is printed once,
+in source order.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 Key: TypeAlias = "tuple[str, int, int]"
-"""A rule and a slice, by which a claim is known from one planning to the next."""
-DEEPEST = 15  # blocks of Python in one another; CPython compiles no more than 20
+"""A rule and a slice, which identify a rewrite when a body is planned again."""
+DEEPEST = 15  # nested Python blocks; CPython compiles at most 20
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A name of the printed file, and what it is bound to above all functions; it may be `made_of` another one."""
+    """Name of the printed file and its value, bound before all functions; it may be `made_of` another constant."""
 
     name: str
     value: Expression
@@ -38,19 +39,20 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claim:
-    """What a rule makes of the items from `start` to before `end`.
+    """Rewrite of the items from `start` to before `end` by a rule.
 
-    `write` prints it; it is handed the slots of the `inner` slices, and calls `printer.slot` for each, in order.
-    `opens` counts the blocks of Python that stand around these, `names` are variables that it binds, `constants` what
-    of the file's own it reads (`SPELLING`), `shared` what it reads that rules bring. `loops` says that it is a loop,
-    `exits` at which label the code behind it begins, if `ptx.break_` may go there. `helper` is the function that it
-    calls; then what other claims say of these items is left out. A claim that `repeats` has turns for inner slices,
-    which one text says: claims inside are left out unless each turn has its own, of one rule, and `like` each other.
-
-    `labels` are those that it defines, and `jumps` the branches that it says, without a name if the label needs none.
-    Such a label may have a variable, much as `binds` says, for the claims that it is what they `leave`.
-
-    `lines` are those that it writes, by estimate, if it has no inner slices.
+    - `write` prints it; it gets the slots of the `inner` slices and calls `printer.slot` for each, in order.
+    - `opens`: number of nested Python blocks around the inner slices.
+    - `names`: variables that it binds.
+    - `constants`: the file's own constants that it reads (`SPELLING`); `shared`: constants of rules that it reads.
+    - `loops`: whether it is a loop.
+    - `exits`: label after it, if `ptx.break_` may branch there.
+    - `helper`: function that it calls; rewrites inside it are then dropped.
+    - `repeats`: the inner slices are iterations printed by one text. Rewrites inside are dropped unless every iteration
+      has an equal one, of the same rule and with equal `like`.
+    - `labels`: labels that it defines; `jumps`: branches that it prints, without a label name if the label needs none.
+    - `binds`: preferred variable for such a label, used by the rewrites whose `leave` is this rewrite.
+    - `lines`: estimated number of printed lines, if it has no inner slices.
     """
 
     rule: str
@@ -75,11 +77,11 @@ class Claim:
 
     @property
     def key(self) -> Key:
-        """The rule and the slice."""
+        """Rule and slice."""
         return self.rule, self.start, self.end
 
     def own(self) -> Iterator[int]:
-        """Yield the places of the items that it says by itself; what `repeats` is not taken apart, and says all."""
+        """Yield the indices of the items that it prints itself: all of them if it `repeats`."""
         at = self.start
         for start, end in () if self.repeats else self.inner:
             yield from range(at, start)
@@ -88,19 +90,19 @@ class Claim:
 
 
 class FaultyClaimError(Exception):
-    """What a rule raised while its claim was printed."""
+    """Error raised by a rule while its rewrite was printed."""
 
     def __init__(self, body: Body, claim: Claim, cause: Exception) -> None:
-        """Say of which body the claim is."""
+        """Store the body and the rewrite."""
         super().__init__(f"{type(cause).__name__}: {cause}")
         self.body, self.claim = body, claim
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """A slice that others write, and the claims in it, in order; `depth` counts the blocks of Python around it.
+    """Slice that other rewrites print, with these rewrites in order; `depth` is the number of Python blocks around it.
 
-    A `turn` is one of those that a claim repeats.
+    `turn`: whether it is an iteration of a rewrite that `repeats`.
     """
 
     start: int
@@ -111,25 +113,25 @@ class Slot:
     starts: list[int] = field(default_factory=list[int])
 
     def at(self, place: int) -> Placed | None:
-        """Return the claim that has the item at a place."""
+        """Return the rewrite that contains the item at an index."""
         index = bisect_right(self.starts, place) - 1
         return self.claims[index] if index >= 0 and place < self.claims[index].claim.end else None
 
 
 @dataclass(slots=True, eq=False)
 class Placed:
-    """An accepted claim and its slots."""
+    """Accepted rewrite with its slots."""
 
     claim: Claim
     slots: tuple[Slot, ...]
 
     def slot_of(self, start: int, end: int) -> Slot | None:
-        """Return the slot that has a whole slice."""
+        """Return the slot that contains a whole slice."""
         return next((slot for slot in self.slots if slot.start <= start and end <= slot.end), None)
 
 
 class Plan:
-    """The claims on one body that were accepted, as a tree."""
+    """The accepted rewrites of one body, as a tree."""
 
     def __init__(
         self,
@@ -138,27 +140,27 @@ class Plan:
         contested: frozenset[int] = frozenset(),
         calls: Sequence[Claim] = (),
     ) -> None:
-        """Start with none; those of the keys `withdrawn` are not accepted.
+        """Start without rewrites; a rewrite whose key is in `withdrawn` is not accepted.
 
-        `contested` are labels that branches lead to which no claim can say, if one of these branches has the label.
-        `calls` are those of functions that stand for what the module has several times.
+        `contested`: targets of branches that no rewrite prints; rewrites must not define these labels. `calls`: calls
+        of helpers for sequences that occur several times in the module.
         """
         self.body, self.contested = body, contested
         self.root = Slot(body.start, body.end, 0)
         self.calls = calls
         self.has_helpers = False
-        """Whether a claim that calls a helper was ever accepted."""
+        """Whether a rewrite that calls a helper was ever accepted."""
         self.unrolled: frozenset[Key] = frozenset()
-        """The claims that print turn by turn what they repeat."""
+        """Rewrites whose repetitions are printed one by one."""
         self._unnamed: frozenset[int] | None = None
         self._items = body.items
         self._withdrawn = withdrawn
         self._refused = frozenset(body.row.refused)
 
     def accept(self, claim: Claim) -> bool:
-        """Take a claim, unless it was withdrawn, crosses another one, or would nest too deep.
+        """Accept a rewrite, unless it is in `withdrawn`, crosses another one or would nest too deep.
 
-        A claim of a statement that is written unchecked must print it as a statement: as a loop or a function does.
+        A rewrite of a statement with the instruction check off must print it as a statement, as loops and functions do.
         """
         as_statements = claim.repeats or claim.helper is not None
         if claim.key in self._withdrawn or not (as_statements or self._refused.isdisjoint(claim.own())):
@@ -193,7 +195,7 @@ class Plan:
         return True
 
     def around(self, place: int) -> Iterator[Claim]:
-        """Yield the claims in whose inner slices an item lies, the outermost first."""
+        """Yield the rewrites whose inner slices contain an item, outermost first."""
         slot: Slot | None = self.root
         while slot is not None and (placed := slot.at(place)) is not None:
             slot = placed.slot_of(place, place + 1)
@@ -201,7 +203,7 @@ class Plan:
                 yield placed.claim
 
     def owner(self, place: int) -> Claim | None:
-        """Return the claim that says an item by itself."""
+        """Return the rewrite that prints an item itself."""
         slot: Slot | None = self.root
         while slot is not None and (placed := slot.at(place)) is not None:
             slot = placed.slot_of(place, place + 1)
@@ -210,28 +212,31 @@ class Plan:
         return None
 
     def slot(self, place: int) -> Slot | None:
-        """Return the innermost slot that has an item which no claim says by itself; None for others."""
+        """Return the innermost slot of an item that no rewrite prints itself; None for other items."""
         slot: Slot | None = self.root
         while slot is not None and (placed := slot.at(place)) is not None:
             slot = placed.slot_of(place, place + 1)
         return slot
 
     def unclaimed(self) -> Iterator[range]:
-        """Yield the rows of items that no claim says by itself, each in one slot, in the order of the text."""
+        """Yield the ranges of items that no rewrite prints itself, each within one slot, in text order."""
         yield from _unclaimed(self.root)
 
     def in_turn(self, place: int) -> bool:
-        """Tell whether an item that no claim says by itself is one of several that a loop says."""
+        """Return whether an item that no rewrite prints itself is in an iteration of a rewrite that `repeats`."""
         slot = self.slot(place)
         return slot is not None and slot.turn
 
     def settle(self) -> None:
-        """Leave out the claims inside of turns that not all turns have."""
+        """Drop the rewrites inside iterations that not all iterations have."""
         _settle(self.root)
         self._unnamed = None
 
     def unnamed(self) -> frozenset[int]:
-        """Return the places of the labels that no claim has to name: what is called by its place, and its branches."""
+        """Return the indices of labels that need no name.
+
+        Their names follow from their positions, and rewrites print all branches to them.
+        """
         if self._unnamed is None:
             expected = expected_labels(self.body)
             defined, said = set[int](), set[int]()
@@ -244,7 +249,10 @@ class Plan:
         return self._unnamed
 
     def outermost(self, place: int, beside: int) -> int | None:
-        """Return where what has the item at `place` starts, in the slot that has the item `beside`; None outside it."""
+        """Return the start of the item or rewrite that contains `place`, in the slot that directly contains `beside`.
+
+        None if that slot does not contain `place`.
+        """
         slot = self.root
         while (placed := slot.at(place)) is not None:
             inner = placed.slot_of(place, place + 1)
@@ -255,7 +263,7 @@ class Plan:
         return place if slot.at(beside) is None else None
 
     def claims(self) -> Iterator[Claim]:
-        """Yield all claims, by where they start, outer ones first."""
+        """Yield all rewrites by start, outer ones first."""
         stack = list(reversed(self.root.claims))
         while stack:
             placed = stack.pop()
@@ -288,14 +296,14 @@ def _settle(slot: Slot) -> None:
 
 
 def _likeness(placed: Placed, origin: int) -> Hashable:
-    """Return what is equal for claims that say the same of slices with these origins."""
+    """Return a key that is equal for equal rewrites of slices with these origins."""
     claim = placed.claim
     inner = [tuple([_likeness(one, origin) for one in slot.claims]) for slot in placed.slots]
     return claim.rule, claim.start - origin, claim.end - origin, claim.like, tuple(inner)
 
 
 def _height(placed: Placed) -> int:
-    """Return how many blocks of Python stand in one another inside a claim, its own too."""
+    """Return the depth of nested Python blocks of a rewrite, its own blocks included."""
     inner = max((_height(one) for slot in placed.slots for one in slot.claims), default=0)
     return placed.claim.opens + inner
 
@@ -313,7 +321,7 @@ def planned(
     withdrawn: frozenset[Key] = frozenset(),
     calls: Sequence[Claim] = (),
 ) -> Plan:
-    """Ask the rules one after the other about a body; return what they may say."""
+    """Plan a body: apply the rules in order and return the accepted rewrites."""
     rules = tuple(rules)
     contested: frozenset[int] = frozenset()
     while True:
@@ -330,7 +338,7 @@ def planned(
 
 
 def ask(rule: SugarRule, plan: Plan) -> None:
-    """Let a plan accept what a rule claims."""
+    """Accept the rewrites that a rule finds."""
     try:
         for claim in rule.find(plan.body, plan):
             plan.accept(claim)

@@ -1,4 +1,4 @@
-"""The transpiler's own plugin: its command and its rules, through the hooks that third parties use."""
+"""The transpiler's plugin: its command and rules, registered through the public hooks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["pyptx_api_version", "pyptx_commands", "pyptx_sugar_rules"]
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the hooks that this is written for: both are released together."""
+    """Return the version of the hooks that this plugin implements; both are released together."""
     return API_VERSION
 
 
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
-    """Return the command that prints Python."""
+    """Return the `transpile` command."""
     from pyptx_ir.plugins.rows import Command
 
     return (Command("transpile", "print PTX as Python that writes the same bytes", _transpile),)

@@ -1,4 +1,4 @@
-"""How far a module is: each of its statements is planned, printed and proved, the wrong ones several times."""
+"""Progress of a module: each statement is planned, printed and verified, some of them several times."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _STAGES = 3
 
 @dataclass(slots=True)
 class Progress:
-    """Counts the statements of bodies that are done; what is done again counts once."""
+    """Counter of statements done; repeated work counts once."""
 
     told: Told | None
     total: int = 0
     done: int = 0
 
     def begin(self, bodies: Iterable[Body]) -> None:
-        """Take all bodies of a module, of which nothing is done."""
+        """Set the total from all bodies of a module; none is done."""
         self.total = _STAGES * sum(map(_size, bodies))
 
     def over(self, bodies: Iterable[Body]) -> Iterator[Body]:
-        """Yield bodies, and tell behind each that it is done."""
+        """Yield bodies; count each as done after its use."""
         for body in bodies:
             yield body
             self.step(body)
 
     def step(self, body: Body) -> None:
-        """Tell that a body is done."""
+        """Count a body as done."""
         self._tell(min(self.total, self.done + _size(body)))
 
     def finish(self) -> None:
-        """Tell that all is done, if not all was asked for."""
+        """Report completion, if stages were skipped."""
         if self.done < self.total:
             self._tell(self.total)
 

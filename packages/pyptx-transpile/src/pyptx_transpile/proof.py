@@ -1,7 +1,7 @@
-"""The proof of what was printed: it is run once, and each part must emit what its slice of the source is.
+"""Verification of printed Python: it is executed once, and each part must emit its slice of the source.
 
-The trace knows of each statement which line of Python it came from, and the page which claim a line is of. So what a
-claim's lines emit is compared with the claim's slice; claims that differ, and those whose lines raise, are at fault.
+The trace has the Python line of each statement, and the page has the rewrite of each line. So the statements that the
+lines of a rewrite emit are compared with its slice. Rewrites that differ, or whose lines raise, are rejected.
 """
 
 from __future__ import annotations
@@ -37,30 +37,31 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 Faults: TypeAlias = "dict[int, dict[Claim, str]]"
-"""By the start of a body, the claims on it that are wrong, and why."""
+"""Per body start: the faulty rewrites, with reasons."""
 
 Owned: TypeAlias = "list[tuple[Claim | None, Item]]"
 
 _HEAD = "<printed>"
-_CHECKED = "_checked_"  # no name of the file: those of registers begin with a letter
+_CHECKED = "_checked_"  # not a name of the file: names of registers start with a letter
 
 
 class Proof:
-    """Runs printed files of one module and compares them with it."""
+    """Executes printed files of one module and compares the result with it."""
 
     def __init__(self, row: Row, style: Style, progress: Progress | None = None) -> None:
-        """Prepare to compare with a module from which the white space that its style gives was taken away."""
+        """Prepare to compare with a module without the whitespace that its style implies."""
         self._row, self._style, self._progress = row, style, progress
         self._raising: set[Helper] = set()
         self._by_returns = True
         self._others: dict[int, list[Claim]] = {}
-        """The claims that give names to others than they should, by the starts of their bodies."""
+        """Per body start: rewrites that bind names to other values than expected."""
 
     def faults(self, printed: Printed) -> Faults:
-        """Run a file; return the claims that are wrong. Raise ProofError if something else is.
+        """Execute a file; return the faulty rewrites. Raise ProofError on any other difference.
 
-        What uses a name is wrong where the claim that gives it is. So a file with names that is wrong is run again in
-        another way: then each claim is right or wrong by itself, and if all are right, what calls return is not.
+        Uses of a name are wrong if the rewrite that binds it is. So a faulty file with names is executed again with the
+        expected values bound: then each rewrite is right or wrong by itself. If all are right, a result of a call is
+        wrong.
         """
         bound = {part.body.start: part.page.naming() for part in printed.parts if part.body}
         bound = {start: claims for start, claims in bound.items() if claims}
@@ -77,7 +78,7 @@ class Proof:
             by_itself = self._faults(printed)
         finally:
             self._by_returns = True
-        # What claims give names to was checked; what counters of loops are was not.
+        # Bound names were checked, loop counters were not.
         counted = {
             part.body.start: list(part.page.counted) for part in printed.parts if part.body and part.page.counted
         }
@@ -86,7 +87,7 @@ class Proof:
         return by_itself or {start: dict.fromkeys(claims, "it is another register") for start, claims in names.items()}
 
     def _checked(self, part: Part, number: int, given: object, wanted: object) -> object:
-        """Return what a claim of a part should give a name to; keep the claim if that is something else."""
+        """Return the expected value of a name; record the rewrite if it was given another value."""
         if part.body is not None and repr(given) != repr(wanted):
             self._others.setdefault(part.body.start, []).append(list(part.page.bound)[number])
         return wanted
@@ -105,7 +106,7 @@ class Proof:
             if error is None:
                 ran += [part] if part.body is not None else []
             elif isinstance(error, NameError) and error.name in lost:
-                continue  # it calls one that could not be run itself
+                continue  # calls a definition that failed itself
             elif part.helper is not None:
                 broken[part.helper] = _reason(error)
             elif part.body is not None:
@@ -116,7 +117,7 @@ class Proof:
         self._blame(printed, ran, found, broken)
         row = Row(builder.module())
         for item in row.items:
-            if isinstance(item.lead, UsualLead):  # which nobody has asked for
+            if isinstance(item.lead, UsualLead):  # added by the builder, not by the printed file
                 item.lead = None
         if not found and _equal(row, self._row):
             return {}
@@ -132,17 +133,20 @@ class Proof:
         return found
 
     def _raised(self, part: Part, names: dict[str, object]) -> Exception | None:
-        """Run a part; return what it raises."""
+        """Execute a part; return the error that it raises, or None."""
         lines = part.page.lines if self._by_returns else part.page.without_returns(_CHECKED)
         names[_CHECKED] = partial(self._checked, part)
         try:
-            exec(compile("\n".join(lines), _file(part), "exec"), names)  # noqa: S102  what was printed here
-        except Exception as error:  # noqa: BLE001  whatever a rule has printed
+            exec(compile("\n".join(lines), _file(part), "exec"), names)  # noqa: S102  code printed by this package
+        except Exception as error:  # noqa: BLE001  a rule may print any code
             return error
         return None
 
     def _blame(self, printed: Printed, ran: Sequence[Part], found: Faults, broken: dict[Helper, str]) -> None:
-        """Find all calls of the helpers at fault: those that raise wherever they are called, at two places at least."""
+        """Add all calls of faulty helpers: helpers that fail, or that raise in every body that calls them.
+
+        The latter need calls in at least two bodies, or in two runs.
+        """
         if not found and not broken:
             return
         calls = called({part.body.start: part.plan for part in printed.parts if part.body and part.plan})
@@ -157,11 +161,11 @@ class Proof:
                 found.setdefault(start, {}).setdefault(claim, reason)
 
     def _begun(self, printed: Printed, names: dict[str, object]) -> ModuleBuilder:
-        """Run what begins the module, and return it; the facade that the file imports may not be installed."""
+        """Execute the head and return the module's builder; the facade that the file imports may not be installed."""
         facade = SimpleNamespace(module=module, decompressed=decompressed, in_pieces=in_pieces)
         names |= {"pyptx": facade, "Style": Style}
         try:
-            exec(compile(printed.opening, _HEAD, "exec"), names)  # noqa: S102  what was printed here
+            exec(compile(printed.opening, _HEAD, "exec"), names)  # noqa: S102  code printed by this package
         except PyptxError as error:
             raise ProofError("the head of the module cannot be written") from error
         builder = names["module"]
@@ -171,8 +175,8 @@ class Proof:
 
 
 def _equal(row: Row, other: Row) -> bool:
-    """Tell whether two modules are equal, with all that they say of white space and spelling."""
-    if len(row.items) != len(other.items) or row.module != other.module:  # trees compare without these
+    """Return whether two modules are equal, including whitespace and source text."""
+    if len(row.items) != len(other.items) or row.module != other.module:  # comparison of trees ignores these
         return False
     return all(
         one.lead == two.lead and spelling_of(one) == spelling_of(two)
@@ -181,7 +185,7 @@ def _equal(row: Row, other: Row) -> bool:
 
 
 def _file(part: Part) -> str:
-    """Return the file of a part, in which the trace and tracebacks count its lines."""
+    """Return the file name of a part, for line numbers in the trace and in tracebacks."""
     return f"<printed {part.body.start if part.body is not None else part.helper and part.helper.name}>"
 
 
@@ -190,7 +194,7 @@ def _reason(error: Exception) -> str:
 
 
 def _claim_of(part: Part, error: Exception) -> Claim:
-    """Return the innermost claim of a part among those of the lines that an error comes from."""
+    """Return the innermost rewrite of the lines that raised an error."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     found = part.claims[line - 1] if line is not None else None
     traceback = error.__traceback__ if line is None else None
@@ -204,10 +208,10 @@ def _claim_of(part: Part, error: Exception) -> Claim:
 
 
 def _differences(wanted: Owned, emitted: Owned) -> Iterator[tuple[Claim, str]]:
-    """Yield the claims on a body whose lines emit anything else than their slices."""
+    """Yield the rewrites of a body whose lines do not emit their slices."""
     expected, got = _by_claim(wanted), _by_claim(emitted)
     wrong = [claim for claim in {**expected, **got} if expected[claim] != got[claim]]
-    if not wrong:  # all of it is there; perhaps in another order
+    if not wrong:  # all statements are there, perhaps in another order
         pairs = zip_longest(wanted, emitted, fillvalue=(None, None))
         wrong = next(([one, other] for (one, _), (other, _) in pairs if one is not other), wrong)
     claims = [claim for claim in wrong if claim is not None]
@@ -229,12 +233,12 @@ def _by_claim(row: Owned) -> dict[Claim | None, list[object]]:
 
 
 def _meaning(item: Item) -> object:
-    """Return what of an item must be equal: what it is, and what it has of its own."""
+    """Return the compared properties of an item: its node, and its own formatting."""
     return item.kind if item.node is None or item.kind == "{" else item.node, item.lead, spelling_of(item)
 
 
 def _wanted(body: Body, plan: Plan, folded: set[Claim]) -> Owned:
-    """Return the items of a body, each with the innermost claim whose lines say it."""
+    """Return the items of a body, each with the innermost rewrite whose lines print it."""
     owners: list[Claim | None] = [None] * (body.end - body.start + 1)
     within = body.start
     for claim in plan.claims():  # outer ones first
@@ -245,7 +249,7 @@ def _wanted(body: Body, plan: Plan, folded: set[Claim]) -> Owned:
 
 
 def _emitted(part: Part, body: Body, places: Sequence[tuple[str, int] | None]) -> Owned:
-    """Return the items that the lines of a body have emitted, each with the innermost claim that its line is of."""
+    """Return the items that the lines of a body emitted, each with the innermost rewrite of its line."""
     file = _file(part)
     owners = [None if place is None or place[0] != file else part.claims[place[1] - 1] for place in places]
     return list(zip(owners, body.items[body.start : body.end + 1], strict=True))

@@ -1,6 +1,6 @@
-"""Statements that the checks refuse, and instructions that are not in the table: each is written unchecked.
+"""Statements that the checks refuse, and instructions missing in the table: each is emitted unchecked.
 
-The statements of the source go through the same checks as those of the printed Python, one by one.
+Each source statement goes through the same checks as a statement of the printed Python.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["has_unknown", "one_line", "refusals"]
 
 
 def has_unknown(row: Row) -> bool:
-    """Return whether a module has an instruction that is not in the table: the checks warn of it and let it pass."""
+    """Return whether a module has an instruction that is not in the table, which the checks accept with a warning."""
     head = next((item.node for item in row.items if isinstance(item.node, nodes.Version)), nodes.Version(0, 0))
     opcodes = {item.node.opcode for item in row.items if isinstance(item.node, nodes.Instruction)}
     strange = [opcode for opcode in opcodes if len(opcode) > MOST_WORDS or not forms_of(opcode)]
@@ -42,9 +42,10 @@ def has_unknown(row: Row) -> bool:
 
 
 def refusals(row: Row) -> dict[int, str]:
-    """Return why statements are refused, by their places.
+    """Return the reasons for refused statements, by index.
 
-    Raise ProofError for what cannot be written unchecked by itself: a `.version` or a `.target`, a name that is taken.
+    Raise ProofError for a statement that cannot be emitted unchecked by itself: `.version`, `.target`, a duplicate
+    name.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error", UnknownInstructionWarning)
@@ -55,7 +56,7 @@ def refusals(row: Row) -> dict[int, str]:
 
 
 def one_line(text: str) -> str:
-    """Return a message as one line of ASCII: it may quote text of the module, which must not end a comment."""
+    """Return a message as one line of ASCII: text quoted from the module must not end a comment."""
     return " ".join(text.split()).encode("unicode_escape").decode("ascii")
 
 
@@ -64,14 +65,14 @@ def _why(error: PyptxError | UnknownInstructionWarning) -> str:
 
 
 class _Module:
-    """The checks of one module, and the names that its statements have declared so far."""
+    """Checks of one module, with the names declared so far."""
 
     def __init__(self, row: Row) -> None:
         self._row, self._bodies = row, {body.start: body for body in row.bodies()}
         self._begin()
 
     def _begin(self) -> None:
-        """Forget the module before: a listing has several, each with a `.version`."""
+        """Start a new module: a listing has several, each with a `.version`."""
         self._checks = StatementChecker()
         self._version, self._target = (0, 0), ""
         self._declared: dict[str, str] = {}
@@ -79,7 +80,7 @@ class _Module:
         self._labels: set[str] = set()
 
     def refused(self) -> Iterator[tuple[int, str]]:
-        """Yield the places of refused statements, and why."""
+        """Yield the indices of refused statements, with reasons."""
         at, items = 0, self._row.items
         while at < len(items):
             node = items[at].node
@@ -97,7 +98,7 @@ class _Module:
             at += 1
 
     def _refusal(self, node: nodes.Statement) -> str:
-        """Return why a statement of the module is refused, or nothing."""
+        """Return why a module-level statement is refused; "" if it is not."""
         match node:
             case nodes.Version(major=major, minor=minor):
                 self._begin()
@@ -129,7 +130,7 @@ class _Module:
         return ""
 
     def _refused_in(self, body: Body, function: nodes.Function) -> Iterator[tuple[int, str]]:
-        """Yield the places of refused statements in a body, and why."""
+        """Yield the indices of refused statements of a body, with reasons."""
         checker = Checker(self._target, self._version)
         names = Names(function.name, checker.declared)
         names.surround(self._declared)
@@ -147,7 +148,7 @@ class _Module:
                     yield at, why
 
     def _refusal_in_body(self, node: nodes.Statement, checker: Checker, names: Names) -> str:
-        """Return why a statement of a body is refused, or nothing; record its declarations."""
+        """Return why a statement of a body is refused, "" if it is not; record its declarations."""
         match node:
             case nodes.Instruction():
                 try:
@@ -169,7 +170,7 @@ class _Module:
 
 
 def _again(one: T, known: set[T], what: str) -> str:
-    """Record a file or a label; return the fault if the module has it already."""
+    """Record a file or label; return the error if the module already has it."""
     if one in known:
         return f"the module has {what} already"
     known.add(one)

@@ -1,4 +1,4 @@
-"""A module as a row of items, in the order of its text, with what a plan asks about them."""
+"""A module as a flat list of items in text order, with the queries of plans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPENING, CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body}"
 
 
 class Row:
-    """The items of a module: `item[i]`, and `ends[i]`, the place of the brace that closes what opens at `i`."""
+    """The items of a module; `ends[i]` is the index of the brace that closes the one at `i`."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class Row:
         *,
         part_of: Row | None = None,
     ) -> None:
-        """Lay the items of a module in a row, or take those that were laid.
+        """Flatten the module, or use the items in `row`.
 
-        What is `part_of` another one has no spellings and no names of its own.
+        A row that is `part_of` another one uses the spellings and names of that row.
         """
         self.module = module
         self._whole = part_of
@@ -44,7 +44,7 @@ class Row:
         self.items: list[Item] = list(items(module)) if row is None else row
         self.ends: dict[int, int] = {}
         self.refused: dict[int, str] = {}
-        """Why statements are written unchecked, by their places."""
+        """Reasons for unchecked statements, by index."""
         self._bodies: list[Body] | None = None
         opened: list[int] = []
         for at, item in enumerate(self.items):
@@ -55,17 +55,17 @@ class Row:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is no part of another one."""
+        """Whether it is not part of another row."""
         return self._whole is None
 
     @cached_property
     def deviating(self) -> frozenset[int]:
-        """The places of the items that have a lead or a spelling of their own, or are written unchecked."""
+        """Indices of the items that have leading trivia or source text of their own, or are unchecked."""
         found = (at for at, item in enumerate(self.items) if item.lead is not None or spelling_of(item) is not None)
         return frozenset(found) | self.refused.keys()
 
     def spelled(self) -> dict[str, dict[str, str]]:
-        """Return how the module spells operations on registers of a type, by type and operation."""
+        """Return the spellings of operations on registers, by type and operation."""
         if self._whole is not None:
             return self._whole.spelled()
         if self._spelled is None:
@@ -82,7 +82,7 @@ class Row:
         return self._bodies
 
     def derived(self, make: Callable[[Row], T]) -> T:
-        """Return what a function makes of the module, or of the whole that this is a part of, which is made once."""
+        """Return `make(self)`, or `make` of the whole row if this is a part; computed once."""
         if self._whole is not None:
             return self._whole.derived(make)
         if make not in self._derived:
@@ -92,7 +92,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """A branch to a label: the places of both; `guarded` tells whether it may fall through."""
+    """Branch to a label, with the indices of both; `guarded`: whether it may fall through."""
 
     at: int
     target: int
@@ -100,15 +100,15 @@ class Jump:
 
 
 class Body:
-    """The body of a function: the items `start` to `end` of a row, its labels and its branches.
+    """Body of a function: items `start` to before `end` of a row, its labels and its branches.
 
-    `scopes[i]` is the place of the innermost brace that is open at item `i`. Labels of one scope are not seen outside;
-    those that are `listed` are targets of indirect branches.
-    What declares registers of the body may begin in front of it, at `declared`.
+    `scopes[i]` is the index of the innermost open brace at item `i`. Labels are visible in their scope only; `listed`
+    labels are targets of indirect branches. Register declarations of the body start at `declared`, which may precede
+    `start`.
     """
 
     def __init__(self, row: Row, start: int, end: int, *, declared: int | None = None) -> None:
-        """Find the labels and the branches between two places."""
+        """Find the labels and branches of the body."""
         self.row, self.start, self.end = row, start, end
         self.declared = start if declared is None else declared
         self.items = row.items
@@ -160,38 +160,38 @@ class Body:
         return None
 
     def derived(self, make: Callable[[Body], T]) -> T:
-        """Return what a function makes of the body, which is made once."""
+        """Return `make(self)`, computed once."""
         if make not in self._derived:
             self._derived[make] = make(self)
         return cast("T", self._derived[make])
 
     def instruction(self, at: int) -> nodes.Instruction | None:
-        """Return the instruction at a place, if one is there."""
+        """Return the instruction at an index; None if the item is not an instruction."""
         node = self.items[at].node
         return node if isinstance(node, nodes.Instruction) else None
 
     def places(self, *mnemonics: str) -> Sequence[int]:
-        """Return where the instructions of these mnemonics are, the first words of their opcodes, in their order."""
+        """Return the sorted indices of instructions with these mnemonics (first token of the opcode)."""
         found = [self._places[each] for each in mnemonics if each in self._places]
         return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
 
     def instructions(self) -> Iterator[tuple[int, nodes.Instruction]]:
-        """Yield all instructions and their places."""
+        """Yield all instructions with their indices."""
         for at in range(self.start, self.end):
             node = self.items[at].node
             if isinstance(node, nodes.Instruction):
                 yield at, node
 
     def jump_at(self, at: int) -> Jump | None:
-        """Return the jump at a place, if one to a label is there."""
+        """Return the jump at an index; None if the item is not a branch to a label."""
         return self._jump_at.get(at)
 
     def jumps_to(self, label: int) -> list[Jump]:
-        """Return the jumps to the label at a place, in the order of the text."""
+        """Return the jumps to the label at an index, in text order."""
         return self._jumps_to.get(label, [])
 
     def is_closed(self, start: int, end: int) -> bool:
-        """Tell whether nothing outside of `start` to `end` jumps between the two."""
+        """Return whether no branch from outside `start` to `end` targets a label strictly between them."""
         first = bisect_right(self._entered, start)
         for label in self._entered[first:]:
             if label >= end:
@@ -202,30 +202,30 @@ class Body:
         return True
 
     def branch(self, at: int) -> nodes.Instruction:
-        """Return the instruction that is at a place."""
+        """Return the instruction at an index; raise TypeError for another item."""
         node = self.items[at].node
         if not isinstance(node, nodes.Instruction):
             raise TypeError(f"item {at} is no instruction")
         return node
 
     def label(self, at: int) -> str:
-        """Return the name of the label at a place."""
+        """Return the name of the label at an index; raise TypeError for another item."""
         node = self.items[at].node
         if not isinstance(node, nodes.Label):
             raise TypeError(f"item {at} is no label")
         return node.name
 
     def marks(self, at: int) -> bool:
-        """Tell whether a label is there that marks a place for debuggers: before a `.loc`, and nothing leads there."""
+        """Return whether the item is a label for debuggers: before a `.loc`, and without branches to it."""
         items = self.items
         behind = items[at + 1].node if at + 1 < self.end else None
         return isinstance(items[at].node, nodes.Label) and isinstance(behind, nodes.Loc) and not self.jumps_to(at)
 
     def deviates(self, at: int) -> bool:
-        """Return whether an item has a lead or a spelling of its own, or is written unchecked."""
+        """Return whether an item has leading trivia or source text of its own, or is unchecked."""
         return at in self.row.deviating
 
 
 def spelling_of(item: Item) -> str | None:
-    """Return the spelling that an item has of its own; braces have none."""
+    """Return the source text that an item has of its own, if any; None for braces."""
     return None if item.node is None or item.kind == "{" else item.raw

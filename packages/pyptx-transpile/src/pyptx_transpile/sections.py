@@ -1,4 +1,4 @@
-"""Lines of debugging sections as calls: many lines in one, a type in front of the values that it holds for."""
+"""Lines of debug sections as calls: many lines in one call, with a type before the values of that type."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _TEXT = range(32, 127)
 
 
 def is_tabled(node: object) -> bool:
-    """Return whether a statement is a line of data that `module.lines` can write: its type has a name in Python."""
+    """Return whether a statement is a data line that `module.lines` can emit: its type has a Python name."""
     return isinstance(node, nodes.SectionData) and node.type in BY_NAME
 
 
 def data_calls(lines: Sequence[nodes.SectionData]) -> Iterator[Group]:
-    """Yield calls that write these lines, each on one line of Python."""
+    """Yield calls that emit these lines, each call on one line of Python."""
     row: list[str] = []
     width, last = 0, ""
     for dtype, value in _values(lines):
@@ -45,7 +45,7 @@ def _call(row: Sequence[str]) -> Group:
 
 
 def _values(lines: Sequence[nodes.SectionData]) -> Iterator[tuple[str, str]]:
-    """Yield a type and a value for each line, and for each text that ends in a zero."""
+    """Yield a type and a value for each line, and for each null-terminated text."""
     at = 0
     while at < len(lines):
         node = lines[at]
@@ -60,7 +60,7 @@ def _values(lines: Sequence[nodes.SectionData]) -> Iterator[tuple[str, str]]:
 
 
 def _text(lines: Sequence[nodes.SectionData], at: int) -> str:
-    """Return the text that begins at a line, if one does that is worth it."""
+    """Return the null-terminated text that starts at a line; "" if it is too short or none starts there."""
     found = ""
     while at < len(lines) and len(found) <= _LONGEST:
         byte = _byte(lines[at])
@@ -72,7 +72,7 @@ def _text(lines: Sequence[nodes.SectionData], at: int) -> str:
 
 
 def _byte(node: nodes.SectionData) -> int:
-    """Return the byte that a line is, or -1."""
+    """Return the byte of a `.b8` line; -1 for other lines."""
     match node.values:
         case (tree.Immediate(text),) if node.type == "b8" and WHOLE.match(text):
             return int(text)

@@ -1,6 +1,6 @@
-"""What statements are but for their registers, numbers and symbols: their leaves.
+"""Shapes of statements: everything except their leaves (registers, numbers and symbols).
 
-Statements of one shape have as many leaves, in the same order.
+Statements of one shape have equally many leaves, in the same order.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 NUMBER, SYMBOL = "number", "symbol"
-_FIXED = frozenset({"bra", "brx", "call"})  # whose symbols are labels and functions
+_FIXED = frozenset({"bra", "brx", "call"})  # opcodes whose symbols are labels and functions
 
 
 @value
 class Declared(Value):
-    """What declares a register: a bank, and its number there, or itself, and then without a number; its type.
+    """Declaration of a register: its group and its index in it, or its own name and None; and its type.
 
-    `at` is the place, `is_inner` tells whether it is in a scope inside the body.
+    `at` is the index of the declaration; `is_inner`: whether it is in a scope inside the body.
     """
 
     name: str
@@ -39,9 +39,10 @@ class Declared(Value):
 
 @value
 class Leaf(Value):
-    """A register, number or symbol of the instruction at a place; `number` is that of its operand, None for a guard.
+    """A register, number or symbol of the instruction at index `at`; `number` is its operand index, None for a guard.
 
-    `type` is that of a register, `NUMBER` or `SYMBOL`; `opcode` spells numbers, those of addresses are spelt without.
+    `type` is the register's type, `NUMBER` or `SYMBOL`. `opcode` determines how numbers are printed; it is empty in
+    addresses.
     """
 
     type: str
@@ -53,7 +54,7 @@ class Leaf(Value):
 
 
 class Names:
-    """The registers of a body, and the symbols that scopes in it declare."""
+    """Registers of a body, and symbols declared by its scopes."""
 
     def __init__(self, body: Body) -> None:
         """Read all declarations of a body."""
@@ -74,7 +75,7 @@ class Names:
                     pass
 
     def register(self, name: str, at: int) -> Declared | None:
-        """Return what declares a register of an item; None for special registers and for what is none."""
+        """Return the declaration of a register used by an item; None for special registers and for other names."""
         known = self._known[self.body.scopes[at]]
         if name not in known:
             known[name] = self._declared(name, at)
@@ -88,7 +89,7 @@ class Names:
         return self._in(self._root, name)
 
     def _scopes(self, at: int) -> Iterator[int]:
-        """Yield the scopes around an item, the innermost first, without that of the body."""
+        """Yield the scopes around an item, innermost first, except that of the body."""
         scope = self.body.scopes[at]
         while scope != self._root:
             yield scope
@@ -106,14 +107,14 @@ class Names:
         return None
 
     def is_inner(self, symbol: str, at: int) -> bool:
-        """Tell whether a scope in the body that has an item declares a symbol."""
+        """Return whether a scope inside the body around the item declares a symbol."""
         return any(symbol in self._symbols[scope] for scope in self._scopes(at) if scope in self._symbols)
 
 
 class Rewriting:
-    """Puts other leaves into the instructions of a body: `change` returns what stands in the place of one.
+    """Replaces the leaves of a body's instructions; `change` returns the replacement of a leaf.
 
-    `vector` is handed each vector behind its elements, as it was and as it would be; it returns what it is to be.
+    `vector` gets each vector before and after replacement of its elements, and returns the vector to use.
     """
 
     def __init__(
@@ -122,17 +123,17 @@ class Rewriting:
         change: Callable[[Leaf], tree.Operand],
         vector: Callable[[tree.Vector, tree.Vector], tree.Operand] = lambda _before, after: after,
     ) -> None:
-        """Read names as a body declares them."""
+        """Resolve names as the body declares them."""
         self._names, self._change, self._vector = names, change, vector
 
     def instruction(self, at: int) -> nodes.Instruction:
-        """Return the instruction at a place with other leaves, and its own lead and spelling."""
+        """Return the instruction at an index with replaced leaves, and with its own leading trivia and source text."""
         guard, operands = self.parts(at)
         item = self._names.body.items[at]
         return replace(self._names.body.branch(at), guard=guard, operands=operands, lead=item.lead, raw=item.raw)
 
     def parts(self, at: int) -> tuple[nodes.Guard | None, tuple[tree.Operand, ...]]:
-        """Return the guard and the operands of the instruction at a place with other leaves."""
+        """Return the guard and operands of the instruction at an index, with replaced leaves."""
         node = self._names.body.branch(at)
         guard = node.guard
         declared = None if guard is None else self._names.register(guard.register, at)
@@ -143,7 +144,7 @@ class Rewriting:
         return guard, tuple([self._operand(each, at, number, node.opcode) for number, each in enumerate(node.operands)])
 
     def _operand(self, operand: tree.Operand, at: int, number: int, opcode: tuple[str, ...]) -> tree.Operand:
-        """Return an operand with other leaves; the opcode is empty where it does not spell its numbers."""
+        """Return an operand with replaced leaves; `opcode` is empty if it does not affect its numbers."""
         if type(operand) is tree.Register or type(operand) is tree.Symbol:
             declared = self._names.register(operand.name, at)
             if declared is not None:
@@ -176,25 +177,25 @@ class Rewriting:
         return tuple([self._operand(each, at, number, opcode) for each in operands])
 
     def _is_open(self, symbol: str, at: int) -> bool:
-        """Tell whether a symbol is one of the module: no label, function or name of an inner scope."""
+        """Return whether a symbol belongs to the module: not a label, a function or a name of an inner scope."""
         return self._names.body.branch(at).opcode[0] not in _FIXED and not self._names.is_inner(symbol, at)
 
 
 class Shapes:
-    """What instructions of a body are but for their leaves, in numbers that bodies with the same `numbers` share."""
+    """Shapes of a body's instructions as numbers, comparable between bodies with the same `numbers`."""
 
     def __init__(self, names: Names, numbers: dict[Hashable, int]) -> None:
-        """Read names as a body declares them."""
+        """Resolve names as the body declares them."""
         self._names, self._numbers = names, numbers
         self._known: defaultdict[int, dict[int, int]] = defaultdict(dict)
 
     def shape(self, at: int) -> tuple[int, ...]:
-        """Return what is equal for instructions of one shape; registers of inner scopes are part of it."""
+        """Return a key that is equal for instructions of one shape; it includes registers of inner scopes."""
         node = self._names.body.branch(at)
         shape = [self._number(node.opcode), 0 if node.guard is None else self._number(self._guard(node.guard, at))]
         if node.opcode[0] in _FIXED:
             return *shape, *[self._number(self._operand(each, at, fixed=True)) for each in node.operands]
-        known = self._known[self._names.body.scopes[at]]  # an operand that stands twice in a tree is one object
+        known = self._known[self._names.body.scopes[at]]  # an operand that occurs twice in a tree is one object
         for operand in node.operands:
             number = known.get(id(operand))
             if number is None:
@@ -203,7 +204,7 @@ class Shapes:
         return tuple(shape)
 
     def _number(self, what: Hashable) -> int:
-        """Return a number, from 1 on, that is equal for what is equal."""
+        """Return a number of at least 1, equal for equal arguments."""
         return self._numbers.setdefault(what, len(self._numbers) + 1)
 
     def _guard(self, guard: nodes.Guard, at: int) -> Hashable:
@@ -211,14 +212,14 @@ class Shapes:
         return guard if register is None else (register, guard.negated)
 
     def _register(self, name: str, at: int) -> Hashable | None:
-        """Return the type of a register, or an inner scope's register itself; None for what is no register."""
+        """Return the type of a register, or the register itself if an inner scope declares it; None for other names."""
         declared = self._names.register(name, at)
         if declared is None:
             return None
         return tree.Register(name) if declared.is_inner else declared.type
 
     def _operand(self, operand: tree.Operand, at: int, *, fixed: bool = False) -> Hashable:
-        """Return an operand with the types of its leaves in their places; `fixed` symbols are no leaves."""
+        """Return an operand with leaves replaced by their types; symbols are not leaves if `fixed`."""
         if type(operand) is tree.Register or type(operand) is tree.Symbol:
             if (kind := self._register(operand.name, at)) is not None:
                 return kind

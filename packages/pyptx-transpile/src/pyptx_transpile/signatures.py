@@ -1,4 +1,4 @@
-"""What the functions of a file are called, and what the function of a body is called with: names of parameters."""
+"""Names of functions in a file, and of the parameters of a body's function."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def definition(name: str, node: nodes.Function, registers: Registers) -> Expression:
-    """Return the `def` of a function, and let `registers` know what holds the names of its parameters.
+    """Return the `def` of a function; record in `registers` the variables of its parameters.
 
-    What is returned comes first, as in PTX. Parameters that are named after the function and their number are one
-    sequence: `def scale(*params: str)`.
+    Return parameters come first, as in PTX. Parameters named after the function and their index are one variadic
+    parameter: `def scale(*params: str)`.
     """
     given = node.parameters or ()
     arguments: list[Expression] = [_named(each, node, registers) for each in node.returns]
@@ -36,9 +36,9 @@ def _named(each: nodes.Parameter, node: nodes.Function, registers: Registers) ->
 
 
 def declared_functions(row: Row, symbols: Symbols, kernel_name: str | None, naming: Naming) -> dict[int, str]:
-    """Choose the names of the functions, by where they stand; `kernel_name` is that of the first kernel.
+    """Return the names of functions by index; `kernel_name` is the name of the first kernel.
 
-    `symbols` learn them, and those of variables and of functions that are defined elsewhere.
+    Adds to `symbols` these names, and those of variables and of functions defined elsewhere.
     """
     found: dict[int, str] = {}
     kernels = sum(item.name == ".entry" and item.kind == "Function" for item in row.items)

@@ -1,4 +1,4 @@
-"""How a module spells what operators emit: of `+` on b32 registers, `add.s32` or `add.u32`."""
+"""Instruction variants that operators emit in a module: for `+` on b32 registers, `add.s32` or `add.u32`."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ OPERATORS = {
     "neg": "-",
     "not": "~",
 }
-"""The operators of Python by the operation that they emit, of `setp` by its relation."""
+"""Python operators by operation; for `setp` by relation."""
 
 _UNARY = frozenset({"neg", "not"})
-_NUMBER_FIRST = frozenset({"sub", "shl", "shr"})  # which operators emit `5 - r` in this order
+_NUMBER_FIRST = frozenset({"sub", "shl", "shr"})  # keep a constant first operand first, as in `5 - r`
 
 
 @dataclass(frozen=True, slots=True)
 class Banks:
-    """The registers that a body declares at its outermost level: types of banks by their stems, with their counts."""
+    """Register groups that a body declares at its outermost level: type and count, by stem."""
 
     types: dict[str, tuple[str, int]]
     _known: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
 
     def type_of(self, operand: tree.Operand) -> str | None:
-        """Return the type of a register of a bank; None for every other operand."""
+        """Return the type of a group register; None for every other operand."""
         if not isinstance(operand, tree.Register):
             return None
         name = operand.name
@@ -66,7 +66,7 @@ class Banks:
 
 
 def banks_of(body: Body) -> Banks:
-    """Return the banks of a body; those whose names a scope declares again are left out."""
+    """Return the register groups of a body, except those whose names an inner scope redeclares."""
     return body.derived(_banks)
 
 
@@ -85,13 +85,13 @@ def _banks(body: Body) -> Banks:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """What operators emit in one body: the types of its registers, and how the module spells what is done with them."""
+    """Operators of one body: the types of its registers, and the module's opcode for each operation."""
 
     banks: Banks
     spelled: dict[str, dict[str, str]]
 
     def operator(self, node: nodes.Instruction) -> str | None:
-        """Return the operation of an instruction that an operator emits, exactly so; None for every other one."""
+        """Return the operation of an instruction that an operator emits with exactly this opcode; else None."""
         found = operation(node, self.banks)
         if found is None or self.spelled[found[1]].get(found[0]) != ".".join(node.opcode):
             return None
@@ -104,7 +104,7 @@ def _operation_of(opcode: tuple[str, ...]) -> str | None:
 
 
 def operation(node: nodes.Instruction, banks: Banks) -> tuple[str, str] | None:
-    """Return the operation of an instruction that an operator may emit, and the type of what it is applied to."""
+    """Return the operation of an instruction that an operator may emit, and the type of its operands; else None."""
     name = _operation_of(node.opcode)
     if name not in OPERATORS or node.guard is not None or len(node.operands) != 3 - (name in _UNARY):
         return None
@@ -124,7 +124,7 @@ def operation(node: nodes.Instruction, banks: Banks) -> tuple[str, str] | None:
 
 
 def spelled(row: Row) -> dict[str, dict[str, str]]:
-    """Return, by the type of registers and the operation, the opcode that a module has most often."""
+    """Return, by register type and operation, the most frequent opcode of a module."""
     counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for body in row.bodies():
         banks = banks_of(body)

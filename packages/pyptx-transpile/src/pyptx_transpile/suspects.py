@@ -1,4 +1,4 @@
-"""Loops whose lines are wrong: which turn it is, or the loop itself, is known when turns are printed one by one."""
+"""Faulty loops: printing their iterations one by one shows whether an iteration is wrong, or the loop itself."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
 
 
 class Suspects:
-    """The loops that are printed turn by turn, since something is wrong with what they say."""
+    """Loops printed iteration by iteration, because their text is faulty."""
 
     def __init__(self) -> None:
-        """Suspect nobody."""
+        """Start without candidates."""
         self._held: dict[int, dict[Key, tuple[Claim, str]]] = {}
 
     def of(self, start: int) -> frozenset[Key]:
-        """Return the keys of the suspects in the body that starts at a place."""
+        """Return the keys of the candidate loops in the body that starts at `start`."""
         return frozenset(self._held.get(start, ()))
 
     def judge(self, faults: Faults) -> Faults:
-        """Return the claims that are guilty of faults, and suspect the loops among the others.
+        """Return the rewrites that cause faults; loops among the others become candidates.
 
-        A suspect is let go where something in it is at fault, and is guilty where nothing in its body is any more.
+        A candidate is dropped if a rewrite inside it is faulty. It is the cause if no fault is left in its body.
         """
         guilty: Faults = {}
         held, self._held = self._held, {}

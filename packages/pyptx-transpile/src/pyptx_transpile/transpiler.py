@@ -1,4 +1,4 @@
-"""From the text of a module to Python that writes the same text: printed, run, and mended until it is right."""
+"""Transpile the text of a module to Python: print, execute, and reject rewrites until the output matches."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from pyptx_transpile.progress import Told
     from pyptx_transpile.proof import Faults
 
-_MOST_RAISING = 1_000  # claims of a module that raise while they are printed
-_ROUNDS = 10  # after so many, a body whose rules still fail is printed without any
+_MOST_RAISING = 1_000  # rewrites of a module that raise while they are printed
+_ROUNDS = 10  # iterations after which a body that is still faulty is printed without rules
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """A site that a rule was withdrawn from: the function, the first instruction and its place, and why."""
+    """A rejected rewrite: function, first instruction and its index, and the reason."""
 
     rule: str
     function: str
@@ -52,7 +52,7 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """A statement that is written unchecked: its function, its text and its place, and why."""
+    """An unchecked statement: function, text, index, and the reason."""
 
     function: str
     statement: str
@@ -62,11 +62,12 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class Transpiled:
-    """Python for a module, and what its rules did.
+    """Python for a module, with statistics of the rules.
 
-    `met` counts the sites that a rule found, `applied` those that the text has; `withdrawn` are those that were wrong,
-    `dropped` those whose function has too few calls left without them. `unchecked` are the statements that the checks
-    refuse, and the instructions that are not in the table. `refused` is why a whole module is written unchecked.
+    - `met`: number of matches per rule; `applied`: number of rewrites in the text.
+    - `withdrawn`: rewrites that were wrong; `dropped`: calls removed because their helper had too few calls left.
+    - `unchecked`: statements that the checks refuse, and instructions that are not in the table.
+    - `refused`: reason if the whole module is unchecked.
     """
 
     text: str
@@ -79,7 +80,7 @@ class Transpiled:
 
 
 class Transpiler:
-    """Prints one module, and proves what it prints."""
+    """Prints one module and verifies the output."""
 
     def __init__(
         self,
@@ -91,9 +92,9 @@ class Transpiler:
         refusing: bool = False,
         told: Told | None = None,
     ) -> None:
-        """Prepare to print a module that was parsed, by some rules; `unchecked` may be the reason why it is that.
+        """Prepare to print a parsed module with some rules; a string in `unchecked` is the reason for it.
 
-        With `refusing`, the checks have refused a statement of it: all such statements are written unchecked.
+        With `refusing`, the checks have refused a statement: all such statements are emitted unchecked.
         """
         self._progress = Progress(told)
         self._style, row = learnt(module)
@@ -117,7 +118,7 @@ class Transpiler:
         self._numbered = True
 
     def run(self, *, verify: bool = True) -> Transpiled:
-        """Return the Python; unless `verify` is false, it was run, and emits the module. Raise ProofError if not."""
+        """Return the Python; with `verify`, execute it and compare its module. Raise ProofError on a mismatch."""
         printed = self.printed()
         proof = Proof(self._row, self._style, self._progress)
         rounds = 0
@@ -135,10 +136,10 @@ class Transpiler:
         return Transpiled(printed.text(), self._met, self._plan.claims(), tuple(self._withdrawn), dropped, unchecked)
 
     def proved(self, proof: Proof, printed: Printed) -> Faults:
-        """Return the claims that are wrong in one round of the proof.
+        """Return the faulty rewrites of one verification.
 
-        One too many branch gives other names to labels that have none, and other claims look wrong. So a file that is
-        wrong is run with all names: then each claim is right or wrong by itself. If all are right, labels keep names.
+        An extra branch renames unnamed labels, so that other rewrites appear faulty. So a faulty file is executed again
+        with all labels named: then each rewrite is right or wrong by itself. If all are right, labels keep their names.
         """
         try:
             faults = proof.faults(printed)
@@ -154,7 +155,7 @@ class Transpiler:
         return named
 
     def printed(self) -> Printed:
-        """Return the file as it is planned now."""
+        """Return the file for the current plans."""
         for _ in range(_MOST_RAISING):
             try:
                 return self._printer.printed(self._plan.plans, self._progress, numbered=self._numbered)
@@ -163,7 +164,7 @@ class Transpiler:
         raise RuleError(f"{_MOST_RAISING} claims raised while they were printed", hint="leave that rule out")
 
     def _withdraw(self, faults: Faults, *, entirely: bool) -> bool:
-        """Plan the bodies at fault again without the claims that were wrong, or without any rule; tell of a change."""
+        """Plan faulty bodies again without the faulty rewrites, or without any rule; return whether any was faulty."""
         guilty = self._plan.withdraw(faults, entirely=entirely)
         for wrong in guilty.values():
             self._withdrawn += [self._site(claim, reason) for claim, reason in wrong.items()]
@@ -184,14 +185,13 @@ def transpile(
     unchecked: bool = False,
     told: Told | None = None,
 ) -> Transpiled:
-    """Return Python for the text of a module, and what the rules did.
+    """Return Python for the text of a module, and the statistics of the rules.
 
-    `name` is what the text is called in messages, `kernel_name` what its first kernel is called in Python. Unless
-    `verify` is false, the Python was run and emits the text again. Statements that the instruction table refuses, or
-    does not know, are written unchecked, a module whose head is refused as a whole, and any module with `unchecked`.
-    `told` hears how many of how many steps are done.
-
-    Raise PtxSyntaxError for what is no PTX, ProofError for what cannot be written at all.
+    `name` is the text's name in messages, `kernel_name` the Python name of its first kernel. Unless `verify` is false,
+    the Python is executed and must emit the text again. Statements that the instruction table refuses or does not
+    contain are unchecked. So is a whole module whose head is refused, or any module if `unchecked`. `told` is called
+    with the number of steps done and the total. Raise PtxSyntaxError for invalid PTX, ProofError for a module that
+    cannot be emitted.
     """
     rules = tuple(rules)
     with collector_paused():
@@ -220,19 +220,19 @@ def ptx_to_python(
     verify: bool = True,
     unchecked: bool = False,
 ) -> str:
-    """Return Python that, when it is run, writes the text `source` again, byte for byte.
+    """Return Python that emits the text `source` again, byte for byte, when it is executed.
 
-    With `sugar`, every rule is used; `rules` names those to use, or with a `-` in front those to leave out. The rest
-    is as in `transpile`. Raise RuleError for a rule that there is not.
+    With `sugar`, every rule is used. `rules` lists the rules to use, or with the prefix `-` those to leave out. Other
+    arguments are as in `transpile`. Raise RuleError for an unknown rule.
     """
     used = chosen(rules, sugar=sugar)
     return transpile(source, used, kernel_name=kernel_name, verify=verify, unchecked=unchecked).text
 
 
 def chosen(names: Sequence[str] | None, *, sugar: bool) -> tuple[SugarRule, ...]:
-    """Return the rules of these names, in their order; without names, all of them with `sugar` and none without.
+    """Return the rules with these names, in their order; if `names` is None, all of them with `sugar`, else none.
 
-    Raise RuleError for a name that there is not.
+    Raise RuleError for an unknown name.
     """
     from pyptx_ir.plugins.manager import manager
 

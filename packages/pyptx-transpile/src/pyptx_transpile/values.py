@@ -1,4 +1,4 @@
-"""Operands as Python: what is written for them in a call of `ptx.inst`, so that it emits them again."""
+"""Operands as Python expressions that emit them again in a call of `ptx.inst`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pyptx_transpile.names import Registers
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)
-_LONGEST_FLOAT = 12  # characters; what takes more reads no better than its bits
-_SLICE = 3  # registers of a bank in a row that are written as a slice
+_LONGEST_FLOAT = 12  # characters; a longer float is printed as its bits
+_SLICE = 3  # consecutive registers of a group that are printed as a slice
 
 
 def quoted(text: str) -> str:
-    """Return a string literal of Python, pure ASCII, between double quotes where that costs nothing."""
+    """Return a Python string literal in ASCII, with double quotes if that needs no escape."""
     body = ascii(text)
     if body[0] == "'" and '"' not in body:
         return f'"{body[1:-1]}"'.replace("\\'", "'")
@@ -33,16 +33,16 @@ def quoted(text: str) -> str:
 
 
 class Values:
-    """Prints operands, with the registers that are declared where it is asked."""
+    """Printer of operands, with the registers declared at the current position."""
 
     def __init__(self, registers: Registers, *, special: bool = False) -> None:
-        """Print with these registers; `special` ones are written as the functions that return them."""
+        """Print with these registers; with `special`, special registers are calls of functions."""
         self._registers, self._special = registers, special
 
     def expression(self, operand: tree.Operand, opcode: tuple[str, ...] = ()) -> str:
-        """Return what is written for an operand of an instruction.
+        """Return the expression for an operand of an instruction.
 
-        What an operand is in one place it is in all of them, but for numbers, which are spelt by the opcode.
+        The expression does not depend on the position, except for numbers, whose format depends on the opcode.
         """
         if operand.__class__ is tree.Immediate:
             return number(operand.text, _bits(opcode))
@@ -78,18 +78,18 @@ class Values:
                 return quoted(spell(operand))
 
     def expressions(self, operands: Iterable[tree.Operand], opcode: tuple[str, ...] = ()) -> str:
-        """Return operands with commas between them."""
+        """Return operands, separated by commas."""
         return ", ".join([self.expression(each, opcode) for each in operands])
 
     def vector(self, elements: tuple[tree.Operand, ...], opcode: tuple[str, ...]) -> str:
-        """Return a list of operands; registers that follow each other in a bank are a slice of it."""
+        """Return a list of operands; consecutive registers of a group are a slice."""
         parts = list(self.parts(elements, opcode))
         if len(parts) == 1 and parts[0].startswith("*"):
             return parts[0][1:]
         return f"[{', '.join(parts)}]"
 
     def parts(self, elements: tuple[tree.Operand, ...], opcode: tuple[str, ...] = ()) -> Iterator[str]:
-        """Yield the elements of a list; of registers that follow each other in a bank, a slice: `*r[4:12]`."""
+        """Yield the elements of a list; consecutive registers of a group are a slice: `*r[4:12]`."""
         at = 0
         while at < len(elements):
             run = self._run(elements, at)
@@ -102,7 +102,7 @@ class Values:
                 at += 1
 
     def _run(self, elements: tuple[tree.Operand, ...], at: int) -> tuple[str, int] | None:
-        """Return the slice and the count of the registers of one bank that follow each other in steps from here on."""
+        """Return the slice of equally spaced registers of one group that starts here, and their number; else None."""
         row = [self._element(each) for each in elements[at : at + 2]]
         if len(elements) - at < _SLICE or row[0] is None or row[1] is None or row[0][0] != row[1][0]:
             return None
@@ -126,7 +126,7 @@ class Values:
 
 @lru_cache(maxsize=256)
 def special_register(name: str) -> str | None:
-    """Return the call that returns a special register, `ptx.special.tid.x()`; None for every other name."""
+    """Return the call for a special register, `ptx.special.tid.x()`; None for every other name."""
     if name not in special_registers() or name.endswith(".w"):
         return None
     stem, dot, axis = name[1:].partition(".")
@@ -136,21 +136,21 @@ def special_register(name: str) -> str | None:
 
 
 def literal(operand: tree.Immediate, opcode: tuple[str, ...]) -> str:
-    """Return what is written for a literal of an instruction."""
+    """Return the expression for a literal of an instruction."""
     return number(operand.text, _bits(opcode))
 
 
 @lru_cache(maxsize=1 << 12)
 def _bits(opcode: tuple[str, ...]) -> int:
-    """Return how many bits the floats have that an instruction's numbers are; 0 if they are integers."""
+    """Return the bits of an instruction's float literals; 0 if its numbers are integers."""
     if not opcode or opcode[0] not in NUMERIC:
         return 0
-    return literal_bits(opcode) or (32 if opcode[0] == "slct" else 0)  # whose operands are of two types
+    return literal_bits(opcode) or (32 if opcode[0] == "slct" else 0)  # has operands of two types
 
 
 @lru_cache(maxsize=1 << 14)
 def number(text: str, bits: int) -> str:
-    """Return what is written for a literal where numbers are integers, or floats of 32 or 64 bits."""
+    """Return the expression for a literal: an integer, or a float if `bits` is 32 or 64."""
     if WHOLE.match(text):
         return text if not bits else quoted(text)
     head = text[:2].lower()
@@ -163,7 +163,7 @@ def number(text: str, bits: int) -> str:
 
 
 def _shortest(value: float, bits: int) -> str:
-    """Return the fewest digits that read as a number of so many bits."""
+    """Return the shortest decimal text that reads as this float of `bits` bits."""
     if bits == 64 or not math.isfinite(value):
         return repr(value)
     wanted = float_text(value, bits)

@@ -1,4 +1,4 @@
-"""Kernels compiled ahead of time: `pyptx export` writes bundles of them, `load` reads them."""
+"""Ahead-of-time compiled kernels: `pyptx export` writes bundles of them, `load` reads them."""
 
 from pyptx_dsl.bundles import Bundle, BundleError, LoadedKernel, export, load
 

@@ -1,4 +1,4 @@
-"""From instructions to the calls of `ptx` that emit them, for tools that write kernels."""
+"""Conversion from instructions to the `ptx` calls that emit them, for code generators."""
 
 from pyptx_dsl.instructions.call_forms import Argument, Call, expression, perform, source
 from pyptx_dsl.instructions.inversion import call_of

@@ -1,4 +1,4 @@
-"""From PTX to Python that writes the same bytes.
+"""Transpile PTX to Python that emits the same bytes.
 
 python -m pyptx.codegen kernel.ptx --sugar --name my_kernel > my_kernel.py
 """

@@ -1,4 +1,4 @@
-"""What differs between two PTX modules beyond names and formatting: `compare(before, after)`."""
+"""Differences between two PTX modules, ignoring names and formatting: `compare(before, after)`."""
 
 from pyptx_ir.diff import Change, Comparison, Part, Place, Renaming, compare
 

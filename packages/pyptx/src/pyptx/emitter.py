@@ -1,4 +1,4 @@
-"""From the tree back to text: `emit(parse(text)) == text`."""
+"""Emit PTX text from the syntax tree: `emit(parse(text)) == text`."""
 
 from pyptx_ir.syntax import emit, spell
 from pyptx_ir.syntax.style import Style, learn

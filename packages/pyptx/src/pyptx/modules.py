@@ -1,4 +1,4 @@
-"""Whole modules of PTX, statement by statement: `module(version=(8, 7), target="sm_90a")`."""
+"""Build PTX modules statement by statement: `module(version=(8, 7), target="sm_90a")`."""
 
 from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.modules.builder import FunctionName, ModuleBuilder

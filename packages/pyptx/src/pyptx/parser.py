@@ -1,4 +1,4 @@
-"""From PTX text to its lossless tree."""
+"""Parse PTX text into a lossless syntax tree."""
 
 from pyptx_ir.syntax import PtxSyntaxError, parse, parse_recovering
 from pyptx_ir.syntax import PtxSyntaxError as ParseError

@@ -1,4 +1,4 @@
-"""Registers: `reg.scalar(f32)`, `reg.array(f32, 8)`, and what their operators emit."""
+"""Registers: `reg.scalar(f32)`, `reg.array(f32, 8)`, and the instructions that their operators emit."""
 
 from pyptx_dsl.reg import (
     NegPred,

@@ -1,4 +1,4 @@
-"""Shared memory: allocations that know their layout, and barriers."""
+"""Shared memory: allocations with a layout, and mbarriers."""
 
 from pyptx_dsl.smem import (
     MbarrierArray,

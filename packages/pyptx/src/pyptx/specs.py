@@ -1,4 +1,4 @@
-"""What a kernel promises about its arrays."""
+"""Specifications of kernel arrays: shape, dtype and layout."""
 
 from pyptx_dsl.contract.im2col import Im2col
 from pyptx_dsl.contract.scalars import Scalar

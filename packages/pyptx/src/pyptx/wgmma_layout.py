@@ -1,4 +1,4 @@
-"""How matrices lie in shared memory for TMA and wgmma: `SharedTile`, and the names that users know."""
+"""Shared memory layouts of matrices for TMA and wgmma: `SharedTile`, and the names of the older pyptx."""
 
 from typing import TYPE_CHECKING
 

@@ -1,1 +1,1 @@
-"""Where matrices lie in tensor memory, and how they get there: integers and tuples for the simulator and the DSL."""
+"""Layouts of matrices in tensor memory, and of moves to and from it: plain data for the simulator and the DSL."""

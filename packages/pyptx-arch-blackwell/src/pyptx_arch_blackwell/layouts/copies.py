@@ -1,13 +1,13 @@
-"""What tcgen05.cp and tcgen05.shift move. Manual: "tcgen05.cp", "tcgen05.shift", "Optional Decompression".
+"""Data movement of tcgen05.cp and tcgen05.shift. Manual: "tcgen05.cp", "tcgen05.shift", "Optional Decompression".
 
-The source of a copy is a K-major matrix in shared memory, as its descriptor says: rows of one or two chunks of
-16 bytes, in core matrices of eight rows. A chunk goes to four columns of a lane. In a pair of CTAs each copies out of
-its own shared memory, at the same addresses, to its own tensor memory: so DeepGEMM and CUTLASS copy the scale factors
-of A, which the CTAs do not share.
+The source of a copy is a K-major matrix in shared memory with a descriptor: rows of one or two chunks of 16 bytes, in
+core matrices of eight rows. A chunk goes to four columns of a lane. In a CTA pair, each CTA copies from its own shared
+memory, at the same addresses, to its own tensor memory: DeepGEMM and CUTLASS copy the scale factors of A this way,
+which the CTAs do not share.
 
-The lanes are CuTe's (its traits of UTCCP). It calls the copy of four rows a refresh of the last lane of each quarter,
-which is what a shift by one row leaves to be filled; the manual lets that copy follow a shift without a wait
-("Pipelined tcgen05 Instructions"). None of it is confirmed by hardware here.
+The lanes are those of CuTe's UTCCP traits. CuTe describes the copy of four rows as a refresh of the last lane of each
+quarter, which a shift by one row leaves to be filled. The manual lets that copy follow a shift without a wait
+("Pipelined tcgen05 Instructions"). Not verified on hardware.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["COPIES", "FORMATS", "SHIFT_COLUMNS", "SHIFT_LANES", "Copy", "Format", "shifted_from"]
 
-_COLUMNS = 4  # that a chunk of 16 bytes fills
+_COLUMNS = 4  # filled by a chunk of 16 bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy of `rows` rows of `chunks` chunks: `band` rows follow each other in lanes, `stride` lanes from the next.
+    """Copy of `rows` rows of `chunks` chunks: `band` rows go to consecutive lanes, bands are `stride` lanes apart.
 
-    Lanes and columns count from the address. Each row goes to `copies` lanes, at these distances.
+    Lanes and columns are relative to the address. Each row goes to `copies` lanes, at these distances.
     """
 
     rows: int
@@ -41,26 +41,26 @@ class Copy:
     copies: tuple[int, ...] = (0,)
 
     def lanes(self, row: int) -> tuple[int, ...]:
-        """Return the lanes that a row goes to."""
+        """Return the destination lanes of a row."""
         if not 0 <= row < self.rows:
             raise IndexError(f"row {row} of {self.rows}")
         band, inside = divmod(row, self.band)
         return tuple(band * self.stride + inside + distance for distance in self.copies)
 
     def chunk_columns(self, chunk: int) -> range:
-        """Return the columns that a chunk of each row goes to, its first four bytes to the first."""
+        """Return the destination columns of a chunk of each row, in byte order."""
         if not 0 <= chunk < self.chunks:
             raise IndexError(f"chunk {chunk} of {self.chunks}")
         return range(_COLUMNS * chunk, _COLUMNS * (chunk + 1))
 
     @property
     def beginnings(self) -> range:
-        """The lanes that an address may name: any of a quarter where each quarter gets a row, as a shift leaves one."""
+        """Valid first lanes of an address: any lane of a quarter if each quarter gets one row, as after a shift."""
         return range(self.stride if self.band == 1 else 1)
 
     @property
     def columns(self) -> int:
-        """How many columns are written."""
+        """Number of columns written."""
         return _COLUMNS * self.chunks
 
 
@@ -72,18 +72,18 @@ COPIES: Final[Mapping[tuple[str, str], Copy]] = {
     ("64x128b", "warpx2::01_23"): Copy(64, 1, 32, 64, copies=(0, 32)),
     ("32x128b", "warpx4"): Copy(32, 1, 32, copies=(0, 32, 64, 96)),
 }
-"""The copies, by shape and multicast as in the opcode."""
+"""The copies, by shape and multicast modifiers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How a copy decompresses each chunk: 16 elements with padding behind them become 16 bytes."""
+    """Decompression of a chunk: 16 elements followed by padding become 16 bytes."""
 
     source: Packing
     result: Packing
 
     def decompressed(self, chunk: bytes) -> bytes:
-        """Return what becomes of a chunk; the bits around an element are zero."""
+        """Return the decompressed chunk; bits around an element are zero."""
         bits = int.from_bytes(chunk, "little")
         mask = (1 << self.source.bits) - 1
         found = 0
@@ -96,10 +96,10 @@ FORMATS: Final[Mapping[str, Format]] = {
     "b4x16_p64": Format(PADDED[4], CONTAINERS[4]),
     "b6x16_p32": Format(PADDED[6], CONTAINERS[6]),
 }
-"""The source formats of `.b8x16`. ldmatrix, of the same source, puts four bits at the bottom of the byte instead."""
+"""The source formats of `.b8x16`. For the same source, ldmatrix puts four bits at the bottom of the byte instead."""
 
 SHIFT_LANES: Final = 31
-"""Lanes that a shift writes, of the 32 from its address on: all but the last."""
+"""Lanes that a shift writes, of the 32 from its address on: all except the last."""
 
 SHIFT_COLUMNS: Final = 8
 """Columns that a shift moves: 32 bytes."""
@@ -108,8 +108,8 @@ SHIFT_COLUMNS: Final = 8
 def shifted_from(lane: int) -> int:
     """Return the lane whose columns a shift moves to `lane`, both relative to the address.
 
-    The matrix moves down: a lane takes what the next one held, and the last keeps what it has. Raise IndexError for a
-    lane that is not written.
+    The matrix moves down: each lane gets the columns of the next one, and the last lane is unchanged. Raise IndexError
+    for a lane that is not written.
     """
     if not 0 <= lane < SHIFT_LANES:
         raise IndexError(f"lane {lane} of the {SHIFT_LANES} that a shift writes")

@@ -1,8 +1,8 @@
-"""Which cell of tensor memory a register of tcgen05.ld and tcgen05.st holds. Manual: "Matrix fragments for shape …".
+"""Tensor memory cells of the registers of tcgen05.ld and tcgen05.st. Manual: "Matrix fragments for shape …".
 
-A warp moves 16 or 32 lanes. Both numbers of a cell count from the address of the instruction: `row` is the lane,
-`column` the column. The manual's figures are pictures; the steps below are what CuTe's copy traits of these
-instructions and Triton's linear layouts say, which agree. Not confirmed by hardware here.
+A warp moves 16 or 32 lanes. Cells are relative to the address of the instruction: `row` is the lane, `column` the
+column. The manual has figures only; the steps below are those of CuTe's copy traits and of Triton's linear layouts,
+which agree. Not verified on hardware.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["SHAPES", "Shape", "column", "lane", "register_fragment"]
 
 _CELL = 32  # bits
 _HALF = 16
-_REGISTERS = 128  # the most that a thread moves
+_REGISTERS = 128  # maximum that a thread moves
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What one repetition moves: `lanes` by `columns` cells, `accesses` times.
+    """One repetition: `lanes` by `columns` cells, `accesses` times.
 
-    `threads` and `registers` have a step for each bit of the number of a thread and of its register.
+    `threads` and `registers` have a step for each bit of the thread index and of the register index.
     """
 
     lanes: int
@@ -38,7 +38,7 @@ class Shape:
 
     @property
     def count(self) -> int:
-        """How many registers a thread holds of one repetition."""
+        """Registers per thread in one repetition."""
         return 1 << len(self.registers)
 
 
@@ -48,10 +48,10 @@ _BELOW: Final = Step(8)
 
 SHAPES: Final[Mapping[str, Shape]] = {
     "32x32b": Shape(32, 1, (*_EIGHT, _BELOW, Step(16))),
-    # Neighbouring threads stand eight lanes apart: a pair of pairs has the same two columns of two lanes.
+    # Adjacent threads are eight lanes apart: two pairs of threads share two columns of two lanes.
     "16x64b": Shape(16, 2, (_BELOW, Step(0, 1), *_EIGHT)),
     "16x128b": Shape(16, 4, (*_FOUR, *_EIGHT), (_BELOW,)),
-    # As the sums of mma.sync lie: a thread has two columns side by side.
+    # As the accumulators of mma.sync: a thread has two adjacent columns.
     "16x256b": Shape(16, 8, (Step(0, 2), Step(0, 4), *_EIGHT), (Step(0, 1), _BELOW)),
     # The upper half of the warp has the same lanes, from the second address on.
     "16x32bx2": Shape(16, 1, (*_EIGHT, _BELOW, Step(0, 0, 1)), accesses=2),
@@ -62,11 +62,10 @@ SHAPES: Final[Mapping[str, Shape]] = {
 def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Fragment:
     """Return the layout of a thread's registers over lanes (rows) and columns, both relative to the address.
 
-    `repeats` is what `.num` says, 4 for `.x4`: repetitions lie side by side. A register holds a cell; if `packed`, as
-    `.pack::16b` and `.unpack::16b` ask for, the lower halves of two cells side by side, the left one low: twice as many
-    columns are moved. Of `16x32bx2` the second access is the fragment's second product.
-
-    Raise ValueError for a shape or a number of repetitions that these instructions do not have.
+    `repeats` is `.num`, 4 for `.x4`: repetitions are adjacent in columns. A register holds a cell. If `packed`
+    (`.pack::16b`, `.unpack::16b`), it holds the lower halves of two adjacent cells, the left one low: twice as many
+    columns are moved. The second access of `16x32bx2` is the fragment's second `product`. Raise ValueError for an
+    invalid shape or number of repetitions.
     """
     one = SHAPES.get(shape)
     if one is None:
@@ -90,9 +89,9 @@ def _spread(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def lane(shape: str, thread: N, register: int) -> N:
-    """Return the lane, relative to the address, of a register of a thread (0 to 31); repetitions lie in the same lanes.
+    """Return the lane (0 to 31), relative to the address, of a register of a thread; the same for all repetitions.
 
-    Raise ValueError for an unknown shape, IndexError for a register that no number of repetitions brings.
+    Raise ValueError for an unknown shape, IndexError for a register that no number of repetitions has.
     """
     return _widest(shape).row(thread, register)
 
@@ -100,8 +99,8 @@ def lane(shape: str, thread: N, register: int) -> N:
 def column(shape: str, thread: N, register: int, split: int = 0, *, packed: bool = False) -> N:
     """Return the column, relative to the address, of a register of a thread; if `packed`, of its lower half.
 
-    `split` is how many columns the second access of `16x32bx2` lies behind the first. A column does not depend on the
-    number of repetitions. Raise as `lane` does.
+    `split` is the distance in columns of the second access of `16x32bx2`. A column does not depend on the number of
+    repetitions. Raises as `lane` does.
     """
     held = _widest(shape, packed=packed)
     index = register * held.packed

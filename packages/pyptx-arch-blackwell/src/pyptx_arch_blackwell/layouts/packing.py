@@ -1,12 +1,11 @@
-"""How elements of A, B and D lie side by side along a row, in shared and tensor memory.
+"""Packing of elements of A, B and D along a row, in shared and tensor memory.
 
 Manual: "Packing formats of elements in Tensor and Shared memory", "Absolute address mode for K dimension being 48B".
 
-The products of kinds f8f6f4 and mxf8f6f4 take 4- and 6-bit elements out of 16 bytes for each 16 of them: in shared
-memory packed, with padding behind them, as TMA writes them (`.b4x16_p64`, `.b6x16_p32`), in tensor memory in a byte
-each. In that byte 6 bits are the lower ones and 4 bits the central ones: so it is with mma.sync, whose section says so
-in words; for tcgen05 it is drawn, and the figure was not available. The other kinds take elements without gaps, the
-first one low. None of it is confirmed by hardware here.
+For kinds f8f6f4 and mxf8f6f4, 16 elements of 4 or 6 bits occupy 16 bytes. In shared memory they are packed and followed
+by padding, as TMA writes them (`.b4x16_p64`, `.b6x16_p32`); in tensor memory each is in a byte of its own. 6 bits are
+the lower bits of that byte, 4 bits the central ones: the manual states this for mma.sync, and has a figure for tcgen05,
+which was not available. Other kinds have elements without gaps, the first one low. Not verified on hardware.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ __all__ = [
 
 _CELL = 32  # bits of a column
 _BYTE = 8
-_CHUNK = 16  # bytes of a row that shared memory keeps together
+_CHUNK = 16  # bytes of a row that are contiguous in shared memory
 _ROW = 128  # bytes of a row of the widest swizzle
 _LANES = 128
 
@@ -42,7 +41,7 @@ WIDTHS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("e2m3", "e3m2"), 6),
     "e2m1": 4,
 }
-"""The bits of an element."""
+"""Bits of an element."""
 
 _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "f16": ("f16", "bf16"),
@@ -56,7 +55,7 @@ _IN_CONTAINERS: Final = ("f8f6f4", "mxf8f6f4")
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Elements of `bits` along a row: `together` without gaps in each `room` bits, the first `shift` bits up."""
+    """Elements of `bits` along a row: `together` without gaps in each `room` bits, from bit `shift` on."""
 
     bits: int
     room: int
@@ -64,16 +63,16 @@ class Packing:
     shift: int = 0
 
     def bit(self, index: int) -> int:
-        """Return the first bit of an element of a row; bit 8 is the lowest of the second byte."""
+        """Return the first bit of an element in its row; bit 8 is the lowest of the second byte."""
         group, inside = divmod(index, self.together)
         return group * self.room + inside * self.bits + self.shift
 
     def cell(self, index: int) -> tuple[int, int]:
-        """Return the column of an element in tensor memory, relative to the row's first, and its first bit there."""
+        """Return the tensor memory column of an element, relative to the row's first, and its first bit there."""
         return divmod(self.bit(index), _CELL)
 
     def columns(self, count: int) -> int:
-        """Return how many columns `count` elements take."""
+        """Return the number of columns of `count` elements."""
         return -(-count * self.room // (self.together * _CELL))
 
 
@@ -81,23 +80,23 @@ PADDED: Final[Mapping[int, Packing]] = {bits: Packing(bits, _BYTE * _CHUNK, _CHU
 """Sixteen elements of 4 or 6 bits in 16 bytes: `.b4x16_p64` and `.b6x16_p32`."""
 
 CONTAINERS: Final[Mapping[int, Packing]] = {4: Packing(4, _BYTE, shift=2), 6: Packing(6, _BYTE)}
-"""An element of 4 or 6 bits in a byte."""
+"""One element of 4 or 6 bits per byte."""
 
 
 def in_shared_memory(kind: str, element: str) -> Packing:
-    """Return how A and B lie in shared memory along K; raise ValueError for elements that a kind does not have."""
+    """Return the packing of A and B in shared memory along K; raise ValueError for an element type not in the kind."""
     bits = _width(kind, element)
     return PADDED[bits] if kind in _IN_CONTAINERS and bits in PADDED else Packing(bits, bits)
 
 
 def in_tensor_memory(kind: str, element: str) -> Packing:
-    """Return how A lies in tensor memory along K, of a sparse A what is stored; raise ValueError as above."""
+    """Return the packing of A (if sparse, its stored elements) in tensor memory along K; raise ValueError as above."""
     bits = _width(kind, element)
     return CONTAINERS[bits] if kind in _IN_CONTAINERS and bits in CONTAINERS else Packing(bits, bits)
 
 
 def of_sums(element: str) -> Packing:
-    """Return how D lies in tensor memory along N: a column for each sum, of which an f16 fills the lower half."""
+    """Return the packing of D in tensor memory along N: a column per element; an f16 fills the lower half."""
     return Packing(WIDTHS[element], _CELL)
 
 
@@ -110,11 +109,11 @@ def _width(kind: str, element: str) -> int:
 def lanes_of_a(
     row: int, *, m: int, group: int = 1, sparse: bool = False, weight_stationary: bool = False
 ) -> tuple[int, ...]:
-    """Return the lanes that hold a row of A, counted in one CTA of `group`, relative to the address.
+    """Return the lanes with a row of A, counted in one CTA of `group`, relative to the address.
 
-    Where groups of lanes compute different columns of D of the same rows, each has a copy of A: with M = 128 of a pair,
-    which CuTe duplicates so, and in weight-stationary products with M of 32 and 64, where that is an assumption.
-    Raise IndexError for a row that the CTA does not have.
+    If groups of lanes compute different columns of the same rows of D, each has a copy of A: with M = 128 of a CTA
+    pair, as in CuTe, and in weight-stationary MMAs with M of 32 and 64, which is an assumption. Raise IndexError for a
+    row that the CTA does not have.
     """
     rows = m // group
     if not 0 <= row < rows:
@@ -127,11 +126,11 @@ def lanes_of_a(
 
 
 def chunk_addresses(start: int, following: int, count: int = 3) -> tuple[int, ...]:
-    """Return where chunks of 16 bytes of a row lie, before the swizzle, by an absolute leading address, `following`.
+    """Return the addresses of 16-byte chunks of a row, before swizzling, with the absolute leading address `following`.
 
-    That is how K = 96 is read, 48 bytes, out of rows of 128: what does not fit behind `start` continues there.
-    Both are addresses of the matrix's first row; the other rows lie as in any K-major matrix. CUTLASS issues eight
-    products for three such rows, of which two continue.
+    K = 96 (48 bytes) is read this way from rows of 128 bytes: chunks past the end of the row at `start` continue at
+    `following`. Both are addresses of the matrix's first row; other rows are as in any K-major matrix. CUTLASS issues
+    eight MMAs for three such rows, of which two continue.
     """
     fitting = (_ROW - start % _ROW) // _CHUNK
     return tuple(

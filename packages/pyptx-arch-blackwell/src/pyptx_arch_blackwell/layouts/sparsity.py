@@ -1,16 +1,15 @@
-"""Where the metadata of a sparse A lies in tensor memory, and what it says. Manual: "Sparse Matrices" of tcgen05.
+"""Layout of the metadata of a sparse A in tensor memory, and its decoding. Manual: "Sparse Matrices" of tcgen05.
 
-A row of A is cut into chunks of which half the elements are stored, and a code of four bits says where these stand. All
-codes of a row lie in its lane if elements have 8 bits or less: 16 codes in two columns. With 16- and 32-bit elements
-there are 8 to a row, and a column has those of all rows: of 16 lanes the lower eight have the first four chunks of 16
-rows, the upper eight the last four, row g in the lower half of lane g and row g + 8 in the upper. That column is one of
-several side by side, named by the selector in the instruction descriptor.
+A row of A consists of chunks of which half the elements are stored; a 4-bit code has their positions. With elements of
+8 bits or less, all codes of a row are in its lane: 16 codes in two columns. With 16- and 32-bit elements there are 8
+codes per row, and one column has the codes of all rows: of 16 lanes, the lower eight have the first four chunks of 16
+rows, the upper eight the last four; row g is in the lower half of lane g, row g + 8 in the upper half. The selector in
+the instruction descriptor chooses among several such adjacent columns.
 
-The manual's figures are pictures. The layouts with all 128 lanes, and those of weight-stationary products, are CuTe's
-(`tmem_e_frg`, `tmem_e_frg_ws`), whose sparse kernels copy the metadata of four products at once, a column each; those
-with half the lanes follow from the rule that A, D and the metadata are aligned alike, as in layouts C and F. CuTe takes
-bit 0 of the column for the selector: that 2 and 3 are the next two columns is an assumption. None of it is confirmed by
-hardware here.
+The manual has figures only. The layouts with all 128 lanes, and the weight-stationary ones, are CuTe's (`tmem_e_frg`,
+`tmem_e_frg_ws`), whose sparse kernels copy the metadata of four MMAs at once, one column each. The layouts with half
+the lanes follow from the rule that A, D and the metadata have the same alignment, as in layouts C and F. CuTe uses bit
+0 of the column as the selector: that 2 and 3 are the next two columns is an assumption. Not verified on hardware.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ _CODE = 4  # bits
 _FIELD = 2
 _COLUMN = 32
 _LANES = 128
-_BAND = 16  # rows that the half of a warp's lanes has
+_BAND = 16  # rows of half a warp's lanes
 _HALF_BAND = 8
 _SELECTORS = 4
 
-# How A is thinned out goes by the kind, not by the elements: those of f8f6f4 with 4 bits are kept as bytes are.
+# The sparsity pattern depends on the kind, not on the elements: 4-bit elements of f8f6f4 have that of bytes.
 _SPARSITY: Final[Mapping[str, Sparsity]] = {
     "tf32": SPARSITY[32],
     "f16": SPARSITY[16],
@@ -53,29 +52,29 @@ _TWO_OF_FOUR: Final = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b0110, 0b1110)
 CODES: Final[Mapping[str, tuple[int, ...]]] = {
     kind: (0b1110, 0b0100) if kind == "tf32" else _TWO_OF_FOUR for kind in _SPARSITY
 }
-"""The codes that mean something, by kind; what others do is undefined."""
+"""Valid codes, by kind; others are undefined."""
 
 
 def sparsity_of(kind: str) -> Sparsity:
-    """Return how A of a kind (`f16`, `mxf4`) is thinned out: 1 of 2, 2 of 4, or 2 pairs of 4."""
+    """Return the sparsity pattern of A by kind (`f16`, `mxf4`): 1 of 2, 2 of 4, or 2 pairs of 4."""
     return _SPARSITY[kind]
 
 
 def positions(kind: str, code: int) -> tuple[int, ...]:
-    """Return where in its chunk each stored element stands, in the order of storage.
+    """Return the position in its chunk of each stored element, in storage order.
 
-    `0b0110` stores the element of place 2 first, then that of place 1. Raise ValueError for a code without a meaning.
+    `0b0110` stores the element at position 2 first, then that at position 1. Raise ValueError for an invalid code.
     """
     if code not in CODES[kind]:
         raise ValueError(f"{code:#06b} says nothing of a chunk of kind::{kind}")
     thinned = _SPARSITY[kind]
-    step = thinned.fields  # a tf32 element is told as two halves
+    step = thinned.fields  # the code of a tf32 element counts halves
     fields = [code >> _FIELD * field & (1 << _FIELD) - 1 for field in range(0, _CODE // _FIELD, step)]
     return tuple(field // step * thinned.together + offset for field in fields for offset in range(thinned.together))
 
 
 class MetadataPlace(NamedTuple):
-    """Where a code lies: `shift` bits up in a column, relative to the address, in some lanes; each has a copy."""
+    """Location of a code: from bit `shift` of a column, relative to the address, in some lanes with a copy each."""
 
     lanes: tuple[int, ...]
     column: int
@@ -84,10 +83,10 @@ class MetadataPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The codes of a sparse A in the tensor memory of one CTA: of `rows` rows, `chunks` in each.
+    """Codes of a sparse A in the tensor memory of one CTA: `rows` rows with `chunks` codes each.
 
-    If `banded`, 16 rows share 16 lanes. `spread` is the distance of the lanes of 16 rows and the next 16; the codes of
-    all rows are there `copies` times.
+    If `banded`, 16 rows share 16 lanes. `spread` is the distance in lanes between groups of 16 rows; the codes of all
+    rows are stored `copies` times.
     """
 
     rows: int
@@ -98,7 +97,7 @@ class Metadata:
     selector: int = 0
 
     def place(self, row: int, chunk: int) -> MetadataPlace:
-        """Return where the code of a chunk of a row lies; raise IndexError for one that is not there."""
+        """Return the location of the code of a chunk of a row; raise IndexError for an invalid index."""
         if not (0 <= row < self.rows and 0 <= chunk < self.chunks):
             raise IndexError(f"row {row}, chunk {chunk} of {self.rows} rows of {self.chunks} codes")
         band, inside = divmod(row, _BAND)
@@ -115,18 +114,17 @@ class Metadata:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The columns that the product reads, relative to the address."""
+        """Columns that the MMA reads, relative to the address."""
         count = 1 if self.banded else self.chunks * _CODE // _COLUMN
         return tuple(range(self.selector, self.selector + count))
 
 
 def metadata(kind: str, *, m: int, group: int = 1, weight_stationary: bool = False, selector: int = 0) -> Metadata:
-    """Return where the metadata of a product lies in the tensor memory of each CTA.
+    """Return the layout of an MMA's metadata in the tensor memory of each CTA.
 
-    `m` is the product's M, of both CTAs together if `group` is 2: a CTA has that of its own rows. `weight_stationary`
-    is what `.ws` says; then several groups of lanes multiply the same rows, and each has a copy.
-
-    Raise ValueError for a product that does not exist, or a selector that it does not have.
+    `m` is the MMA's M, of both CTAs together if `group` is 2: a CTA has the metadata of its own rows.
+    `weight_stationary` is `.ws`; then several groups of lanes multiply the same rows, and each has a copy. Raise
+    ValueError for an invalid MMA or selector.
     """
     if kind not in _SPARSITY:
         raise ValueError(f"no product of kind::{kind} has a sparse A")
@@ -143,7 +141,7 @@ def metadata(kind: str, *, m: int, group: int = 1, weight_stationary: bool = Fal
 
 
 def _sizes(kind: str, group: int, *, weight_stationary: bool) -> tuple[int, ...]:
-    """Return the M that there are. Manual: "Various combinations of .kind and shapes"."""
+    """Return the valid values of M. Manual: "Various combinations of .kind and shapes"."""
     if weight_stationary:
         return () if kind in _SCALED or group != 1 else (32, 64, 128)
     if kind in _SCALED:

@@ -1,1 +1,1 @@
-"""What Blackwell adds to `ptx`: the types of its instructions, behind `ptx.inst`."""
+"""Blackwell's additions to `ptx`, and types of its instructions for `ptx.inst`."""

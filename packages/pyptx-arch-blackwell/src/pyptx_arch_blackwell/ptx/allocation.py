@@ -1,4 +1,4 @@
-"""`ptx.tcgen05.alloc`, `dealloc` and `relinquish_alloc_permit`: columns of tensor memory (sm_100a, sm_103a, sm_110a).
+"""`ptx.tcgen05.alloc`, `dealloc` and `relinquish_alloc_permit`: tensor memory columns (sm_100a, sm_103a, sm_110a).
 
 `ptx.tmem.alloc` emits them together. Manual: "Tensor Memory Allocation and Management Instructions".
 """
@@ -40,10 +40,10 @@ def alloc(
 ) -> None:
     """Emit `tcgen05.alloc.cta_group::N.sync.aligned{.shared::cta}.b32 [tmem_addr], ncols;`.
 
-    A whole warp allocates, with `cta_group=2` one warp in each block of a pair. The address of the columns is written
-    to the word of shared memory at `tmem_addr` (generic addresses with `space="generic"`); the warp waits while other
-    blocks of the SM hold the columns. `ncols` is 32, 64, 128, 256 or 512, or a register. With `exclusive` (PTX 9.4) it
-    is any multiple of 32.
+    A whole warp allocates; with `cta_group=2`, one warp in each CTA of a pair. The address of the columns is written to
+    the 32-bit word of shared memory at `tmem_addr` (generic address with `space="generic"`); the warp waits while other
+    CTAs of the SM have the columns. `ncols` is 32, 64, 128, 256 or 512, or a register. With `exclusive` (PTX 9.4) it is
+    any multiple of 32.
     """
     what = "ptx.tcgen05.alloc"
     allocated(what)
@@ -62,8 +62,8 @@ def dealloc(
 ) -> None:
     """Emit `tcgen05.dealloc.cta_group::N.sync.aligned.b32 taddr, ncols;`: free columns, by a whole warp.
 
-    `taddr` is the register with the address that `alloc` wrote. Everything that is allocated must be freed before the
-    block ends, behind all work that touches it; with `cta_group=2` the pair meets first.
+    `taddr` is the register with the address that `alloc` wrote. Free all allocated columns before the CTA exits, and
+    after all operations that access them; with `cta_group=2` synchronize the CTA pair first.
     """
     what = "ptx.tcgen05.dealloc"
     freed(what)
@@ -73,16 +73,16 @@ def dealloc(
 
 @emits("tcgen05.relinquish_alloc_permit")
 def relinquish_alloc_permit(*, cta_group: int | str = 1, pred: Reg | None = None) -> None:
-    """Emit `tcgen05.relinquish_alloc_permit.cta_group::N.sync.aligned;`: the block allocates no more.
+    """Emit `tcgen05.relinquish_alloc_permit.cta_group::N.sync.aligned;`: the CTA gives up the right to allocate.
 
-    Blocks that wait for columns on the same SM can then have them. A whole warp says it.
+    CTAs that wait for columns on the same SM can then allocate. A whole warp executes it.
     """
     what = "ptx.tcgen05.relinquish_alloc_permit"
     active(what).emit(_RELINQUISH.words(cta_group=cta_group_word(what, cta_group)), (), pred)
 
 
 def bracketed(word: object) -> object:
-    """Return the address of the word that an allocation's address is written to."""
+    """Return the address of the shared memory word for the address of an allocation."""
     return as_address(word)
 
 

@@ -1,4 +1,4 @@
-"""`ptx.st_bulk`: a region of shared memory becomes zeros (sm_100). Manual: "st.bulk"."""
+"""`ptx.st_bulk`: zero a region of shared memory (sm_100). Manual: "st.bulk"."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def st_bulk(
     """Emit `st.bulk{.weak}{.space} [addr], size, 0;`: fill `size` bytes of shared memory with zeros.
 
     `size` is a multiple of 8 up to 16 MiB: a number, a 64-bit register, or (PTX 9.0) a 32-bit one. `addr` is a multiple
-    of 8; with `space=None` generic, and in shared memory too. Put the address of a variable into a register
-    first: ptxas (13.0, 13.5) takes no names here. Raise OperandError for a number that is no such size.
+    of 8; with `space=None` it is a generic address in shared memory. Move the address of a variable to a register
+    first: ptxas (13.0, 13.5) accepts no names here. Raise OperandError for an invalid number.
     """
     number = as_integer(size)
     if number is not None and (number % _UNIT or not 0 <= number <= _MOST):

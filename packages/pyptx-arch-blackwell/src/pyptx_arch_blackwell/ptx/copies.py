@@ -1,4 +1,4 @@
-"""`ptx.tcgen05.cp` and `shift`: from shared to tensor memory, and rows of a matrix down by one.
+"""`ptx.tcgen05.cp` and `shift`: copy from shared to tensor memory, and shift rows of a matrix down by one.
 
 Manual: "Tensor Memory Data Movement Instructions".
 """
@@ -42,10 +42,10 @@ def cp(
     """Emit `tcgen05.cp.cta_group::N.size{.multicast}{.b8x16.format} [taddr], src;`: one thread copies a matrix.
 
     `src` is the descriptor of a matrix in shared memory, or a tile of `smem.tile` (or a stage of one), whose descriptor
-    is then computed in front. `size` is lanes x bits: 128x256b, 4x256b, 128x128b; 64x128b, of which the halves go to
-    two warps' lanes each (`multicast="warpx2::02_13"` or `"warpx2::01_23"`); 32x128b, which goes to all four. With
-    `cta_group=2` both blocks of the pair get it. `decompress="b4"` or `"b6"` widens elements of 4 or 6 bits to bytes:
-    16 of them with 8 or 4 bytes of padding behind. `commit` tells when the copy is complete.
+    is computed before the copy. `size` is lanes x bits: 128x256b, 4x256b, 128x128b; 64x128b, whose halves go to the
+    lanes of two warps each (`multicast="warpx2::02_13"` or `"warpx2::01_23"`); 32x128b, which goes to the lanes of all
+    four warps. With `cta_group=2` both CTAs of the pair get it. `decompress="b4"` or `"b6"` widens elements of 4 or 6
+    bits to bytes: 16 of them, followed by 8 or 4 bytes of padding. `commit` tracks completion.
     """
     what = "ptx.tcgen05.cp"
     if src_is_addr:
@@ -71,9 +71,9 @@ def cp(
 
 @emits("tcgen05.shift")
 def shift(taddr: object, *, cta_group: int | str = 1, pred: Reg | None = None) -> None:
-    """Emit `tcgen05.shift.cta_group::N.down [taddr];`: one thread moves rows of 32 bytes down by one, but the last.
+    """Emit `tcgen05.shift.cta_group::N.down [taddr];`: one thread moves rows of 32 bytes down by one, except the last.
 
-    The lane of `taddr` is a multiple of 32 (sm_100a, sm_103a, sm_110a alone).
+    The lane of `taddr` is a multiple of 32 (sm_100a, sm_103a, sm_110a only).
     """
     what = "ptx.tcgen05.shift"
     if isinstance(taddr, TensorMemory) and taddr.first_lane % 32:

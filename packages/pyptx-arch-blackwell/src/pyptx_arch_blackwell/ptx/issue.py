@@ -1,4 +1,4 @@
-"""What all products of tcgen05 have in common: the words and operands of the instruction, from what a call asks for."""
+"""Common part of all tcgen05.mma: modifiers and operands of the instruction, from the arguments of a call."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SHIFTED_KINDS = ("f16", "tf32")
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What a product may have beside its factors; each is left out by itself."""
+    """Optional operands and modifiers of an MMA; defaults are omitted."""
 
     offsets: tuple[int, int] = (0, 0)
     metadata: object | None = None
@@ -77,14 +77,14 @@ def request(
     types: tuple[object, object, object, object],
     turns: tuple[object, object],
 ) -> Request:
-    """Return what a call says of a product beside its operands."""
+    """Return the properties that a call requests, other than operands."""
     what = repr(_FORMS[ws, sparse])
     group = int(cta_group_word(what, cta_group))
     return Request(what, kind, group, ws, sparse, scaled or kind in SCALED_KINDS, shape, types, turns)
 
 
 def accumulation(what: str, accumulate: object, *older: tuple[str, object]) -> object:
-    """Return what switches the sum on: `accumulate`, or what is said of it under a name of the older interface."""
+    """Return the predicate for accumulation: `accumulate`, or its value under a name of the older interface."""
     said = [(name, value) for name, value in older if value is not None]
     if not said:
         return accumulate
@@ -95,7 +95,7 @@ def accumulation(what: str, accumulate: object, *older: tuple[str, object]) -> o
 
 
 def shift_of_sums(what: str, scale_input_d: object, scale_c: object) -> object:
-    """Return by how many powers of two d is divided, which two keywords can say."""
+    """Return the power of two by which d is divided, from either of two keywords."""
     if scale_input_d is not None and scale_c is not None:
         raise OperandError(f"{what}: scale_input_d and scale_c say the same", hint="leave scale_c out")
     return scale_c if scale_input_d is None else scale_input_d
@@ -104,7 +104,7 @@ def shift_of_sums(what: str, scale_input_d: object, scale_c: object) -> object:
 def issue(
     asked: Request, factors: tuple[object, object, object], idesc: object, accumulate: object, extras: Extras
 ) -> None:
-    """Emit one product; in front of it what makes descriptors of tiles, or a predicate of a number in a register."""
+    """Emit one MMA, preceded by the descriptors of tiles and the predicate of a number in a register."""
     what, (d, a, b) = asked.what, factors
     kind, word, found = asked.described(idesc, a, b)
     asked.row(kind)
@@ -139,7 +139,7 @@ def issue(
 
 
 def _scales(asked: Request, kind: str, found: InstructionDescriptor | None, extras: Extras) -> str | None:
-    """Return how many values share a scale; refuse scales that are missing, or that the kind has not."""
+    """Return the block size of the scale factors; reject missing scale factors, or ones not in the kind."""
     given = [each is not None for each in extras.scales]
     if kind not in SCALED_KINDS:
         if any(given) or extras.scale_vec is not None or extras.block is not None:
@@ -162,7 +162,7 @@ def _check_extras(
     places: tuple[object, object],
     extras: Extras,
 ) -> None:
-    """Refuse options that do not go together, in words of the call."""
+    """Reject options that cannot be combined, in terms of the call's arguments."""
     what, (d, a) = asked.what, places
     if asked.sparse and extras.metadata is None:
         raise OperandError(f"{what}: a sparse product has metadata in tensor memory", hint="metadata=t[…]")
@@ -191,7 +191,7 @@ def _check_extras(
 
 
 def _check_lanes(what: str, d: TensorMemory, others: Sequence[tuple[str, object]]) -> None:
-    """Refuse matrices that begin at other lanes than d. Manual: "Alignment restriction" of sparse matrices."""
+    """Reject matrices that start at another lane than d. Manual: "Alignment restriction" of sparse matrices."""
     for name, place in others:
         if isinstance(place, TensorMemory) and place.first_lane != d.first_lane:
             raise OperandError(
@@ -201,7 +201,7 @@ def _check_lanes(what: str, d: TensorMemory, others: Sequence[tuple[str, object]
 
 
 def _check_metadata(asked: Request, found: InstructionDescriptor, place: TensorMemory) -> None:
-    """Refuse metadata of a selector that there is not, and a place that is too small for it."""
+    """Reject metadata with an invalid selector, and a region too small for it."""
     try:
         held = metadata(
             found.kind, m=found.m, group=asked.cta_group, weight_stationary=asked.ws, selector=found.selector
@@ -214,7 +214,7 @@ def _check_metadata(asked: Request, found: InstructionDescriptor, place: TensorM
 
 
 def _check_sums(asked: Request, found: InstructionDescriptor, d: TensorMemory) -> None:
-    """Refuse a place that is too small for d, or that begins at a lane at which it cannot."""
+    """Reject a region too small for d, or with an invalid first lane."""
     parts = accumulator(found.m, found.n, blocks=asked.cta_group, sparse=found.sparse, stationary=asked.ws)
     columns = max(part.column + part.columns for part in parts)
     if d.columns < columns:
@@ -232,14 +232,14 @@ def _places(what: str, given: Sequence[tuple[str, object | None]]) -> list[objec
 
 
 def _lanes(value: object) -> tuple[object, ...]:
-    """Return the vector of a mask of lanes, if there is one."""
+    """Return the vector of a lane mask; an empty tuple without one."""
     if value is None:
         return ()
     return (list(value) if isinstance(value, RegArray) else as_items(value) or value,)
 
 
 def _mask(what: str, found: InstructionDescriptor | None, value: object) -> object:
-    """Return the mask of columns: a 64-bit register, or the bits of a ZeroColumnMask."""
+    """Return the zero-column mask: a 64-bit register, or the bits of a ZeroColumnMask."""
     if not isinstance(value, ZeroColumnMask):
         return descriptor_register(what, "zero_columns", value)
     if found is not None:
@@ -255,5 +255,5 @@ def _collector(prefix: str, value: str | None) -> str | None:
 
 
 def in_brackets(value: object, *, place: bool) -> object:
-    """Return a register as a place in tensor memory if it is said to be one."""
+    """Return a register as a tensor memory address if `place`."""
     return AddressOperand(value) if place and not isinstance(value, AddressOperand | tree.Address) else value

@@ -1,6 +1,6 @@
-"""What tcgen05 asks of a kernel as a whole: one `.cta_group` everywhere, and no columns left allocated.
+"""Rules of tcgen05 for a whole kernel: one `.cta_group`, and no columns left allocated.
 
-Bodies of exact code (`module`) are left alone: they may be parts of a kernel.
+Bodies of exact code (`module`) are not checked: they may be parts of a kernel.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _WHOSE: Mapping[str, str] = {"1": "one block", "2": "a pair of blocks"}
 
 
 def kernel_of(what: str) -> Trace | None:
-    """Return the trace of a kernel; None for that of exact code, and where a call is only tried."""
+    """Return the trace of a kernel; None for exact code, and in a dry run."""
     found = cast("object", active(what))
     return found if isinstance(found, Trace) and not found.exact else None
 
 
 def one_cta_group(what: str, word: str) -> None:
-    """Refuse another `.cta_group` than the kernel's first one. Manual: "Issue Granularity"."""
+    """Reject another `.cta_group` than the kernel's first one. Manual: "Issue Granularity"."""
     trace = kernel_of(what)
     if trace is None:
         return
@@ -40,7 +40,7 @@ def one_cta_group(what: str, word: str) -> None:
 
 
 def allocated(what: str) -> None:
-    """Have the end of the trace refuse a kernel that allocates here, and frees nothing."""
+    """Record that the kernel allocates; the end of the trace raises the error if it frees nothing."""
     trace = kernel_of(what)
     if trace is None or _LEAK in trace.notes:
         return
@@ -53,11 +53,11 @@ def allocated(what: str) -> None:
 
 
 def freed(what: str) -> None:
-    """Take back what `allocated` has said."""
+    """Remove the error that `allocated` recorded."""
     trace = kernel_of(what)
     if trace is None:
         return
     leak = trace.notes.get(_LEAK)
-    trace.notes.setdefault(_LEAK, None)  # a kernel that frees something is not judged here
+    trace.notes.setdefault(_LEAK, None)  # a kernel that frees any columns is not checked here
     if leak in trace.faults:
         trace.faults.remove(cast("AllocationError", leak))

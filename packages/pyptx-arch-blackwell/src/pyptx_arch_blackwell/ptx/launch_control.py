@@ -1,4 +1,4 @@
-"""`ptx.clusterlaunchcontrol`: running clusters take over the work of those that have not been launched (sm_100).
+"""`ptx.clusterlaunchcontrol`: running clusters cancel and take over clusters that are not launched yet (sm_100).
 
 Manual: "clusterlaunchcontrol.try_cancel", "clusterlaunchcontrol.query_cancel".
 """
@@ -31,10 +31,10 @@ _FIRST = InstructionForms("ptx.clusterlaunchcontrol.query_cancel.get_first_ctaid
 
 
 class QueryCancel:
-    """`ptx.clusterlaunchcontrol.query_cancel`: what a response says; each call emits one instruction.
+    """`ptx.clusterlaunchcontrol.query_cancel`: decoding of a response; each call emits one instruction.
 
-    `response` is a b128 register with the 16 bytes that `try_cancel` has written, loaded once its mbarrier has heard of
-    them.
+    `response` is a b128 register with the 16 bytes that `try_cancel` wrote, loaded after its mbarrier's phase
+    completed.
     """
 
     @emits("clusterlaunchcontrol.query_cancel.is_canceled", dst="p")
@@ -69,11 +69,11 @@ class QueryCancel:
         dimension: str | None = None,
         pred: Reg | None = None,
     ) -> Reg | tuple[Reg, ...]:
-        """Emit `….get_first_ctaid.v4.b32.b128 {x, y, z, _}, response;`: where the first block of the cluster is.
+        """Emit `….get_first_ctaid.v4.b32.b128 {x, y, z, _}, response;`: the index of the cluster's first CTA.
 
-        Return `(x, y, z)`. `dst` has up to three registers, or four to receive what the manual leaves open; None is
-        `_`. With `dimension`, `"x"`, `"y"` or `"z"`, emit `….get_first_ctaid::x.b32.b128 d, response;` and return `d`.
-        Undefined where `is_canceled` is false.
+        Return `(x, y, z)`. `dst` has up to three registers, or four to receive a value that the manual leaves
+        undefined; None is `_`. With `dimension`, `"x"`, `"y"` or `"z"`, emit `….get_first_ctaid::x.b32.b128 d,
+        response;` and return `d`. Undefined if `is_canceled` is false.
         """
         trace = active(repr(_FIRST))
         if dimension is not None:
@@ -108,11 +108,11 @@ class LaunchControl:
     ) -> None:
         """Emit `….try_cancel.async{.space}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128` for both.
 
-        Ask for a cluster of the grid that has not been launched: one thread of the cluster does. The response, 16 bytes
-        of shared memory at a multiple of 16, is written through the async proxy, and counted by the mbarrier (expect 16
-        bytes). With `multicast`, each block of the cluster gets it, at its own mbarrier. A fence of the async proxy
-        stands between reading one response and asking for the next into the same bytes. Nothing may be asked for behind
-        a response without a cluster.
+        One thread of the cluster requests a cluster of the grid that is not launched yet. The response, 16 bytes of
+        shared memory aligned to 16 bytes, is written through the async proxy and counted by the mbarrier (expect 16
+        bytes). With `multicast`, each CTA of the cluster gets it, at its own mbarrier. A fence of the async proxy is
+        required between reading one response and requesting the next into the same bytes. After a response without a
+        cluster, no further request is permitted.
         """
         words = _TRY.words(space=space, multicast="cluster::all" if multicast else None)
         active(repr(_TRY)).emit(words, (as_address(addr), as_address(mbar)), pred)

@@ -1,4 +1,4 @@
-"""`ptx.tcgen05.ld` and `st`: between tensor memory and the registers of a warp, asynchronously.
+"""`ptx.tcgen05.ld` and `st`: asynchronous moves between tensor memory and the registers of a warp.
 
 Manual: "Tensor Memory and Register Load/Store Instructions", "Data Movement Shape".
 """
@@ -52,7 +52,7 @@ def ld(
 ) -> list[Reg]:
     """Emit `tcgen05.ld.sync.aligned.shape.xCOUNT{.pack::16b}.b32 {dst…}, [taddr]{, offset};` and return the registers.
 
-    A whole warp loads from the 32 lanes that are its own (`t.quarter(warp)`); the registers are there behind `wait_ld`.
+    A whole warp loads from its lane quarter (`t.quarter(warp)`); the registers are valid after `wait_ld`.
 
     | shape | lanes | columns of a repetition | registers of it | repetitions |
     |---|---|---|---|---|
@@ -62,11 +62,11 @@ def ld(
     | 16x256b | 16 | 8 | 4 | 1, 2, … 32 |
     | 16x32bx2 | 16, twice `offset` columns apart | 1 | 1 | 1, 2, … 128 |
 
-    `dst_regs` are 32-bit registers, or None for new ones (b32), as many as `count` or the columns of `t[…]` say. With
-    `pack`, a register has two 16-bit elements of neighbouring columns.
+    `dst_regs` are 32-bit registers, or None for new ones (b32), whose number follows from `count` or the columns of
+    `t[…]`. With `pack`, a register has two 16-bit elements of adjacent columns.
 
     With `red="min"` or `"max"` emit `tcgen05.ld.red.sync.aligned.shape.xCOUNT.op{.abs}{.NaN}.type {dst…}, redval,
-    [taddr]{, offset};` (PTX 8.8; sm_103a, sm_110a): `redval` is the least or greatest of the columns of the thread's
+    [taddr]{, offset};` (PTX 8.8; sm_103a, sm_110a): `redval` is the minimum or maximum over the columns of the thread's
     lane; `dtype` is f32, u32 or s32, and the shape 32x32b or 16x32bx2.
     """
     what = "ptx.tcgen05.ld"
@@ -107,8 +107,8 @@ def st(
 ) -> None:
     """Emit `tcgen05.st.sync.aligned.shape.xCOUNT{.unpack::16b}.b32 [taddr]{, offset}, {src…};`.
 
-    A whole warp stores to the 32 lanes that are its own; shapes and registers are those of `ld`. With `unpack`, each
-    register's two halves go to neighbouring columns. What is stored is there behind `wait_st`.
+    A whole warp stores to its lane quarter; shapes and registers are those of `ld`. With `unpack`, the two halves of
+    each register go to adjacent columns. The stores are complete after `wait_st`.
     """
     what = "ptx.tcgen05.st"
     _check_split(what, shape, offset)
@@ -131,13 +131,13 @@ def fragment(
 ) -> Layout:
     """Return which element each register of a warpgroup holds when it loads an accumulator. Emits nothing.
 
-    `shape` is (M, N) of the product, `load` the shape of `ld` by which each warp loads its lanes (`t.quarter(warp)`),
-    all columns. `fragment.row(thread, i)` and `.column(thread, i)` take the thread's number in the warpgroup (0 to 127)
-    as a number, or as a register, for which they emit the instructions that compute it; `print(fragment)` draws the
-    table. Of a pair of blocks it is the part of one block. With `pack`, a register has two 16-bit elements.
+    `shape` is (M, N) of the MMA, `load` the shape of `ld` with which each warp loads its lanes (`t.quarter(warp)`), all
+    columns. `fragment.row(thread, i)` and `.column(thread, i)` take the thread's index in the warpgroup (0 to 127) as a
+    number, or as a register; for a register they emit the computation. `print(fragment)` draws the table. For a CTA
+    pair it is one CTA's part. With `pack`, a register has two 16-bit elements.
 
     Without `shape` it is the layout of one `ld` or `st` of `count` repetitions: rows are lanes, and threads those of a
-    warp. Raise OperandError for what there is not.
+    warp. Raise OperandError for invalid arguments.
     """
     what = "ptx.tcgen05.fragment"
     try:
@@ -177,7 +177,7 @@ def _registers(what: str, name: str, value: object) -> list[object]:
 
 
 def _new(what: str, taddr: object, shape: str, count: int | str | None) -> list[object]:
-    """Return new registers for a load, as many as is said."""
+    """Return new registers for a load, as many as requested."""
     columns = taddr.columns if isinstance(taddr, TensorMemory) else None
     per = SHAPES[shape].count
     repeats = _number(count) if count is not None else columns // SHAPES[shape].columns if columns else None
@@ -195,7 +195,7 @@ def _number(count: object) -> int | None:
 
 
 def _repeats(what: str, shape: str, count: object, registers: Sequence[object], taddr: object) -> str:
-    """Return `x4` for the repetitions that registers mean; raise OperandError for what does not fit together."""
+    """Return `x4` for the repetitions that the registers imply; raise OperandError for a mismatch."""
     per, lanes, width = SHAPES[shape].count, SHAPES[shape].lanes, SHAPES[shape].columns
     known = [times for times in _COUNTS if times * per <= _COUNTS[-1]]
     repeats, rest = divmod(len(registers), per)

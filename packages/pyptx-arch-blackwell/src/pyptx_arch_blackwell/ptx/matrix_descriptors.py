@@ -1,4 +1,4 @@
-"""Descriptors of matrices in shared memory for tcgen05: made of tiles, of addresses, or by hand.
+"""Shared memory descriptors for tcgen05: of tiles, of addresses, or computed by hand.
 
 Manual: "Shared memory descriptor", "Major-ness supported by Strides". `pyptx_arch_blackwell.descriptors` has the bits.
 """
@@ -35,20 +35,20 @@ __all__ = [
 ]
 
 MASKED_B128: Final = 0x4000404000010000
-"""A descriptor but for its address: 128-byte swizzle, 1024 bytes from 8 rows to the next 8."""
+"""A descriptor without its address: 128-byte swizzle, stride of 1024 bytes between groups of 8 rows."""
 _ADDRESS_MASK = 0x3FFF0
 _SWIZZLES = {"NONE": (0, 16), "32B": (32, 16), "64B": (64, 16), "128B": (128, 16), "128B_BASE32B": (128, 32)}
 _UNIT = 16
 
 
 def shared_descriptor(tile: SharedTile) -> SharedDescriptor:
-    """Return what a descriptor says of a tile, but for where it lies."""
+    """Return the descriptor of a tile, without its address."""
     swizzle = 0 if tile.swizzle is None else tile.panel_width
     return SharedDescriptor(leading=tile.leading_byte_offset, stride=tile.stride_byte_offset, swizzle=swizzle)
 
 
 def matrix_operand(what: str, name: str, value: object, byte_offset: int = 0) -> object:
-    """Return the descriptor that an instruction takes: a register, or that of a tile, computed here."""
+    """Return the descriptor operand: a register, or that of a tile, computed here."""
     if isinstance(value, SharedAlloc | SharedSlice):
         return _of_tile(f"{what}: {name}", value, byte_offset)
     register = descriptor_register(what, name, value)
@@ -84,14 +84,14 @@ def descriptor(
     base_offset: int = 0,
     lbo_mode: int = 0,
 ) -> Reg:
-    """Return the descriptor of a tile of `smem.tile`, or a stage of one, for a product that begins at (mn, k).
+    """Return the descriptor of a tile of `smem.tile`, or a stage of one, for an MMA that starts at (mn, k).
 
-    Three instructions (`bfe`, `cvt`, `or`), and one `mov` or `add` in front where the address is static or has an
-    offset. The tile says strides and swizzle. Raise SpecError, with a picture, for a place at which no product can
-    begin.
+    Emits three instructions (`bfe`, `cvt`, `or`), preceded by one `mov` or `add` if the address is static or has an
+    offset. Strides and swizzle are those of the tile. Raise SpecError, with a diagram, for a position at which no MMA
+    can start.
 
-    Of an address (a u32 register, a shared variable), say them: `stride_bytes` from 8 rows to the next 8 (MN-major: 8
-    of K), `leading_bytes`, and `swizzle`, "NONE", "32B", "64B", "128B", or "128B_BASE32B" with atoms of 32 bytes;
+    For an address (a u32 register, a shared variable), pass them: `stride_bytes` between groups of 8 rows (MN-major: 8
+    of K), `leading_bytes`, and `swizzle`, "NONE", "32B", "64B", "128B", or "128B_BASE32B" with atoms of 32 bytes.
     `lbo_mode=1` makes `leading_bytes` an address.
     """
     what = "ptx.tcgen05.descriptor"
@@ -99,7 +99,7 @@ def descriptor(
     if layout is not None:
         if stride_bytes is not None:
             raise OperandError(f"{what}: stride_bytes of {layout!r}", hint=f"the tile says it\n{layout.picture()}")
-        assert isinstance(tile, SharedAlloc | SharedSlice)  # noqa: S101 - what has a tile
+        assert isinstance(tile, SharedAlloc | SharedSlice)  # noqa: S101 - only these have a tile
         return _of_tile(what, tile, layout.offset(mn=mn, k=k) + byte_offset)
     if stride_bytes is None or mn or k:
         hint = "pass a tile of smem.tile(SharedTile(…)), or stride_bytes= (and byte_offset=) of an address"
@@ -127,11 +127,11 @@ def make_descriptor(
     addr_byte_offset: int = 0,
     absolute_leading: bool = False,
 ) -> Reg:
-    """Return a descriptor of these fields, in bytes, for what lies at `smem_base + addr_byte_offset`.
+    """Return a descriptor with these fields, in bytes, for a matrix at `smem_base + addr_byte_offset`.
 
-    Three instructions (`bfe`, `cvt`, `or`), and one `mov` or `add` in front where the address is static or has an
+    Emits three instructions (`bfe`, `cvt`, `or`), preceded by one `mov` or `add` if the address is static or has an
     offset. `swizzle` is 0, 32, 64 or 128 bytes, None, "32B", "64B", "128B", or "128B_BASE32B". Raise OperandError for a
-    number that its field cannot hold.
+    number that does not fit its field.
     """
     what = "ptx.tcgen05.make_descriptor"
     name = "NONE" if swizzle in (None, 0, "NONE") else f"{swizzle}B" if isinstance(swizzle, int) else str(swizzle)
@@ -153,10 +153,11 @@ def make_descriptor(
 
 
 def advance(descriptor: Reg, byte_offset: int, *, times: Reg | None = None) -> Reg:
-    """Return the descriptor `byte_offset` bytes further on (see `SharedTile.offset`), by three instructions.
+    """Return the descriptor advanced by `byte_offset` bytes (see `SharedTile.offset`), with three instructions.
 
-    `mov.b64` takes it apart, `add.u32` advances its lower half, where the address is, and `mov.b64` puts it together.
-    With `times` (a u32 register, such as the number of a stage) it is so many times as far, by `mad.lo.u32`.
+    `mov.b64` splits it, `add.u32` advances its lower half, which contains the address, and `mov.b64` combines the
+    halves. With `times` (a u32 register, such as the index of a stage) the distance is multiplied by it: `mad.lo.u32`
+    replaces `add.u32`.
     """
     return shared_matrices.advance("ptx.tcgen05.advance", descriptor, byte_offset, times)
 
@@ -170,11 +171,11 @@ def masked_descriptor(
     steps: str | None = None,
     temps: Sequence[Reg] | None = None,
 ) -> Reg:
-    """Return a descriptor by hand: `((smem_addr + byte_offset) & mask) >> 4 | const_bits`.
+    """Return a descriptor computed as `((smem_addr + byte_offset) & mask) >> 4 | const_bits`.
 
-    Four instructions (`and`, `shr`, `cvt`, `or`), and one `add` in front for an offset. `steps` are the opcodes of
-    others that compilers have for the same, in their order: `"add.s64 and.b64 shr.u64 or.b64"`. Each writes one of
-    `temps`, the last one the descriptor, or a new register.
+    Emits four instructions (`and`, `shr`, `cvt`, `or`), preceded by one `add` for an offset. `steps` are the opcodes of
+    an equivalent sequence of another compiler, in order: `"add.s64 and.b64 shr.u64 or.b64"`. Each instruction writes
+    one of `temps`, the last one the descriptor; missing registers are new.
     """
     trace = active("ptx.tcgen05.masked_descriptor")
     if steps is not None:
@@ -203,10 +204,10 @@ def make_instr_desc_f16bf16_f32(
     sparse: bool = False,
     max_shift: int = 0,
 ) -> int:
-    """Return the bits of an instruction descriptor for f32 += f16, bf16 or tf32 products; nothing is emitted.
+    """Return the bits of an instruction descriptor for f32 += f16, bf16 or tf32 MMAs; nothing is emitted.
 
-    `InstructionDescriptor` makes those of all kinds. `scale_a=-1` and `scale_b=-1` negate; `max_shift` is 0, 1, 2 or 3
-    for no shift, 8, 16 or 32 columns. Raise OperandError for what there is not.
+    `InstructionDescriptor` supports all kinds. `scale_a=-1` and `scale_b=-1` negate; `max_shift` is 0, 1, 2 or 3 for no
+    shift, 8, 16 or 32 columns. Raise OperandError for an invalid combination.
     """
     what = "ptx.tcgen05.make_instr_desc_f16bf16_f32"
     if scale_a not in (1, -1) or scale_b not in (1, -1):

@@ -1,4 +1,4 @@
-"""`ptx.tcgen05.mma` and its kin: products of matrices into tensor memory, issued by one thread.
+"""`ptx.tcgen05.mma` and its variants: MMAs into tensor memory, issued by one thread.
 
 Manual: "TensorCore 5th Generation Matrix Multiply and accumulate Operations" (sm_100a, sm_103a, sm_110a).
 """
@@ -21,7 +21,7 @@ __all__ = ["Mma", "Options", "mma", "mma_sp", "mma_ws", "mma_ws_sp"]
 
 
 class Options(TypedDict, total=False):
-    """The keywords of `mma` but `cta_group`, for type checkers."""
+    """The keywords of `mma` except `cta_group`, for type checkers."""
 
     kind: str | None
     accumulate: object
@@ -48,7 +48,7 @@ class Options(TypedDict, total=False):
 
 
 class Mma:
-    """Products of one block, or of a pair of blocks; each call emits one instruction unless it says otherwise."""
+    """MMAs of one CTA, or of a CTA pair; each call emits one instruction unless stated otherwise."""
 
     def __repr__(self) -> str:
         return "ptx.tcgen05.mma"
@@ -101,7 +101,7 @@ class Mma:
     ) -> None:
         """Emit `tcgen05.mma.cta_group::N.kind::KIND{…} [d], a, b, idesc{, {lanes}}{, [scale_a], [scale_b]}, p{, n};`.
 
-        d = a·b + d, or a·b with `accumulate=False`, asynchronously, by one thread; `commit` tells when it is done.
+        d = a·b + d, or a·b with `accumulate=False`, asynchronously, issued by one thread; `commit` tracks completion.
 
         | kind | d += a x b | K |
         |---|---|---|
@@ -109,36 +109,36 @@ class Mma:
         | tf32 | f32 += tf32 x tf32 | 8 |
         | f8f6f4 | f16 or f32 += e4m3, e5m2, e2m3, e3m2, e2m1 x the same | 32 |
         | i8 (sm_100a, sm_110a) | s32 += s8, u8 x s8, u8 | 32 |
-        | mxf8f6f4 | f32 += e4m3, e5m2, e2m3, e3m2, e2m1 x the same, scales ue8m0 of 32 values | 32 |
-        | mxf4 | f32 += e2m1 x e2m1, scales ue8m0 of 32 values | 64, 96 on sm_103a |
-        | mxf4nvf4 | the same, or scales ue4m3 or ue8m0 of 16 values | 64, 96 on sm_103a |
+        | mxf8f6f4 | f32 += e4m3, e5m2, e2m3, e3m2, e2m1 x the same, scale factors ue8m0 of 32 values | 32 |
+        | mxf4 | f32 += e2m1 x e2m1, scale factors ue8m0 of 32 values | 64, 96 on sm_103a |
+        | mxf4nvf4 | the same, or scale factors ue4m3 or ue8m0 of 16 values | 64, 96 on sm_103a |
 
-        M is 64 or 128, with `cta_group=2` 128 or 256 (kinds with scales: 128; 128 or 256), N a multiple of 8, of a pair
-        of 16, up to 256 (i8: 16 above 32; 32).
+        M is 64 or 128, with `cta_group=2` 128 or 256 (kinds with scale factors: 128; 128 or 256). N is a multiple of 8,
+        for a CTA pair of 16, up to 256 (i8: 16 above 32; 32).
 
-        `d` is a place in tensor memory: `t[…]` of `ptx.tmem.alloc`, the register that an allocation's address was
-        loaded into, or `ptx.addr(register, offset)`. `a` is a matrix in shared memory, or such a place (`t[…]`,
-        `ptx.addr`); `b` is one in shared memory: a descriptor in a u64 register, or a tile of `smem.tile` (or a stage
-        of one), whose descriptor is then computed in front by three instructions, one more for a static address.
-        `a_k_offset` and `b_k_offset` are bytes from its start (`SharedTile.offset`). With `cta_group=2`, each block of
-        the pair holds half of a's rows and half of b's columns.
+        `d` is a tensor memory address: `t[…]` of `ptx.tmem.alloc`, the register with an allocation's address, or
+        `ptx.addr(register, offset)`. `a` is a matrix in shared memory, or in tensor memory (`t[…]`, `ptx.addr`); `b` is
+        a matrix in shared memory. A matrix in shared memory is a descriptor in a u64 register, or a tile of `smem.tile`
+        (or a stage of one). The descriptor of a tile is computed before the MMA by three instructions, one more for a
+        static address. `a_k_offset` and `b_k_offset` are byte offsets from its start (`SharedTile.offset`). With
+        `cta_group=2`, each CTA of the pair has half of the rows of a and half of the columns of b.
 
-        `idesc` is a 32-bit register, a number, or an `InstructionDescriptor`; or left out, and said by `shape` (M, N)
-        or (M, N, K), `dtype_d`, `dtype_a`, `dtype_b`, and `trans_a`, `trans_b` (1 for MN-major; a tile says it).
-        `accumulate` is a constant, a predicate, or a 32-bit register, which one `setp` compares with 0.
+        `idesc` is a 32-bit register, a number, or an `InstructionDescriptor`; by default it is built from `shape` (M,
+        N) or (M, N, K), `dtype_d`, `dtype_a`, `dtype_b`, and `trans_a`, `trans_b` (1 for MN-major; the default is the
+        tile's). `accumulate` is a constant, a predicate, or a 32-bit register, which one `setp` compares with 0.
 
-        `scale_a` and `scale_b` are places in tensor memory; `scale_vec` ("1X", "2X", "4X") or `block` (16, 32) say how
-        many values share one. `disable_output_lanes` are four 32-bit registers, of a pair eight: the lanes of d whose
-        bits are set stay. `scale_input_d=n` divides d by 2^n first (kinds f16, tf32; not on sm_110a). `ashift` moves
-        the rows of a down by one (a in tensor memory). `collector_a` is "fill", "use", "lastuse" or "discard": whether
-        a stays in its buffer.
-        `collector_b` and `lut`, a table by which b is decompressed, are of PTX 9.4 (sm_107).
+        `scale_a` and `scale_b` are tensor memory addresses of scale factors; `scale_vec` ("1X", "2X", "4X") or `block`
+        (16, 32) is the number of values per scale factor. `disable_output_lanes` are four 32-bit registers, for a CTA
+        pair eight: lanes of d whose bits are set are not written. `scale_input_d=n` divides d by 2^n first (kinds f16,
+        tf32; not on sm_110a). `ashift` shifts the rows of a down by one (a in tensor memory). `collector_a` is "fill",
+        "use", "lastuse" or "discard": the use of the collector buffer for a. `collector_b` and `lut`, a table by which
+        b is decompressed, need PTX 9.4 (sm_107).
 
-        Of older names, `enable_input_d` and `scale_d` are `accumulate`, `pred_operand` the predicate itself (it
-        outweighs `enable_input_d`), `scale_c` is `scale_input_d`, `a_is_tmem` says that the register `a` is an address
-        in tensor memory, and `sparse` with `sparse_metadata` call `mma_sp`.
+        Older names: `enable_input_d` and `scale_d` are `accumulate`; `pred_operand` is the predicate itself and
+        overrides `enable_input_d`; `scale_c` is `scale_input_d`; `a_is_tmem` makes the register `a` a tensor memory
+        address; `sparse` with `sparse_metadata` call `mma_sp`.
 
-        Raise OperandError for kinds, shapes, types and options that there are not, or that contradict each other.
+        Raise OperandError for invalid or contradictory kinds, shapes, types and options.
         """
         what = "ptx.tcgen05.mma"
         older = (("pred_operand", pred_operand),) if pred_operand is not None else (("enable_input_d", enable_input_d),)
@@ -174,10 +174,10 @@ class Mma:
     def async_2sm(
         self, d: object, a: object, b: object, idesc: object | None = None, **options: Unpack[Options]
     ) -> None:
-        """Emit `tcgen05.mma.cta_group::2…`: `mma` with `cta_group=2`, one product of a pair of blocks.
+        """Emit `tcgen05.mma.cta_group::2…`: `mma` with `cta_group=2`, one MMA of a CTA pair.
 
-        One thread of one block of the pair issues it, and reads matrices and writes sums of both; all options are
-        `mma`'s.
+        One thread of one CTA of the pair issues it. The MMA reads operands and writes accumulators of both CTAs. All
+        options are those of `mma`.
         """
         self(d, a, b, idesc, cta_group=2, **options)
 
@@ -225,10 +225,10 @@ def mma_sp(
 ) -> None:
     """Emit `tcgen05.mma.sp.cta_group::N.kind::KIND{…} [d], a, b, [metadata], idesc{, …}, p{, n};`.
 
-    `mma` with half of a's elements left out: of two (tf32), of four (two of them), or of eight, in pairs (4-bit kinds).
-    `a` has the K / 2 elements that are stored, and K is twice that of `mma`; `metadata`, a place in tensor memory, says
-    which they are. Kinds with scales have M = 128, and M = 256 with `cta_group=2`; those of 4 bits are of sm_100a,
-    sm_103a and sm_110a alone. A selector is in the `InstructionDescriptor`.
+    `mma` with half of the elements of a omitted: one of two (tf32), two of four, or four of eight in pairs (4-bit
+    kinds). `a` has the K / 2 stored elements, and K is twice that of `mma`; `metadata`, a tensor memory address, has
+    their positions. Kinds with scale factors have M = 128, and M = 256 with `cta_group=2`; 4-bit kinds need sm_100a,
+    sm_103a or sm_110a. A selector is in the `InstructionDescriptor`.
     """
     asked = request(
         ws=False,
@@ -279,9 +279,9 @@ def mma_ws(
 ) -> None:
     """Emit `tcgen05.mma.ws.cta_group::1.kind::KIND{.collector::bN::op} [d], a, b, idesc, p{, zero_columns};`.
 
-    `mma` that keeps b in one of four buffers (weight stationary): `collector` is "b0::fill", "b3::lastuse", and so on,
-    with fill, use, lastuse and discard. Kinds f16, tf32, f8f6f4 and i8; M is 32, 64 or 128, N 64, 128 or 256.
-    `zero_columns` is a `ZeroColumnMask`, or a u64 register with its bits: the columns of b that count as zero.
+    `mma` that keeps b in one of four collector buffers (weight-stationary): `collector` is "b0::fill", "b3::lastuse",
+    and so on, with fill, use, lastuse and discard. Kinds f16, tf32, f8f6f4 and i8; M is 32, 64 or 128, N 64, 128 or
+    256. `zero_columns` is a `ZeroColumnMask`, or a u64 register with its bits: the columns of b that count as zero.
     """
     asked = request(
         ws=True,
@@ -319,7 +319,7 @@ def mma_ws_sp(
 ) -> None:
     """Emit `tcgen05.mma.ws.sp.cta_group::1.kind::KIND{.collector::bN::op} [d], a, b, [metadata], idesc, p{, zeros};`.
 
-    `mma_ws` with a sparse a, as `mma_sp` has it. M is 32, 64 or 128, N 64 or 128.
+    `mma_ws` with a sparse a, as in `mma_sp`. M is 32, 64 or 128, N 64 or 128.
     """
     asked = request(
         ws=True,

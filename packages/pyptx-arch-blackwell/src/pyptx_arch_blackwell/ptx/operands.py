@@ -1,4 +1,4 @@
-"""What tcgen05 takes: places in tensor memory, descriptors, switches; each is checked before it is emitted."""
+"""Operands of tcgen05, checked before they are emitted: tensor memory addresses, descriptors, predicates."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _GROUPS = {1: "1", 2: "2", "1": "1", "2": "2"}
 
 
 def refused(what: str, error: PyptxError) -> NoReturn:
-    """Raise what a table says of a call as an error of the call, at the user's line."""
+    """Raise an error of the tables as an error of the call, at the user's line."""
     raise OperandError(f"{what}: {error.message}", hint=error.hint) from None
 
 
 def cta_group_word(what: str, value: object) -> str:
-    """Return what stands behind `.cta_group::`; raise OperandError if the kernel has another one already."""
+    """Return the number for `.cta_group::`; raise OperandError if the kernel already has another one."""
     found = _GROUPS.get(value) if isinstance(value, int | str) and not isinstance(value, bool) else None
     if found is None:
         raise OperandError(f"{what}: cta_group={value!r}", hint="1 for one block, 2 for a pair of a cluster")
@@ -38,12 +38,12 @@ def cta_group_word(what: str, value: object) -> str:
 
 
 def is_place(value: object) -> bool:
-    """Tell whether a value is a place in tensor memory, and no register: `t[…]`, `ptx.addr(…)`."""
+    """Return whether a value is a tensor memory address other than a register: `t[…]`, `ptx.addr(…)`."""
     return isinstance(value, AddressOperand | tree.Address) or hasattr(value, "tensor_memory_address")
 
 
 def place_in_tensor_memory(what: str, name: str, value: object) -> object:
-    """Return the operand `[taddr]`; raise OperandError for what is no place in tensor memory."""
+    """Return the operand `[taddr]`; raise OperandError for a value that is not a tensor memory address."""
     address = getattr(value, "tensor_memory_address", None)
     if address is not None:
         return address()
@@ -75,7 +75,7 @@ def descriptor_register(what: str, name: str, value: object) -> object:
 
 
 def switch(what: str, name: str, value: object) -> object:
-    """Return a predicate operand: a constant, a predicate, or by one `setp` that a 32-bit register is not zero."""
+    """Return a predicate operand: a constant, a predicate, or one from a `setp` that a 32-bit register is nonzero."""
     if isinstance(value, NegPred) or (isinstance(value, Handle) and value.dtype.kind == "pred"):
         return value
     if isinstance(value, Reg):

@@ -1,4 +1,4 @@
-"""One product as a call asks for it: its kind, its instruction descriptor, its factors, held against each other."""
+"""One MMA as requested by a call: kind, instruction descriptor and operands, checked for consistency."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OPERANDS: tuple[Operand, Operand] = ("a", "b")
 
 
 def scale_size(what: str, kind: str, scale_vec: object, block: object) -> str | None:
-    """Return what stands behind `.block_scale`; raise OperandError for what there is not."""
+    """Return the modifier after `.block_scale`; raise OperandError for an invalid one."""
     if scale_vec is not None and block is not None:
         raise OperandError(f"{what}: scale_vec={scale_vec!r} and block={block!r} say the same", hint="leave one out")
     said = f"block{block}" if block is not None else scale_vec
@@ -66,7 +66,7 @@ def scale_size(what: str, kind: str, scale_vec: object, block: object) -> str | 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a call says of a product beside its operands; `types` are those of d, a, b and the scales, where said."""
+    """MMA properties requested by a call, without operands; `types`: d, a, b and the scale factors, if given."""
 
     what: str
     kind: str | None
@@ -79,7 +79,7 @@ class Request:
     turns: tuple[object, object]
 
     def described(self, idesc: object, a: object, b: object) -> tuple[str, object, InstructionDescriptor | None]:
-        """Return the kind, the operand `idesc`, and what it says if that is known."""
+        """Return the kind, the operand `idesc`, and the decoded descriptor if known."""
         if isinstance(idesc, InstructionDescriptor):
             self._refuse_said_twice(idesc)
             return self._checked(idesc)
@@ -118,7 +118,7 @@ class Request:
             refused(f"{self.what}: idesc of kind::{kind}", error)
 
     def _built(self, a: object, b: object) -> InstructionDescriptor:
-        """Return the descriptor of the shape and types that are given; tiles say which factor is MN-major."""
+        """Return the descriptor of the given shape and types; majors default to those of the tiles."""
         if self.shape is None or any(each is None for each in self.types[:3]):
             raise OperandError(
                 f"{self.what}: which product?",
@@ -176,7 +176,7 @@ class Request:
         return found.kind, tree.Immediate(str(found.bits)), found
 
     def row(self, kind: str) -> Product | None:
-        """Return the row of the table of products; None for a kind that it has not."""
+        """Return the row of the table of MMAs; None for a kind without one."""
         if kind not in KINDS:
             return None
         try:
@@ -184,12 +184,12 @@ class Request:
         except ProductError as error:
             refused(self.what, error)
 
-    # --- factors --------------------------------------------------------------------------------------
+    # --- operands A and B -----------------------------------------------------------------------------
 
     def factor(
         self, name: str, value: object, byte_offset: int, kind: str, found: InstructionDescriptor | None
     ) -> object:
-        """Return the operand of a factor: a place in tensor memory, or a descriptor, computed if it has to be."""
+        """Return operand A or B: a tensor memory address, or a descriptor, computed if necessary."""
         if name == "a" and is_place(value):
             if byte_offset:
                 raise OperandError(f"{self.what}: a_k_offset={byte_offset} of {value!r}", hint="t[:, columns:]")
@@ -214,7 +214,7 @@ class Request:
             raise OperandError(f"{self.what}: a has {columns} columns, and {value!r} has {value.columns}")
 
     def _check_tile(self, name: str, tile: SharedTile, kind: str, found: InstructionDescriptor | None) -> None:
-        """Refuse a tile of another element size, of another major than is said, or smaller than what is read of it."""
+        """Reject a tile with another element size or major than the MMA, or smaller than the MMA reads."""
         if tile.dtype.bits != container_bits(kind):
             raise OperandError(
                 f"{self.what}: elements of kind::{kind} lie in {container_bits(kind)} bits, and {tile!r} has "
@@ -245,7 +245,7 @@ class Request:
     def check_scales(
         self, found: InstructionDescriptor | None, size: str | None, places: tuple[object, object]
     ) -> None:
-        """Refuse scales that the descriptor contradicts, and places that have not the columns for them."""
+        """Reject scale factors that contradict the descriptor, and regions with too few columns."""
         if found is None:
             return
         try:
@@ -261,7 +261,7 @@ class Request:
                 )
 
     def _columns_of_scales(self, operand: Operand, found: InstructionDescriptor, size: str | None) -> int:
-        """Return how many columns the scales of an operand reach; raise OperandError for an identifier of no byte."""
+        """Return the number of columns of an operand's scale factors; raise OperandError for an invalid ID."""
         identifier = found.scale_a_id if operand == "a" else found.scale_b_id
         m, n, k = found.shape
         try:

@@ -1,4 +1,4 @@
-"""`ptx.tcgen05.commit`, its fences and its waits: when asynchronous work on tensor memory is done, and for whom.
+"""`ptx.tcgen05.commit`, fences and waits: completion and ordering of asynchronous tensor memory operations.
 
 Manual: "TensorCore 5th Generation Async Synchronization Operations", "… Specialized Synchronization Operations",
 "tcgen05.wait", "Memory Consistency Model for 5th generation of TensorCore operations".
@@ -41,14 +41,14 @@ def commit(
 ) -> None:
     """Emit `tcgen05.commit.cta_group::N.mbarrier::arrive::one{.shared::cluster}{.multicast}.b64 [mbar]{, mask};`.
 
-    One arrival at `mbar` follows when all products, copies and shifts have completed that the thread has issued with
-    the same `cta_group`; it orders them before what waits at the barrier, and needs no `fence_before_thread_sync`.
-    One thread commits: the one that issued the work. `mbar` is a barrier of `smem.mbarrier`, or its shared address
-    (with `space="generic"` a generic one).
+    Performs one arrive at `mbar` when all MMAs, copies and shifts that the thread issued with the same `cta_group` have
+    completed. It orders them before the threads that wait on the mbarrier, without `fence_before_thread_sync`. The
+    thread that issued the operations must commit. `mbar` is an mbarrier of `smem.mbarrier`, or its shared address (with
+    `space="generic"` a generic one).
 
-    With `multicast_mask`, a u16 register, or a number that one `mov.u16` puts into one, the barriers in the same place
-    of all blocks of the cluster whose bits are set are told. `multicast="cluster::32b"` is the form with 32 bits (PTX
-    9.4). `reads_of_a` waits only until matrices A have been read (PTX 9.4).
+    `multicast_mask` is a u16 register, or a number that one `mov.u16` moves to a register. The mbarriers at the same
+    offset of all CTAs of the cluster whose bits are set are signaled. `multicast="cluster::32b"` is the form with 32
+    bits (PTX 9.4). `reads_of_a` waits only until operands A have been read (PTX 9.4).
     """
     what = "ptx.tcgen05.commit"
     if space not in _SPACES:
@@ -68,9 +68,9 @@ def commit(
 
 
 def _mask(what: str, value: object, word: str | None) -> object:
-    """Return the mask, a number in a register; raise OperandError for bits that it has not.
+    """Return the mask, a number in a register; raise OperandError for invalid bits.
 
-    ptxas takes a number itself since 13.5; exact code leaves it to ptxas.
+    ptxas accepts a number itself since 13.5; exact code leaves it to ptxas.
     """
     number = as_integer(value)
     bits = 2 * _MASK_BITS if word == "cluster::32b" else _MASK_BITS
@@ -87,29 +87,29 @@ def _mask(what: str, value: object, word: str | None) -> object:
 
 @emits("tcgen05.wait::ld")
 def wait_ld(*, pred: Reg | None = None) -> None:
-    """Emit `tcgen05.wait::ld.sync.aligned;`: a whole warp waits until its loads have brought their registers."""
+    """Emit `tcgen05.wait::ld.sync.aligned;`: a whole warp waits until its loads are complete."""
     active("ptx.tcgen05.wait_ld").emit(("tcgen05", "wait::ld", "sync", "aligned"), (), pred)
 
 
 @emits("tcgen05.wait::st")
 def wait_st(*, pred: Reg | None = None) -> None:
-    """Emit `tcgen05.wait::st.sync.aligned;`: a whole warp waits until its stores are in tensor memory."""
+    """Emit `tcgen05.wait::st.sync.aligned;`: a whole warp waits until its stores are complete."""
     active("ptx.tcgen05.wait_st").emit(("tcgen05", "wait::st", "sync", "aligned"), (), pred)
 
 
 @emits("tcgen05.fence::before_thread_sync")
 def fence_before_thread_sync(*, pred: Reg | None = None) -> None:
-    """Emit `tcgen05.fence::before_thread_sync;`: order the thread's tcgen05 work so far before what it does next.
+    """Emit `tcgen05.fence::before_thread_sync;`: order the thread's earlier tcgen05 operations before later accesses.
 
-    It stands in front of a barrier or an arrival by which others are told of that work.
+    Required before a barrier or an arrive that orders these operations before other threads.
     """
     active("ptx.tcgen05.fence_before_thread_sync").emit(("tcgen05", "fence::before_thread_sync"), (), pred)
 
 
 @emits("tcgen05.fence::after_thread_sync")
 def fence_after_thread_sync(*, pred: Reg | None = None) -> None:
-    """Emit `tcgen05.fence::after_thread_sync;`: order the thread's tcgen05 work from here on behind what it has heard.
+    """Emit `tcgen05.fence::after_thread_sync;`: order the thread's later tcgen05 operations after a synchronization.
 
-    It stands behind a barrier or a wait by which the thread was told of others' work.
+    Required after a barrier or a wait that orders operations of other threads before this thread.
     """
     active("ptx.tcgen05.fence_after_thread_sync").emit(("tcgen05", "fence::after_thread_sync"), (), pred)

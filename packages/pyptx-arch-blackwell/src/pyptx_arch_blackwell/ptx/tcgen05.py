@@ -1,4 +1,4 @@
-"""`ptx.tcgen05`: tensor memory and the products of the fifth generation of tensor cores (sm_100a, sm_103a, sm_110a).
+"""`ptx.tcgen05`: tensor memory and MMAs of the fifth generation of tensor cores (sm_100a, sm_103a, sm_110a).
 
 Manual: "TensorCore 5th Generation Family Instructions".
 """
@@ -15,10 +15,10 @@ __all__ = ["Tcgen05", "tcgen05"]
 
 
 class Tcgen05:
-    """Instructions of tensor memory; each call emits one instruction unless it says otherwise."""
+    """Instructions of tensor memory; each call emits one instruction unless stated otherwise."""
 
     BLACKWELL_MASKED_DESC_B128: ClassVar = matrix_descriptors.MASKED_B128
-    """A descriptor but for its address: 128-byte swizzle, 1024 bytes from 8 rows to the next 8."""
+    """A descriptor without its address: 128-byte swizzle, stride of 1024 bytes between groups of 8 rows."""
     InstructionDescriptor: ClassVar = descriptors.InstructionDescriptor
     SharedDescriptor: ClassVar = descriptors.SharedDescriptor
     ZeroColumnMask: ClassVar = descriptors.ZeroColumnMask

@@ -1,4 +1,4 @@
-"""Places in tensor memory: lanes and columns of an allocation, sliced, checked and drawn.
+"""Regions of tensor memory: lanes and columns of an allocation, sliced, checked and drawn.
 
 Manual: "Tensor Memory Addressing", "Access restrictions". An address has the lane in its upper and the column in its
 lower 16 bits.
@@ -29,11 +29,11 @@ _SHOWN_COLUMNS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorMemory:
-    """Lanes and columns of tensor memory: what `mma`, `ld`, `st`, `cp` and `shift` take as a place.
+    """Lanes and columns of tensor memory: the address operand of `mma`, `ld`, `st`, `cp` and `shift`.
 
-    `t[32:64, 0:128]` are some lanes and columns of it, `t[:, 64:]` all lanes of the columns from 64 on; numbers count
-    from the part's own first lane and column, which is where an instruction begins. `base` is the register with the
-    address of the allocation; lanes and columns of a part are constants that are added to it in the instruction.
+    `t[32:64, 0:128]` are some of its lanes and columns, `t[:, 64:]` all lanes of the columns from 64 on. Indices count
+    from the region's own first lane and column, which are the address of an instruction. `base` is the register with
+    the address of the allocation; the first lane and column of a region are a constant offset in the instruction.
     """
 
     base: Reg
@@ -44,7 +44,7 @@ class TensorMemory:
 
     @property
     def offset(self) -> int:
-        """What is added to the base: lane << 16 | column."""
+        """Offset from the base: lane << 16 | column."""
         return self.first_lane << _LANE_SHIFT | self.first_column
 
     def tensor_memory_address(self) -> AddressOperand:
@@ -52,13 +52,13 @@ class TensorMemory:
         return AddressOperand(self.base, self.offset)
 
     def __ptx_operand__(self, trace: Trace) -> Operand:
-        """Return the register of an allocation; raise OperandError for a part, whose address is none."""
+        """Return the register of an allocation; raise OperandError for a region with an offset."""
         if self.offset:
             raise OperandError(f"{self!r} is no register", hint="its address as a register: part.address()")
         return self.base.__ptx_operand__(trace)
 
     def address(self) -> Reg:
-        """Return the address as a register: the allocation's own, or by one `add.u32` a new one."""
+        """Return the address as a register: that of the allocation, or a new one from one `add.u32`."""
         if not self.offset:
             return self.base
         trace = active("TensorMemory.address")
@@ -67,7 +67,7 @@ class TensorMemory:
         return result
 
     def __getitem__(self, index: object) -> TensorMemory:
-        """Return a part: `t[lanes, columns]`, slices of numbers; `t[lanes]` has all columns."""
+        """Return a region: `t[lanes, columns]`, slices of numbers; `t[lanes]` has all columns."""
         parts = cast("tuple[object, ...]", index) if isinstance(index, tuple) else (index,)
         if len(parts) > 2:
             raise OperandError(
@@ -85,9 +85,10 @@ class TensorMemory:
         )
 
     def quarter(self, warp: object) -> TensorMemory:
-        """Return the 32 lanes that a warp can load and store: those of its place in its warpgroup, `warp % 4`.
+        """Return the lane quarter that a warp can load and store: that of `warp % 4`, its index in the warpgroup.
 
-        No instruction for a number; for a register two, `and.b32` and `mad.lo.u32`. Manual: "Access restrictions".
+        Emits nothing for a number, for a register two instructions, `and.b32` and `mad.lo.u32`. Manual: "Access
+        restrictions".
         """
         if self.lanes != LANES:
             raise OperandError(f"{self!r} has no quarters", hint="take them of all 128 lanes: t.quarter(warp)[:, 0:64]")
@@ -105,9 +106,9 @@ class TensorMemory:
         return replace(self, base=base, lanes=_QUARTER)
 
     def advance(self, columns: int, times: Reg) -> TensorMemory:
-        """Return the place `times * columns` columns further on, by one `mad.lo.u32`; `times` is a 32-bit register.
+        """Return the region `times * columns` columns further, with one `mad.lo.u32`; `times` is a 32-bit register.
 
-        It has the columns of this part: `t[:, 0:256].advance(256, times=stage)` are the stages of a ring.
+        It has the columns of this region: `t[:, 0:256].advance(256, times=stage)` are the stages of a ring.
         """
         trace = active("TensorMemory.advance")
         base = trace.fresh(b32)
@@ -121,7 +122,7 @@ class TensorMemory:
         return f"TensorMemory({self.base.raw_name}, lanes {lanes}, columns {columns})"
 
     def __str__(self) -> str:
-        """Draw the lanes, a quarter in each line, which warps reach it, and the columns."""
+        """Draw the lanes, one quarter per line, the warp that can access each, and the columns."""
         last_lane, last_column = self.first_lane + self.lanes, self.first_column + self.columns
         rows = [
             f"tensor memory: lanes {self.first_lane}-{last_lane - 1}, columns {self.first_column}-{last_column - 1}"
@@ -140,7 +141,7 @@ class TensorMemory:
 
 
 def _bounds(index: object, size: int) -> tuple[int | None, int | None]:
-    """Return where an index begins and ends; None for what is no number."""
+    """Return the start and end of an index; None for bounds that are not numbers."""
     if not isinstance(index, slice):
         number = as_count(index)
         return number, None if number is None else number + 1
@@ -151,7 +152,7 @@ def _bounds(index: object, size: int) -> tuple[int | None, int | None]:
 
 
 def _extent(name: str, index: object, size: int) -> tuple[int, int]:
-    """Return where an index of lanes or columns begins, and how many it has."""
+    """Return the start of an index of lanes or columns, and its length."""
     start, stop = _bounds(index, size)
     if start is None or stop is None:
         raise OperandError(

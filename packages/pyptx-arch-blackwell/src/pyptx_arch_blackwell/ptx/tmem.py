@@ -1,4 +1,4 @@
-"""`ptx.tmem`: tensor memory that is allocated for a block of statements, and freed behind it.
+"""`ptx.tmem`: tensor memory, allocated for the body of a `with` statement and freed after it.
 
     with ptx.tmem.alloc(512, when=warp == 0) as t:
         ptx.tcgen05.mma(t[:, 0:256], sA[0], sB[0], shape=(128, 256), dtype_d=f32, dtype_a=bf16, dtype_b=bf16)
@@ -39,10 +39,10 @@ _ENDS = ("ret", "exit")
 
 
 class Allocation:
-    """Columns of tensor memory for the statements of a `with`; see `ptx.tmem.alloc`."""
+    """Columns of tensor memory for the body of a `with`; see `ptx.tmem.alloc`."""
 
     def __init__(self, columns: int, cta_group: int, when: Reg | None, *, relinquish: bool) -> None:
-        """Note what is to be allocated; the `with` that must follow does it."""
+        """Record the allocation; the `with` that must follow emits it."""
         self._trace = active("ptx.tmem.alloc")
         self._columns = columns
         self._cta_group = cta_group
@@ -51,7 +51,7 @@ class Allocation:
         self._promise = self._trace.promise("ptx.tmem.alloc")
 
     def __enter__(self) -> TensorMemory:
-        """Emit the allocation, and what brings its address to all who go on."""
+        """Emit the allocation, and the load of its address by all threads of the body."""
         trace = self._trace
         enter_block(trace, self._promise)
         region = trace.memories.shared.allocate(trace, _WORD_BYTES, _WORD_BYTES, stem="tmem")
@@ -70,7 +70,7 @@ class Allocation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Free the columns, behind a meeting of all who may use them if one warp does it; refuse to leak them."""
+        """Free the columns; if one warp frees them, synchronize all threads that may use them first. Reject leaks."""
         if kind is not None:
             return
         self._refuse_leaks()
@@ -99,7 +99,7 @@ class Allocation:
 
 
 def _ends(statements: Sequence[object], sites: Sequence[Site]) -> Iterator[Site]:
-    """Yield where threads end among statements, and in scopes among them."""
+    """Yield the sites of `ret` and `exit` among statements and their nested scopes."""
     for node, site in zip(statements, sites, strict=True):
         if isinstance(node, Scope):
             yield from _ends(node.nodes, node.sites)
@@ -118,23 +118,23 @@ class Tmem:
         when: Reg | None = None,
         relinquish: bool = False,
     ) -> Allocation:
-        """Allocate columns for the statements of a `with`, whose value is the `TensorMemory` with all 128 lanes.
+        """Allocate columns for the body of a `with`, whose value is the `TensorMemory` with all 128 lanes.
 
-        `columns` is 32, 64, 128, 256 or 512. A whole warp allocates, and which one is yours to say:
+        `columns` is 32, 64, 128, 256 or 512. A whole warp allocates; the caller selects it:
 
-        - Without `when`, whoever executes the `with` allocates: put it into an `if_` that one warp takes. Three
-          instructions: `tcgen05.alloc` into a word of shared memory and `ld.shared.b32` of it in front,
-          `tcgen05.dealloc` behind.
-        - With `when=warp == 0`, all threads of the block execute the `with`, and the warp for which the predicate holds
-          allocates. Seven instructions, of a pair eight: `tcgen05.alloc` under the predicate, `bar.sync 0`,
-          `ld.shared.b32` in front; behind, `tcgen05.fence::before_thread_sync`, `bar.sync 0` (of a pair
-          `barrier.cluster.arrive` and `wait`), `tcgen05.fence::after_thread_sync`, and `tcgen05.dealloc` under the
+        - Without `when`, each warp that executes the `with` allocates: put it into an `if_` that one warp enters. Three
+          instructions: before the body, `tcgen05.alloc` into a word of shared memory and `ld.shared.b32` of it; after
+          the body, `tcgen05.dealloc`.
+        - With `when=warp == 0`, all threads of the CTA execute the `with`, and the warp for which the predicate holds
+          allocates. Seven instructions, for a CTA pair eight. Before the body: `tcgen05.alloc` under the predicate,
+          `bar.sync 0`, `ld.shared.b32`. After the body: `tcgen05.fence::before_thread_sync`, `bar.sync 0` (for a CTA
+          pair `barrier.cluster.arrive` and `wait`), `tcgen05.fence::after_thread_sync`, and `tcgen05.dealloc` under the
           predicate.
 
-        `relinquish` adds `tcgen05.relinquish_alloc_permit` behind the allocation. With `cta_group=2`, one warp of each
-        block of a pair allocates; both blocks execute the same. Loads from and stores to the memory must be waited for,
-        and products committed and waited for, inside the `with`. Raise AllocationError for a `ret` or `exit` inside it,
-        at its line, and OperandError for another number of columns.
+        `relinquish` adds `tcgen05.relinquish_alloc_permit` after the allocation. With `cta_group=2`, one warp of each
+        CTA of the pair allocates; both CTAs execute the same. Inside the `with`, wait for loads from and stores to the
+        memory, and commit MMAs and wait for them. Raise AllocationError for a `ret` or `exit` inside it, at its line,
+        and OperandError for another number of columns.
         """
         group = int(cta_group_word("ptx.tmem.alloc", cta_group))
         return Allocation(allocation.columns_of("ptx.tmem.alloc", columns), group, when, relinquish=relinquish)
@@ -142,7 +142,7 @@ class Tmem:
     def at(self, address: Reg, columns: int = COLUMNS) -> TensorMemory:
         """Return the tensor memory at an address, to be sliced; nothing is emitted, and nothing will be freed.
 
-        `address` is the 32-bit register that the word which `tcgen05.alloc` wrote was loaded into.
+        `address` is a 32-bit register with the word that `tcgen05.alloc` wrote.
         """
         if not isinstance(cast("object", address), Reg):
             hint = "load the word that tcgen05.alloc has written: smem.load(b32, word)"

@@ -1,1 +1,1 @@
-"""What the simulator knows of Blackwell, behind `pyptx_sim.extension` alone."""
+"""Blackwell's simulator extension, based on `pyptx_sim.extension` only."""

@@ -1,7 +1,7 @@
-"""Allocating tensor memory: columns, that a warp gets and has to give back.
+"""Allocation of tensor memory columns, which the allocating CTA must free.
 
-The address that an allocation writes to shared memory needs no fence of proxies: such accesses keep their order with
-all others of the same address (manual: "Asynchronous Operations" of tcgen05).
+The address that an allocation writes to shared memory needs no proxy fence: such accesses are ordered with all others
+of the same address (manual: "Asynchronous Operations" of tcgen05).
 
 Manual: "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit".
 """
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
 __all__ = ["STEPS", "Allocation"]
 
 FREED: Final = "tensor-freed"
-_FEWEST = 32  # columns, and the unit of them
+_FEWEST = 32  # columns, and the allocation unit
 _WORD = np.dtype(np.uint32)
 
 
 class Allocation:
-    """Which columns of each block of a wave are taken: by address, how many and at which instruction."""
+    """Allocated columns of each CTA of a wave: by first column, their number and the instruction."""
 
     name = "columns of tensor memory"
     hint = "let others give columns back first (tcgen05.dealloc), or take fewer"
     alone = True
 
     def __init__(self, wave: Wave) -> None:
-        """Begin with free columns everywhere."""
+        """Start with all columns free."""
         self._wave = wave
         self._taken: list[dict[int, tuple[int, int]]] = [{} for _ in range(wave.geometry.ctas)]
-        self._relinquished: dict[int, int] = {}  # by block, the instruction
-        self._fewest = np.full(wave.geometry.ctas, COLUMNS)  # of the allocations so far
+        self._relinquished: dict[int, int] = {}  # by CTA, the instruction
+        self._fewest = np.full(wave.geometry.ctas, COLUMNS)  # smallest allocation so far
         self._wanted: dict[int, int] = {}  # by warp
-        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by unit of columns, the instruction
+        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by unit of columns, the freeing instruction
         wave.memory(SPACE)
         wave.endings.append(self._report_leaks)
 
-    # --- what is taken --------------------------------------------------------------------------
+    # --- allocated columns ----------------------------------------------------------------------------
 
     def room(self, blocks: Iterable[int], count: int) -> int | None:
-        """Return the first multiple of `count` from which on so many columns are free in some blocks, or None."""
+        """Return the first multiple of `count` at which `count` columns are free in all `blocks`; else None."""
         taken = [each for block in blocks for each in self._taken[block].items()]
         for start in range(0, COLUMNS - count + 1, count):
             if all(start + count <= first or first + size <= start for first, (size, _) in taken):
@@ -60,7 +60,7 @@ class Allocation:
         return None
 
     def holds(self, block: int, first: int, count: int) -> bool:
-        """Tell whether all of some columns are allocated: by one allocation, or by several side by side."""
+        """Return whether columns are allocated: by one allocation, or by several adjacent ones."""
         at, end = first, first + count
         for start, (size, _) in sorted(self._taken[block].items()):
             if start <= at < start + size:
@@ -68,7 +68,7 @@ class Allocation:
         return at >= end
 
     def judge_columns(self, turn: Turn, block: int, first: int, count: int) -> bool:
-        """Report an access to columns that are not allocated; tell whether they can be accessed all the same."""
+        """Report an access to columns that are not allocated; return whether the access can be performed anyway."""
         if self.holds(block, first, count):
             return True
         last = first + count - 1
@@ -82,7 +82,7 @@ class Allocation:
         return last < COLUMNS
 
     def take(self, turn: Turn, block: int, start: int, count: int) -> None:
-        """Take columns, of which nothing is known then."""
+        """Allocate columns, whose contents are then undefined."""
         if count > self._fewest[block]:
             turn.report(
                 "tensor-allocation",
@@ -117,15 +117,15 @@ class Allocation:
             self._freed[block][unit] = turn.pc
         self._wave.stalled(self).resume()
 
-    # --- the permit -----------------------------------------------------------------------------
+    # --- the allocation permit ------------------------------------------------------------------------
 
     def relinquish(self, turn: Turn) -> None:
-        """Note that blocks will not allocate any more."""
+        """Record that CTAs gave up the right to allocate."""
         for block in np.unique(turn.ctas[turn.mask.any(axis=1)]).tolist():
             self._relinquished.setdefault(block, turn.pc)
 
     def judge_permit(self, turn: Turn, block: int) -> None:
-        """Report an allocation of a block that has given up its permit."""
+        """Report an allocation of a CTA that gave up the right to allocate."""
         pc = self._relinquished.get(block)
         if pc is not None:
             self._wave.report(
@@ -136,15 +136,15 @@ class Allocation:
                 hint="relinquish the permit behind the last allocation of the block",
             )
 
-    # --- who waits ------------------------------------------------------------------------------
+    # --- waiting warps --------------------------------------------------------------------------------
 
     def want(self, warp: int, count: int) -> Allocation:
-        """Note how many columns a warp waits for."""
+        """Record the number of columns that a warp waits for."""
         self._wanted[warp] = count
         return self
 
     def describe(self, warp: int) -> str:
-        """Return what a waiting warp lacks."""
+        """Return the missing columns of a waiting warp, as text."""
         taken = sorted(self._taken[int(self._wave.geometry.cta[warp])].items())
         parts = ", ".join(f"{size} from {start} on" for start, (size, _) in taken)
         return f"waits for {self._wanted[warp]} columns of tensor memory; taken are {parts}"
@@ -160,12 +160,12 @@ class Allocation:
 
 
 def _cells(block: int, start: int, count: int) -> Touch:
-    """Return all cells of some columns of a block."""
+    """Return all cells of some columns of a CTA, as written."""
     return touch(np.array([block]), np.array([start]), (Rectangle(0, 0, LANES, 0, count, 0),), writes=True)
 
 
 class Pairs:
-    """The warps of pairs of blocks that come to allocate or to free together: the first one waits for the other.
+    """Warps of CTA pairs that allocate or free together: the first one waits for the peer CTA's.
 
     Manual: "Issue Granularity".
     """
@@ -175,17 +175,17 @@ class Pairs:
     alone = False
 
     def __init__(self, wave: Wave) -> None:
-        """Begin with nobody there."""
+        """Start without waiting warps."""
         self._wave = wave
-        self._there: dict[tuple[str, int], int] = {}  # by operation and block: how many columns
-        self._granted: dict[tuple[str, int], int] = {}  # and from where on, for those who have waited
+        self._there: dict[tuple[str, int], int] = {}  # by operation and CTA: number of columns
+        self._granted: dict[tuple[str, int], int] = {}  # by operation and CTA: first column, for warps that waited
 
     def granted(self, operation: str, block: int) -> int | None:
-        """Return what the other block's warp has agreed on with one that waited for it; None if it has not come."""
+        """Return the first column granted to a warp that waited; None if the peer CTA's warp has not arrived."""
         return self._granted.pop((operation, block), None)
 
     def come(self, turn: Turn, operation: str, block: int, count: int) -> bool:
-        """Note that a warp of a block is there; tell whether one of the other block is, too."""
+        """Record that a warp of a CTA has arrived; return whether one of the peer CTA has too."""
         self._there[operation, block] = count
         other = self._there.get((operation, block ^ 1))
         if other is not None and other != count:
@@ -197,20 +197,20 @@ class Pairs:
         return other is not None
 
     def agree(self, operation: str, block: int, start: int) -> None:
-        """Let the other block's warp go on, with the columns from `start` on."""
+        """Resume the peer CTA's warp, with the columns from `start` on."""
         del self._there[operation, block], self._there[operation, block ^ 1]
         self._granted[operation, block ^ 1] = start
         self._wave.stalled(self).resume()
         self._wave.stalled(self._wave.part(Allocation)).resume()
 
     def describe(self, warp: int) -> str:
-        """Return whom a waiting warp lacks."""
+        """Return the CTA for which a waiting warp waits, as text."""
         block = int(self._wave.geometry.cta[warp])
         return f"waits for a warp of {self._wave.geometry.cta_name(block ^ 1)}, the peer CTA"
 
 
 def compile_alloc(operands: Operands, following: int) -> Terminator:
-    """Take columns, and write their address to shared memory; wait while there are not so many."""
+    """Allocate columns, and write their address to shared memory; wait while too few are free."""
     blocks, count_of = blocks_of(operands), operands.source(_columns_name(operands), "u32")
     place = operands.shared_place("dst")
 
@@ -237,7 +237,7 @@ def compile_alloc(operands: Operands, following: int) -> Terminator:
 
 
 def compile_dealloc(operands: Operands, following: int) -> Terminator:
-    """Give columns back; a pair's warps wait for each other."""
+    """Free columns; warps of a CTA pair wait for each other."""
     blocks, count_of = blocks_of(operands), operands.source(_columns_name(operands), "u32")
     address = operands.source("taddr", "u32")
 
@@ -258,7 +258,7 @@ def compile_dealloc(operands: Operands, following: int) -> Terminator:
 
 
 def compile_relinquish(operands: Operands) -> Action:
-    """Give up the permit to allocate."""
+    """Give up the right to allocate."""
     blocks = blocks_of(operands)
 
     def relinquish(turn: Turn) -> None:
@@ -269,12 +269,12 @@ def compile_relinquish(operands: Operands) -> Action:
 
 
 def _columns_name(operands: Operands) -> str:
-    """Return what the row calls the number of columns: that of an exclusive allocation has its limit in its name."""
+    """Return the row's name of the number of columns, which differs for exclusive allocations."""
     return next(name for name in operands.names if name.startswith("columns"))
 
 
 def _lead(turn: Turn, source: Reader) -> int:
-    """Return the first thread's operand, which all of them have to have."""
+    """Return the first thread's operand; report it if other threads have other values."""
     values = turn.each(source)
     if turn.checked and (values != values[0]).any():
         turn.report(
@@ -284,7 +284,7 @@ def _lead(turn: Turn, source: Reader) -> int:
 
 
 def _count(turn: Turn, source: Reader) -> int:
-    """Return how many columns are asked for; of a number that there is not, the next one that there is."""
+    """Return the requested number of columns; for an invalid number, the next valid one."""
     count = _lead(turn, source)
     if count in range(_FEWEST, COLUMNS + 1) and count & (count - 1) == 0:
         return count
@@ -294,7 +294,7 @@ def _count(turn: Turn, source: Reader) -> int:
 
 
 def _write(turn: Turn, place: Target, start: int) -> None:
-    """Write an address to shared memory, as one thread does; all threads of the warp see it."""
+    """Write an address to shared memory by one thread; the write happens before later accesses of the warp."""
     lead = turn.first_lanes()
     for some, offsets in lead.in_shared(place, WORD, "write", what="what tcgen05.alloc writes"):
         some.accessed("shared", offsets, WORD, "write")

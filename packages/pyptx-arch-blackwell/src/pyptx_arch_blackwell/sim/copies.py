@@ -1,4 +1,4 @@
-"""`tcgen05.cp` and `tcgen05.shift`: from shared to tensor memory, and down by a lane.
+"""`tcgen05.cp` and `tcgen05.shift`: copies from shared to tensor memory, and shifts down by a lane.
 
 Manual: "tcgen05.cp", "tcgen05.shift".
 """
@@ -37,13 +37,13 @@ _BYTE_BITS = 8
 
 
 def _extent(copy: Copy) -> Extent:
-    """Return the source of a copy: its rows, of so many bytes."""
+    """Return the extent of a copy's source: its rows and their bytes."""
     return Extent(copy.rows, copy.chunks * CHUNK, _BYTE_BITS, "K")
 
 
 @lru_cache(maxsize=16)
 def _targets(copy: Copy, block: int) -> tuple[Rectangle, ...]:
-    """Return where the rows of a copy go in a block: those that follow each other together, each copy of them."""
+    """Return the destination rectangles of a copy in a CTA: one for each band of rows and each multicast copy."""
     return tuple(
         Rectangle(block, row, copy.band, 0, copy.columns, copy.lanes(row)[number])
         for row in range(0, copy.rows, copy.band)
@@ -53,7 +53,7 @@ def _targets(copy: Copy, block: int) -> tuple[Rectangle, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class Copied(Piped):
-    """Copies on their way: from the matrices that `descriptors` tell of to `targets` in tensor memory."""
+    """Outstanding copies from matrices with `descriptors` to `targets` in tensor memory."""
 
     copy: Copy
     format: str
@@ -62,7 +62,7 @@ class Copied(Piped):
     targets: IntArray
 
     def perform(self, further: Sequence[Piped]) -> None:
-        """Copy, in each block out of its own shared memory."""
+        """Copy in each CTA, from its own shared memory."""
         del further
         shared = self.wave.shared
         for block in range(self.count):
@@ -76,14 +76,14 @@ class Copied(Piped):
 
 
 def decompressed(data: Array, form: str) -> Array:
-    """Return what becomes of bytes, 16 of each 16."""
+    """Return decompressed bytes, 16 for each 16."""
     chunks = data.reshape(-1, CHUNK)
     found = b"".join(FORMATS[form].decompressed(chunk.tobytes()) for chunk in chunks)
     return np.frombuffer(found, np.uint8).reshape(data.shape)
 
 
 def compile_copy(operands: Operands) -> Action:
-    """Issue a copy of each thread."""
+    """Issue a copy for each thread."""
     kind, count = pipeline_of(operands), blocks_of(operands)
     copy, form = COPIES[operands.word("shape"), operands.word("multicast")], operands.word("format")
     target, source = address_of(operands, "taddr"), operands.source("descriptor", "u64")
@@ -115,7 +115,7 @@ def compile_copy(operands: Operands) -> Action:
 
 
 def _sound(turn: Turn, item: Copied) -> bool:
-    """Report what cannot be copied; tell whether it can."""
+    """Report invalid copies; return whether all can be performed."""
     extent, allocation = _extent(item.copy), turn.part(Allocation)
     sound = all(readable(turn, bits, "a copy's source", extent) for bits in dict.fromkeys(item.descriptors.tolist()))
     for block, column in zip(item.blocks.tolist(), columns_of(item.targets).tolist(), strict=True):
@@ -149,13 +149,13 @@ def _touches(item: Copied) -> Iterator[Touch]:
 
 @dataclass(slots=True, kw_only=True)
 class Shifted(Piped):
-    """Shifts on their way, of the 32 lanes and 8 columns from each address on."""
+    """Outstanding shifts of the 32 lanes and 8 columns at each address."""
 
     count: int
     targets: IntArray
 
     def perform(self, further: Sequence[Piped]) -> None:
-        """Shift, in each block."""
+        """Shift in each CTA."""
         del further
         for block in range(self.count):
             blocks = self.blocks + block
@@ -167,7 +167,7 @@ _SHIFTED: Final = (Rectangle(0, 0, PARTITION, 0, SHIFT_COLUMNS, 0),)
 
 
 def shifted(words: Words) -> Words:
-    """Return rows, `[n, rows, columns]`, as a shift of each 32 of them leaves them."""
+    """Return rows, `[n, rows, columns]`, after a shift of each 32 of them."""
     found = words.copy()
     for first in range(0, words.shape[1], PARTITION):
         for lane in range(SHIFT_LANES):
@@ -176,7 +176,7 @@ def shifted(words: Words) -> Words:
 
 
 def compile_shift(operands: Operands) -> Action:
-    """Issue a shift of each thread."""
+    """Issue a shift for each thread."""
     kind, count, target = pipeline_of(operands), blocks_of(operands), address_of(operands, "taddr")
 
     def issue(turn: Turn) -> None:

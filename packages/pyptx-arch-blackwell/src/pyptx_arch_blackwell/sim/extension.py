@@ -1,4 +1,4 @@
-"""Blackwell's part of the simulator, as an extension."""
+"""Blackwell's simulator extension."""
 
 from __future__ import annotations
 

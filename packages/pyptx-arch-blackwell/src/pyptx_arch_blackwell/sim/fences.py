@@ -1,7 +1,7 @@
-"""`tcgen05.fence`, between a thread's work in tensor memory and its synchronisation with others.
+"""`tcgen05.fence`, between a thread's tcgen05 operations and its synchronization with other threads.
 
-The memory of a run is ordered as if they stood everywhere; a checked run notes where they are missing, and finds races
-where the synchronisation itself orders nothing (`.relaxed`).
+Execution orders memory as if the fences were present everywhere. A checked run records where they are missing, and
+finds races where the synchronization itself orders nothing (`.relaxed`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Running clusters take over the work of clusters that have not been launched. Manual: "clusterlaunchcontrol".
+"""Running clusters take over the work of clusters that are not launched yet. Manual: "clusterlaunchcontrol".
 
-A response is opaque: 16 bytes whose last word says whether there is a cluster, and whose others are the x, y and z of
-its first block.
+A response is opaque: 16 bytes. Here the last 32-bit word states whether there is a cluster, and the others are x, y and
+z of its first CTA.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ _SIGNALS: Final = "mbarrier::complete_tx::bytes"
 _ALL: Final = "multicast::cluster::all"
 _RESPONSE: Final = 16  # bytes
 _WORD: Final = 4
-# The last word of a response.
+# Last word of a response.
 _CANCELED, _FAILED = 0xC1C0_0001, 0xC1C0_0000
 _AXES: Final = "xyz"
 _HINT: Final = "ask query_cancel.is_canceled first, and use get_first_ctaid only where it holds"
-_UNKNOWN: Final = np.uint32(0xFFFFFFFF)  # what is read of a response that holds no block
+_UNKNOWN: Final = np.uint32(0xFFFFFFFF)  # result for a response without a cluster
 
 
 class Failures:
-    """The blocks of a wave that have seen a response without a cluster."""
+    """CTAs of a wave that received a response without a cluster."""
 
     def __init__(self, wave: Wave) -> None:
-        """Begin with none."""
+        """Start without failures."""
         self.seen: Mask = np.zeros(wave.geometry.ctas, np.bool_)
 
 
 @dataclass(slots=True, kw_only=True)
 class Tries(AsyncItem):
-    """What one instruction has asked for: a cluster for each thread, its response to `targets` and their `barriers`.
+    """Requests of one instruction: a cluster for each thread, with the response to `targets` and their `barriers`.
 
-    Both have an entry for each place that a thread's response goes to, and are as long as there are threads.
+    Both have an entry for each destination of a thread's response; each entry has one element per thread.
     """
 
     targets: tuple[IntArray, ...]
@@ -55,7 +55,7 @@ class Tries(AsyncItem):
         return (barrier for each in self.barriers for barrier in each.tolist())
 
     def move(self) -> None:
-        """Cancel a launch for each thread, write the responses, and count their bytes."""
+        """Cancel a launch for each thread, write the responses, and perform complete-tx."""
         arena = self.wave.memory("shared").arena
         words = np.array([self._response() for _ in range(len(self))], np.uint32)
         for targets, barriers in zip(self.targets, self.barriers, strict=True):
@@ -70,7 +70,7 @@ class Tries(AsyncItem):
 
 
 def compile_try(operands: Operands) -> Action:
-    """Ask for a cluster for each thread. Manual: "clusterlaunchcontrol.try_cancel"."""
+    """Request a cluster for each thread. Manual: "clusterlaunchcontrol.try_cancel"."""
     everywhere = bool(operands.word(_ALL))
     response, barrier = operands.shared_place("addr"), operands.shared_place("mbar")
 
@@ -91,7 +91,7 @@ def compile_try(operands: Operands) -> Action:
 
 
 def _issue(thread: Turn, target: int, barrier: int, *, everywhere: bool) -> None:
-    """Issue the request of one thread; its response goes to one block, or `everywhere` in the cluster."""
+    """Issue the request of one thread; its response goes to one CTA, or `everywhere` in the cluster."""
     warps, lanes = thread.threads
     aims = thread.peers(target, -1) if everywhere else (0,)
     targets = tuple(np.array([target + aim]) for aim in aims)
@@ -110,7 +110,7 @@ def _issue(thread: Turn, target: int, barrier: int, *, everywhere: bool) -> None
 
 
 def _touch(targets: IntArray, barriers: IntArray) -> Touch:
-    """Return the writing of a response, whose bytes may have held another one that somebody has read."""
+    """Return the write of a response, whose bytes may contain an earlier response that threads have read."""
     owners = np.zeros(1, np.int64)
     return Touch(
         "shared", writes=True, offsets=targets, size=_RESPONSE, owners=owners, barriers=barriers, after_reads=True
@@ -118,7 +118,7 @@ def _touch(targets: IntArray, barriers: IntArray) -> Touch:
 
 
 def _check_failures(turn: Turn) -> None:
-    """Report blocks that have seen that nothing is left, and ask again."""
+    """Report requests of CTAs that received a response without a cluster."""
     again = turn.part(Failures).seen[turn.ctas][:, None] & turn.mask
     if again.any():
         turn.report(
@@ -129,7 +129,7 @@ def _check_failures(turn: Turn) -> None:
 
 
 def compile_query(operands: Operands) -> Action:
-    """Read a response. Manual: "clusterlaunchcontrol.query_cancel"."""
+    """Decode a response. Manual: "clusterlaunchcontrol.query_cancel"."""
     response = operands.source("response", "b128")
     if operands.word("is_canceled"):
         write = operands.destination("p", "pred")
@@ -162,12 +162,12 @@ def compile_query(operands: Operands) -> Action:
 
 
 def _no_block(pc: int) -> Origin:
-    """Return where the block of a cluster comes from that there is not: compilers read it before they ask."""
+    """Return the origin of a CTA index read from a response without a cluster: compilers read it before the check."""
     return Origin("cancel-response", "the first block of a cluster whose launch was not cancelled", pc, _HINT)
 
 
 def _words(turn: Turn, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
-    """Return the four words of a response; report what is none."""
+    """Return the four words of a response; report other values."""
     halves = np.ascontiguousarray(response).view(B128)
     words = [(halves[half] >> np.uint64(shift)).astype(np.uint32) for half in ("lo", "hi") for shift in (0, 8 * _WORD)]
     foreign = (words[3] != _CANCELED) & (words[3] != _FAILED) & turn.mask

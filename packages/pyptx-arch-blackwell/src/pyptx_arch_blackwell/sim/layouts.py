@@ -1,4 +1,4 @@
-"""Swizzles of matrices in shared memory, as layouts on which tensor copies and products have to agree.
+"""Swizzles of matrices in shared memory, as layouts on which tensor copies and MMAs must agree.
 
 Manual: "Shared Memory Layout and Swizzling".
 """
@@ -15,7 +15,7 @@ __all__ = ["swizzle"]
 
 @lru_cache(maxsize=16)
 def swizzle(width: int, atom: int) -> Layout:
-    """Return the layout of rows of `width` bytes inside which `atom` bytes are exchanged, as a product reads them."""
+    """Return the layout of `width`-byte rows in which units of `atom` bytes are permuted, as an MMA reads them."""
     name = "no swizzle" if width == CHUNK else f"a swizzle of {width} bytes"
     if atom != CHUNK:
         name += f" in atoms of {atom}"

@@ -1,4 +1,4 @@
-"""Matrices in shared memory that descriptors tell of. Manual: "Shared memory descriptor"."""
+"""Matrices in shared memory, decoded from descriptors. Manual: "Shared memory descriptor"."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ RULE = "tensor-descriptor"
 _HINT = "describe the tile once (SharedTile), and take the descriptor from that"
 
 
-_VERSION = 46  # the lowest of the bits that the manual fixes, as 0b001
+_VERSION = 46  # the lowest of the bits that the manual fixes as 0b001
 
 
 def lacks_version(bits: int) -> bool:
-    """Tell whether a descriptor has zeros where the manual fixes bits: devices run published kernels that do so."""
+    """Return whether the bits fixed by the manual are zeros; devices execute published kernels with such bits."""
     return bits >> _VERSION & 7 == 0
 
 
 @lru_cache(maxsize=4096)
 def matrix_of(bits: int) -> SharedMatrix:
-    """Return the matrix that a descriptor tells of; raise ValueError if it tells of none."""
+    """Return the matrix of a descriptor; raise ValueError for an invalid descriptor."""
     it = SharedDescriptor.decode(bits | 1 << _VERSION if lacks_version(bits) else bits)
     second = it.leading if it.absolute_leading else None
     return SharedMatrix(it.start, it.leading, it.stride, it.swizzle or CHUNK, it.base_offset, it.atom, second)
 
 
 def located(bits: NDArray[np.uint64], blocks: IntArray, stride: int) -> list[Located]:
-    """Return the matrices of descriptors, each in the shared memory of a block, which have so many bytes each."""
+    """Return the matrices of descriptors, each in the shared memory of a CTA, of `stride` bytes each."""
     return [(matrix_of(each), block * stride) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
 
 
 def said(error: ValueError) -> str:
-    """Return what an error says, on one line."""
+    """Return the message of an error on one line."""
     if not isinstance(error, PyptxError):
         return str(error)
     return f"{error.message} ({error.hint})" if error.hint else error.message
@@ -53,13 +53,13 @@ def said(error: ValueError) -> str:
 
 @lru_cache(maxsize=512)
 def _reach(matrix: SharedMatrix, extent: Extent) -> tuple[int, int, bool]:
-    """Return from where to where a matrix reaches, and whether it overlaps itself."""
+    """Return the start and end of a matrix, and whether it overlaps itself."""
     where = places(matrix, extent)
     return int(where.min()), int(where.max()) + CHUNK, np.unique(where).size != where.size
 
 
 def readable(turn: Turn, bits: int, name: str, extent: Extent) -> bool:
-    """Report a descriptor that tells of no matrix in shared memory; tell whether it tells of one."""
+    """Report an invalid descriptor; return whether its matrix can be read."""
     memory = turn.wave.shared
     try:
         matrix = matrix_of(bits)
@@ -84,7 +84,7 @@ def readable(turn: Turn, bits: int, name: str, extent: Extent) -> bool:
 def unwritten(
     turn: Turn, bits: NDArray[np.uint64], blocks: IntArray, extent: Extent, what: str, *, used: int = CHUNK
 ) -> None:
-    """Report what work reads of matrices in shared memory, `used` bytes of each 16, and nothing has written."""
+    """Report uninitialized bytes that an operation reads of matrices in shared memory, `used` bytes of each 16."""
     memory = turn.wave.shared
     where = offsets(located(bits, blocks, memory.stride), extent)
     known = memory.arena.written(where, CHUNK) if used == CHUNK else memory.arena.written_in(where, list(range(used)))

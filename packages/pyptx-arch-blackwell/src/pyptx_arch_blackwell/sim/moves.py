@@ -1,8 +1,8 @@
-"""`tcgen05.ld` and `tcgen05.st`: a warp's registers and its lanes of tensor memory.
+"""`tcgen05.ld` and `tcgen05.st`: moves between a warp's registers and its lanes of tensor memory.
 
-A load fills its registers when it is issued: what uses them later does so rightly, wait or not. Everything else, that
-it has read and that a store has written, counts from the wait on. Manual: "tcgen05.ld", "tcgen05.st", "tcgen05.wait",
-"Register dependencies, same thread".
+A load writes its registers at issue: later uses get the right values, with or without a wait. Its reads, and the writes
+of a store, complete at the wait. Manual: "tcgen05.ld", "tcgen05.st", "tcgen05.wait", "Register dependencies, same
+thread".
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ _HINT: Final = "add 32 times the warp's number in its warpgroup to the lane, the
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The cells that one instruction moves, as words from that at its address on.
+    """Cells that one instruction moves, as word offsets from its address.
 
-    `words` is `[registers, 32]`, `[registers, 2, 32]` of registers that hold the lower halves of two cells. `pieces`
-    are their places, from that of an address whose column is a multiple of 4. `lanes` and `columns` are those of the
-    accesses.
+    `words` is `[registers, 32]`, or `[registers, 2, 32]` if a register holds the lower halves of two cells. `pieces`
+    are the cells in the numbering of the checks, for an address whose column is a multiple of 4. `lanes` and `columns`
+    are the extent of the accesses.
     """
 
     words: IntArray
@@ -78,7 +78,7 @@ class Window:
 
 @lru_cache(maxsize=256)
 def window(shape: str, repeats: int, split: int, *, halves: bool) -> Window:
-    """Return what a shape moves: the second access of one with two begins `split` columns behind the first."""
+    """Return the cells of a shape; a second access, if any, starts `split` columns after the first."""
     fragment = register_fragment(shape, repeats, packed=halves)
     threads, indices = range(WARP), range(fragment.count)
     cells = [
@@ -98,9 +98,10 @@ def window(shape: str, repeats: int, split: int, *, halves: bool) -> Window:
 
 @dataclass(slots=True, kw_only=True)
 class Stored(AsyncItem):
-    """Stores of warps: words `index` of all blocks' tensor memory get `values`, each `[n, cells, 32]`.
+    """Stores of warps: words `index` of all CTAs' tensor memory get `values`, each `[n, cells, 32]`.
 
-    Of the values the bits in `unknown` are undefined, and come from `origin`; None if all are defined.
+    The bits of the values in `unknown` are undefined, with their origin in `origins`; both are empty if all are
+    defined.
     """
 
     index: IntArray
@@ -117,7 +118,7 @@ class Stored(AsyncItem):
 
 
 class _Move:
-    """What `tcgen05.ld` and `tcgen05.st` have in common: which cells the warps of a turn move."""
+    """Common part of `tcgen05.ld` and `tcgen05.st`: the cells that the executing warps move."""
 
     def __init__(self, operands: Operands) -> None:
         shape = next(word for word in operands.opcode if word in _SHAPES)
@@ -127,7 +128,7 @@ class _Move:
         self._address = address_of(operands, "taddr")
 
     def base(self, turn: Turn) -> IntArray | None:
-        """Return the word of all blocks' tensor memory at which each warp's access begins; None if one is at fault."""
+        """Return each warp's first word in all CTAs' tensor memory; None if an access is invalid."""
         turn.memory(SPACE)
         values = turn.read(self._address)
         wave, warps = turn.wave, turn.warps
@@ -144,10 +145,10 @@ class _Move:
         return base
 
     def _reached(self, turn: Turn, warps: IntArray, lanes: IntArray) -> IntArray | None:
-        """Return the lanes that warps reach by addresses with these; None where they are another warp's.
+        """Return the lanes that warps access with these address lanes; None for lanes of another warp.
 
-        A device takes the quarter from the warp, whatever quarter the address names: published kernels name none. The
-        manual wants the warp's own.
+        A device takes the lane quarter from the warp, whatever quarter the address has: published kernels leave it 0.
+        The manual requires the warp's own.
         """
         window, geometry = self.window, turn.wave.geometry
         quarter = geometry.warp[warps] % WARPGROUP * PARTITION
@@ -170,13 +171,13 @@ class _Move:
         return None
 
     def _allocated(self, turn: Turn, blocks: IntArray, columns: IntArray) -> bool:
-        """Report an access to columns that are not allocated; tell whether it can take place."""
+        """Report an access to columns that are not allocated; return whether it can be performed."""
         allocation, count = turn.part(Allocation), self.window.columns
         accesses = zip(blocks.tolist(), columns.tolist(), strict=True)
         return all(allocation.judge_columns(turn, block, first, count) for block, first in accesses)
 
     def touches(self, base: IntArray, *, writes: bool) -> Iterator[Touch]:
-        """Yield what the warps touch."""
+        """Yield the accesses of the warps."""
         first, pieces = placed(base), self.window.pieces
         if first.size and not int(np.bitwise_or.reduce(first)) % pieces.size:
             where, size = first[:, None] + pieces.starts, pieces.size
@@ -188,14 +189,14 @@ class _Move:
 
 @dataclass(slots=True, kw_only=True)
 class Loaded(AsyncItem):
-    """Loads of warps, whose registers have their values already."""
+    """Loads of warps, whose registers already have their values."""
 
     def move(self) -> None:
-        """Do nothing more."""
+        """Do nothing: the registers are already written."""
 
 
 def compile_load(operands: Operands) -> Action:
-    """Load cells into the registers of each warp, and maybe reduce them."""
+    """Load cells into the registers of each warp; with `.red`, reduce them as well."""
     move, registers = _Move(operands), operands.elements(operands.named("r"))
     writers = [operands.write(each, "b32") for each in registers]
     carried = [operands.carried(each, "b32") for each in registers] if operands.checked else []
@@ -220,7 +221,7 @@ def compile_load(operands: Operands) -> Action:
 
 
 def _issued(turn: Turn, kind: GroupKind) -> dict[str, Any]:
-    """Return what an item of a turn's warps has of them: a warp's access counts as its first thread's."""
+    """Return the common fields of an asynchronous operation; a warp's access counts as that of its first thread."""
     lead = turn.first_lanes()
     warps, lanes = lead.threads
     return {
@@ -234,7 +235,7 @@ def _issued(turn: Turn, kind: GroupKind) -> dict[str, Any]:
 
 
 def _joined(values: Array, window: Window) -> Array:
-    """Return what registers hold of cells: `[warps, registers, 32]`."""
+    """Return the register values for cells: `[warps, registers, 32]`."""
     if not window.halves:
         return values
     pairs = values.reshape(len(values), -1, 2, WARP)
@@ -249,13 +250,13 @@ def _write(turn: Turn, writers: Sequence[Writer], values: Array) -> None:
 
 
 def _rows(turn: Turn) -> IntArray | None:
-    """Return the rows of a turn with active lanes; None for all."""
+    """Return the rows with active lanes; None for all."""
     rows = np.flatnonzero(turn.mask.any(axis=1))
     return None if len(rows) == len(turn.rows) else rows
 
 
 def _spread(turn: Turn, rows: IntArray | None, values: Array) -> Array:
-    """Return values of some rows as those of all, zeros elsewhere."""
+    """Return values of some rows expanded to all rows, zeros elsewhere."""
     if rows is None:
         return values
     whole = np.zeros((len(turn.rows), WARP), values.dtype)
@@ -264,7 +265,7 @@ def _spread(turn: Turn, rows: IntArray | None, values: Array) -> Array:
 
 
 def _carry(turn: Turn, window: Window, carried: Sequence[Carried | None], words: IntArray) -> None:
-    """Carry undefined bits of cells to the registers that got them."""
+    """Propagate undefined bits of cells to the registers that they were loaded into."""
     bits = turn.memory(SPACE).arena.undefined(words * WORD, _WORD, 1)
     if bits is None:
         return
@@ -278,7 +279,7 @@ def _carry(turn: Turn, window: Window, carried: Sequence[Carried | None], words:
 
 
 def compile_store(operands: Operands) -> Action:
-    """Store the registers of each warp to cells, some time before its wait."""
+    """Store the registers of each warp to cells; completes at the wait or earlier."""
     move, registers = _Move(operands), operands.elements(operands.named("r"))
     plain = operands.unchecked()
     readers = [plain.read(each, "b32") for each in registers]
@@ -312,7 +313,7 @@ def _chosen(values: Array, rows: IntArray | None) -> Array:
 
 
 def _parted(values: Array, window: Window) -> Array:
-    """Return what cells get of registers, `[warps, cells, 32]`: of halves a cell each."""
+    """Return the cell values for registers, `[warps, cells, 32]`; with halves, a cell for each half."""
     if not window.halves:
         return values
     halves = np.stack([values & np.uint32(_LOW), values >> np.uint32(16)], axis=2)
@@ -320,7 +321,7 @@ def _parted(values: Array, window: Window) -> Array:
 
 
 def reduction(operands: Operands) -> Callable[[Turn, Array], None]:
-    """Return what writes the least or the greatest of the cells that each thread has loaded."""
+    """Return the action that writes the minimum or maximum of each thread's loaded cells."""
     write = operands.write(operands.named("redval"), "b32")
     words = operands.opcode
     ptx_type = next(word for word in words if word in {"f32", "u32", "s32"})

@@ -1,4 +1,4 @@
-"""Faults of Blackwell's instructions, planted into kernels to see whether anything notices."""
+"""Fault injection: mutation operators for Blackwell's instructions."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _PRODUCTS: Final = ("tcgen05.mma",)
 _PIPED: Final = ("tcgen05.mma|cp|shift",)
 _MOVES: Final = ("tcgen05.ld|st",)
 _ALLOCATIONS: Final = ("tcgen05.alloc|dealloc",)
-_QUARTER: Final = 32 << 16  # lanes of tensor memory, in the upper half of an address
+_QUARTER: Final = 32 << 16  # 32 lanes of tensor memory, in the upper half of an address
 
-# Bits of the instruction descriptor that differ. Manual: "Instruction descriptor".
+# Bits to change in the instruction descriptor. Manual: "Instruction descriptor".
 _FEWER_COLUMNS: Final = -(1 << 17)
 _MORE_COLUMNS: Final = 1 << 17
 _ANOTHER_TYPE: Final = 1 << 7
-_HALF_THE_ROWS: Final = 0xC << 24  # from 128 to 64 of kinds without scales, and the other way round
+_HALF_THE_ROWS: Final = 0xC << 24  # between 128 and 64, for kinds without scale factors
 _NEGATED: Final = 1 << 13
 _SCALE_OF_B: Final = 1 << 4
 _SCALE_OF_A: Final = 1 << 29
 
 
 def _after_descriptor(node: Instruction) -> int:
-    """Return the number of what stands behind the instruction descriptor of a product."""
+    """Return the index of the first operand after the instruction descriptor of an MMA."""
     return 5 if "sp" in node.opcode else 4
 
 
 def _adds(node: Instruction) -> int | None:
-    """Return the number of the predicate that says whether a product adds: behind the descriptor, lanes and scales."""
+    """Return the index of the predicate for accumulation: after the descriptor, lanes and scale factors."""
     for index, operand in enumerate(node.operands[_after_descriptor(node) :], _after_descriptor(node)):
         if isinstance(operand, Register | Negated):
             return index
@@ -47,7 +47,7 @@ def _adds(node: Instruction) -> int | None:
 
 
 def _described(edit_of: Edit, sparse: Edit) -> Edit:
-    """Change the instruction descriptor of a product: the fourth operand, the fifth of a sparse one."""
+    """Edit the instruction descriptor of an MMA: the fourth operand, the fifth of a sparse one."""
     return lambda site: (sparse if "sp" in site.instruction.opcode else edit_of)(site)
 
 
@@ -60,7 +60,7 @@ def _flip_in_descriptor(mask: int) -> Edit:
 
 
 def _alone(site: Site) -> Iterator[Change]:
-    """Let a commit arrive in one block."""
+    """Make a multicast commit arrive in one CTA."""
     node = site.instruction
     opcode = tuple(word for word in node.opcode if not word.startswith("multicast::"))
     if opcode != node.opcode:
@@ -68,7 +68,7 @@ def _alone(site: Site) -> Iterator[Change]:
 
 
 def _all_rows(site: Site) -> Iterator[Change]:
-    """Copy as many rows as there are lanes, in the place of a multicast of some."""
+    """Copy as many rows as there are lanes, instead of a multicast of some."""
     node = site.instruction
     opcode = tuple("128x128b" if word == "32x128b" else word for word in node.opcode if word != "warpx4")
     if opcode != node.opcode:
@@ -76,7 +76,7 @@ def _all_rows(site: Site) -> Iterator[Change]:
 
 
 def _at_scales(delta: int) -> Edit:
-    """Move the addresses of scales by columns, one at a time."""
+    """Move the addresses of scale factors by columns, one at a time."""
 
     def edit(site: Site) -> Iterator[Change]:
         for index, operand in enumerate(site.instruction.operands):

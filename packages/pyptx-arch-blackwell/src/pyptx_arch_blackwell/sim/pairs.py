@@ -1,4 +1,4 @@
-"""Which blocks work together: a pair is those of a cluster whose ranks differ in the last bit. Manual: "CTA Pair"."""
+"""CTA pairs: CTAs of a cluster whose ranks differ in the last bit. Manual: "CTA Pair"."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _WORDS: Final = {1: "one block", 2: "a pair"}
 
 
 class Pairing:
-    """Whether the instructions of a wave agree on how many blocks work together, and whether there are so many.
+    """Check that the instructions of a wave have one `.cta_group`, and that the peer CTA exists.
 
     Manual: "All tcgen05 instructions within a kernel must specify the same value for the .cta_group qualifier".
     """
 
     def __init__(self, wave: Wave) -> None:
-        """Begin with nothing said."""
+        """Start without a known `.cta_group`."""
         self._wave = wave
-        self._said: tuple[int, int] | None = None  # how many, and by which instruction
+        self._said: tuple[int, int] | None = None  # number of CTAs, and the first instruction
 
     def holds(self, turn: Turn, blocks: int) -> bool:
         """Report an instruction with another .cta_group than before; return whether its `blocks` CTAs exist.

@@ -1,7 +1,7 @@
-"""The pipeline of tcgen05: products, copies and shifts, which are performed in the order of their issue.
+"""The pipelines of tcgen05: MMAs, copies and shifts, performed in issue order.
 
-Manual: "Pipelined tcgen05 Instructions", "tcgen05.commit". Work that one pipeline performs need not wait for earlier
-work of it; everybody else has to wait at an mbarrier that a commit names.
+Manual: "Pipelined tcgen05 Instructions", "tcgen05.commit". Operations of one pipeline need not wait for earlier ones of
+the same pipeline; all other operations must wait on an mbarrier of a commit.
 """
 
 from __future__ import annotations
@@ -34,38 +34,38 @@ PIPELINES: Final = tuple(
     )
     for blocks in ("one block", "a pair")
 )
-"""That of operations of one block, and that of operations of a pair; a commit is of one of them."""
+"""The pipeline of operations of one CTA, and that of a CTA pair; a commit applies to one of them."""
 
 
 def blocks_of(operands: Operands) -> int:
-    """Return how many blocks an instruction works on: 2 with `.cta_group::2`."""
+    """Return the number of CTAs of an instruction: 2 with `.cta_group::2`."""
     return 2 if "cta_group::2" in operands.opcode else 1
 
 
 def first_blocks(turn: Turn, count: int) -> IntArray:
-    """Return the block of each thread, or the first one of its pair if `count` is 2."""
+    """Return the CTA of each thread, or the first one of its pair if `count` is 2."""
     blocks: IntArray = turn.wave.geometry.cta[turn.threads[0]]
     return blocks // count * count
 
 
 def pipeline_of(operands: Operands) -> GroupKind:
-    """Return the pipeline that an instruction's work goes into."""
+    """Return the pipeline of an instruction."""
     return PIPELINES[blocks_of(operands) - 1]
 
 
 @dataclass(slots=True, kw_only=True)
 class Piped(AsyncItem):
-    """Work of a pipeline: number i in the memories of the block (or of the pair that begins with it) `blocks[i]`."""
+    """Operations of a pipeline: operation i uses the memories of CTA `blocks[i]`, or of the pair starting with it."""
 
     blocks: IntArray
 
     @property
     def tensor(self) -> TensorMemory:
-        """The tensor memory."""
+        """Tensor memory of the wave."""
         return self.wave.part(TensorMemory)
 
     def move(self) -> None:
-        """Perform it, behind all that the same blocks have in front."""
+        """Perform the operations, after all earlier ones of the same CTAs."""
         items = [item for item in (*self.take_earlier(self._in_front), self) if isinstance(item, Piped)]
         while items:
             count = next((i for i in range(1, len(items)) if not items[i - 1].goes_on_in(items[i])), len(items))
@@ -73,7 +73,7 @@ class Piped(AsyncItem):
             del items[:count]
 
     def perform(self, further: Sequence[Piped]) -> None:
-        """Do it, and `further` ones in which it goes on."""
+        """Perform this operation, and `further` ones that continue it."""
         raise NotImplementedError
 
     def _in_front(self, item: object) -> Mask | None:
@@ -83,7 +83,7 @@ class Piped(AsyncItem):
 
 
 def compile_commit(operands: Operands) -> Action:
-    """Let an arrival at mbarriers follow all that the thread has put into the pipeline."""
+    """Perform an arrive on mbarriers after all operations that the thread issued into the pipeline."""
     kind, blocks, barrier = pipeline_of(operands), blocks_of(operands), operands.barrier("mbar")
     wide = "multicast::cluster::32b" in operands.opcode
     peers = operands.source("mask", "u32" if wide else "u16") if "mask" in operands.names else None

@@ -1,4 +1,4 @@
-"""What the simulator may find of Blackwell's instructions."""
+"""Rules of the simulator for Blackwell's instructions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Products of matrices in the registers of a warp, whose blocks are scaled. Manual: "Block Scaling for mma.sync".
+"""Block-scaled MMAs with matrices in registers of a warp. Manual: "Block Scaling for mma.sync".
 
-Each row of a, and each column of b, is divided into one, two or four chunks along K, each with a scale of its own. The
-scales of a chunk are bytes of registers that some lanes hold: selectors say which lanes, and which bytes.
+Each row of a, and each column of b, is divided into one, two or four chunks along K, each with a scale factor of its
+own. The scale factors are bytes of registers of some lanes: selectors choose the lanes and the bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.binding import Bound
     from pyptx_sim.extension import Array, IntArray, Mask
 
-# How many chunks there are where the opcode does not say it.
+# Number of chunks if the opcode has no modifier.
 _DEFAULTS: Final = {"kind::mxf8f6f4": 1, "kind::mxf4": 2}
 _SIZES: Final = {"scale_vec::1X": 1, "scale_vec::2X": 2, "scale_vec::4X": 4}
 _GROUP: Final = 4  # lanes that share rows and columns
@@ -45,9 +45,9 @@ _FACTORS: Final = ("scale_a", "byte_a", "scale_b", "byte_b")
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """Where the scales of a or of b lie: of row or column i in lane `lanes[i]`, and `step` lanes on by the selector.
+    """Location of the scale factors of a or b: row or column i is in lane `lanes[i]`, plus `step` times the selector.
 
-    Selectors in registers that the manual leaves undefined choose some lane and some bytes all the same.
+    Undefined selectors in registers still choose a valid lane and valid bytes.
     """
 
     lanes: IntArray
@@ -56,18 +56,18 @@ class _Side:
     element: str
 
     def words(self, register: Array, thread: Array) -> Array:
-        """Return the register that holds the scales of each row: `[warps, rows]`."""
+        """Return the register with the scale factors of each row: `[warps, rows]`."""
         lanes = self.lanes + self.step * (thread[:, :1].astype(np.int64) % (_GROUP // self.step))
         return np.asarray(np.take_along_axis(register, lanes, axis=1))
 
     def bytes(self, words: Array, byte: Array) -> NDArray[np.uint8]:
-        """Return the bytes of such words that scale the chunks: `[warps, rows, count]`."""
+        """Return the bytes that scale the chunks: `[warps, rows, count]`."""
         places = (byte[:, :1, None].astype(np.uint32) + np.arange(self.count, dtype=np.uint32)) % np.uint32(_BYTES)
         found: NDArray[np.uint8] = (words[..., None] >> (places * np.uint32(_BYTE))).astype(np.uint8)
         return found
 
     def values(self, register: Array, byte: Array, thread: Array) -> Array:
-        """Return the scales: float64 `[warps, 1, rows, count]`."""
+        """Return the scale factors: float64 `[warps, 1, rows, count]`."""
         return scales(self.bytes(self.words(register, thread), byte), self.element)[:, None]
 
 
@@ -77,13 +77,13 @@ _COLUMNS: Final = np.array([column * _GROUP for column in range(8)])
 
 @cache
 def _numbers(fragment: Fragment, element: str, *, transposed: bool = False) -> Recent:
-    """Return what makes numbers of the registers of a fragment, and remembers the last ones."""
+    """Return the conversion of a fragment's registers to numbers, with a cache of the last results."""
     unpack, widen = unpacking(fragment, transposed=transposed), WIDEN[element]
     return Recent(lambda registers: widen(unpack(registers)))
 
 
 class _Product:
-    """One form: its fragments, where its scales lie, and what it computes of the registers that it reads."""
+    """One form: its fragments, the location of its scale factors, and its computation on register values."""
 
     def __init__(self, form: Bound) -> None:
         self.sparse = "e" in form.operands
@@ -104,18 +104,18 @@ class _Product:
         self._of_c = _numbers(self.c, self.types[3])
 
     def parted(self, sources: Sequence[Array]) -> tuple[Sequence[Array], ...]:
-        """Return the registers of a, b and c, the metadata, and the registers and selectors of the scales."""
+        """Return the registers of a, b and c, the metadata, and the registers and selectors of the scale factors."""
         ends = np.cumsum([self.a.registers, self.b.registers, self.c.registers, self.sparse, 3, 3]).tolist()
         return tuple(sources[start:end] for start, end in zip([0, *ends], ends, strict=False))
 
     def fast(self, _mask: Mask, *sources: Array) -> tuple[Array, ...]:
-        """Sum in float64."""
+        """Compute in float64."""
         a, b, c, metadata, of_a, of_b = self._read(sources)
         places = None if self._select is None else self._select.places(metadata[0])[:, None]
         return self._written(fast_scaled(a, b, (of_a, of_b), c, places))
 
     def exact(self, _target: str) -> Callable[..., tuple[Array, ...]]:
-        """Return what adds up as tensor cores do."""
+        """Return the bit-exact computation of tensor cores."""
         d_type, a_type, b_type, c_type = self.types
         model = model_of_scaled(a_type)
 
@@ -140,13 +140,13 @@ class _Product:
         return left, right, self._of_c.take(c), metadata, self.rows.values(*of_a), self.columns.values(*of_b)
 
     def _written(self, sums: Array) -> tuple[Array, ...]:
-        """Return registers of sums, which are remembered for the product that adds to them."""
+        """Return the registers of accumulators; their numbers are cached for the MMA that accumulates into them."""
         registers = self._pack(sums)
         self._of_c.keep(registers, sums)
         return registers
 
     def undefined(self, values: Sequence[Array], bits: Sequence[Array | None], mask: Mask) -> Sequence[Array]:
-        """Return which bits of d are undefined: what is of a row, a column or an element spoils what it adds to."""
+        """Return which bits of d are undefined, from undefined rows of a, columns of b, and elements of c."""
         known = [_bits_of(*each, mask) for each in zip(values, bits, strict=True)]
         a, b, c, metadata, of_a, of_b = self.parted(known)
         _, _, _, _, chosen_a, chosen_b = self.parted(values)
@@ -164,7 +164,7 @@ def _bits_of(value: Array, bits: Array | None, mask: Mask) -> Array:
 
 
 def _spoilt(side: _Side, bits: Sequence[Array], values: Sequence[Array]) -> Array:
-    """Return which rows have an undefined scale, by the bits and the values of the register and of its selectors."""
+    """Return which rows have an undefined scale factor, from the bits and values of the register and its selectors."""
     _, byte, thread = values
     scale = side.bytes(side.words(bits[0], thread), byte) != 0
     chosen = (bits[1] != 0).any(axis=1) | (bits[2] != 0).any(axis=1)
@@ -172,7 +172,7 @@ def _spoilt(side: _Side, bits: Sequence[Array], values: Sequence[Array]) -> Arra
 
 
 def bind(form: Bound) -> Operation:
-    """Bind a product of scaled blocks, dense or with a sparse a."""
+    """Bind a block-scaled MMA, dense or with a sparse a."""
     product, numbers = _Product(form), {name: number for number, name in enumerate(form.operands)}
     read = [*"abc", *(["e"] if product.sparse else []), *_FACTORS]
     return Operation(

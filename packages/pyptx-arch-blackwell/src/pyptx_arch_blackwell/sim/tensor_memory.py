@@ -1,11 +1,11 @@
-"""Tensor memory: 128 lanes of 512 columns, each a word, that every block has. Manual: "Tensor Memory".
+"""Tensor memory: 128 lanes of 512 32-bit columns in every CTA. Manual: "Tensor Memory".
 
-An address has the lane in its upper and the column in its lower half. In the arena the columns of a lane lie side by
-side, lane behind lane.
+An address has the lane in its upper and the column in its lower half. In the arena the columns of a lane are
+contiguous, and lanes are consecutive.
 
-Checks number the bytes otherwise, by *places*: four columns of a lane, then those of the next lane, and behind the last
-lane the next four columns. There lies in one piece what is used together: the sums of all lanes, and the scales that
-32 lanes have in four columns, which in the order of the arena are 32 pieces of 16 bytes.
+Checks use another numbering of the bytes (*places*): four columns of a lane, then those of the next lane; after the
+last lane the next four columns. So data used together is contiguous: an accumulator in all lanes, and scale factors in
+four columns of 32 lanes, which are 32 pieces of 16 bytes in the order of the arena.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ __all__ = [
 COLUMNS: Final = 512
 WORD: Final = 4
 _WHOLE: Final = 0xFFFFFFFF
-_WIDEST_PIECE: Final = 1024  # bytes that accesses are told of by, at most
+_WIDEST_PIECE: Final = 1024  # maximum bytes of one access in checks
 _LANE_SHIFT = 16
 _COLUMN_MASK = 0xFFFF
 _BYTES = LANES * COLUMNS * WORD
-_CHUNK: Final = 4  # columns of a lane that have neighbouring places
-_ACROSS: Final = LANES * _CHUNK * WORD  # bytes from the place of a column to that of the one behind its chunk
+_CHUNK: Final = 4  # adjacent columns of a lane that are contiguous in places
+_ACROSS: Final = LANES * _CHUNK * WORD  # bytes from the place of a column to that of the column 4 further
 _LANE_BITS, _COLUMN_BITS, _CHUNK_BITS = 7, 9, 2
 
 Words: TypeAlias = NDArray[np.uint32]
@@ -63,7 +63,7 @@ def _describe(place: int) -> str:
 
 
 def placed(words: IntArray) -> IntArray:
-    """Return the places, in bytes, of words of all blocks' tensor memory in the order of the arena."""
+    """Return the places, in bytes, of words of all CTAs' tensor memory, given in the order of the arena."""
     blocks = words >> (_LANE_BITS + _COLUMN_BITS) << (_LANE_BITS + _COLUMN_BITS)
     lanes, columns = words >> _COLUMN_BITS & (LANES - 1), words & (COLUMNS - 1)
     inside = (columns >> _CHUNK_BITS << _LANE_BITS | lanes) << _CHUNK_BITS | columns & (_CHUNK - 1)
@@ -73,11 +73,11 @@ def placed(words: IntArray) -> IntArray:
 SPACE: Final = Space(name="tensor", size=_BYTES, describe=_describe)
 
 TENSOR: Final = Proxy(name="tcgen05", unfenced="tensor-race")
-"""The way to tensor memory: nothing but tcgen05 reaches it, so that there is nothing to fence against."""
+"""Proxy of tensor memory: only tcgen05 accesses it, so no proxy fence is needed."""
 
 
 def address_of(operands: Operands, name: str) -> Reader:
-    """Return what reads an address in tensor memory, `[it]` or `[it+offset]`."""
+    """Return the reader of a tensor memory address, `[it]` or `[it+offset]`."""
     return operands.source(name, "u32")
 
 
@@ -92,10 +92,10 @@ def columns_of(addresses: Array) -> IntArray:
 
 
 class TensorMemory:
-    """The tensor memory of all blocks of a wave, as words `[blocks, lanes, columns]`."""
+    """Tensor memory of all CTAs of a wave, as words `[CTAs, lanes, columns]`."""
 
     def __init__(self, wave: Wave) -> None:
-        """Look at the wave's arena."""
+        """Create views of the wave's arena."""
         self.arena = wave.memory(SPACE).arena
         shape = -1, LANES, COLUMNS
         self.words: Words = self.arena.units(WORD).reshape(shape)
@@ -103,16 +103,16 @@ class TensorMemory:
         self._defined: Words | None = None if known is None else known.reshape(shape)
 
     def flat(self, blocks: IntArray, lanes: IntArray, columns: IntArray) -> IntArray:
-        """Return the offsets of words in the arena, in bytes."""
+        """Return the byte offsets of words in the arena."""
         offsets: IntArray = ((blocks * LANES + lanes) * COLUMNS + columns) * WORD
         return offsets
 
     # --- matrices -------------------------------------------------------------------------------
 
     def read(self, blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]) -> Words:
-        """Return the words of matrices that lie in rectangles from these addresses on, `[n, rows, columns]`.
+        """Return the words of matrices in rectangles relative to these addresses, `[n, rows, columns]`.
 
-        `blocks` are those of the matrices, of ones that lie in a pair the pair's first.
+        `blocks` are the CTAs of the matrices; for matrices in a CTA pair, the pair's first CTA.
         """
         return self._taken(self.words, blocks, addresses, rectangles)
 
@@ -136,7 +136,7 @@ class TensorMemory:
         values: Words,
         hidden: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Set such words; lanes for which `hidden`, `[n, lanes of the blocks]`, holds stay as they are."""
+        """Write such words; lanes for which `hidden`, `[n, lanes of the CTAs]`, is true are not written."""
         for rectangle, some, at in _parts(blocks, addresses, rectangles):
             rows = slice(rectangle.row, rectangle.row + rectangle.rows)
             new = values[some, rows, rectangle.n : rectangle.n + rectangle.columns]
@@ -159,7 +159,7 @@ class TensorMemory:
         return found
 
     def forget(self, block: int, columns: slice) -> None:
-        """Note that nothing has written some columns."""
+        """Mark some columns as uninitialized."""
         if self._defined is not None:
             self._defined[block, :, columns] = 0
 
@@ -167,7 +167,7 @@ class TensorMemory:
 def _parts(
     blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
 ) -> Iterator[tuple[Rectangle, slice, tuple[IntArray | slice, slice, slice]]]:
-    """Yield the rectangles, of which matrices each is, and where it lies: all at once of matrices at one address."""
+    """Yield the rectangles, each with the matrices and array indices; one entry if all matrices have one address."""
     lanes, columns = lanes_of(addresses), columns_of(addresses)
     alike = bool((addresses == addresses[0]).all())
     for rectangle in rectangles:
@@ -179,7 +179,7 @@ def _parts(
 
 
 def _evenly(blocks: IntArray) -> IntArray | slice:
-    """Return blocks as a slice if they stand apart evenly: what is taken by it is not copied."""
+    """Return CTAs as a slice if they are equally spaced: indexing with a slice does not copy."""
     first, step = int(blocks[0]), int(blocks[-1] - blocks[0]) // max(len(blocks) - 1, 1) or 1
     if step < 1 or (np.diff(blocks) != step).any():
         return blocks
@@ -187,7 +187,7 @@ def _evenly(blocks: IntArray) -> IntArray | slice:
 
 
 def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle], *, writes: bool) -> Touch:
-    """Return that matrices are read or written, in pieces as wide as all of them are made of."""
+    """Return the accesses to matrices, in equal pieces as wide as possible."""
     numbers, parts = np.arange(len(blocks)), list(_parts(blocks, addresses, _joined(tuple(rectangles))))
     pieces = [_pieces(lanes.start, lanes.stop, columns.start, columns.stop) for _, _, (_, lanes, columns) in parts]
     size = min(each.size for each in pieces)
@@ -201,7 +201,7 @@ def touch(blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
 
 @lru_cache(maxsize=256)
 def _joined(rectangles: tuple[Rectangle, ...]) -> Sequence[Rectangle]:
-    """Return rectangles of which those are one that stand side by side."""
+    """Return rectangles with adjacent ones joined."""
     joined: list[Rectangle] = []
     for each in rectangles:
         last = joined[-1] if joined else each
@@ -215,14 +215,14 @@ def _joined(rectangles: tuple[Rectangle, ...]) -> Sequence[Rectangle]:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Places in pieces of `size` bytes, a power of two, each at a multiple of that."""
+    """Places in pieces of `size` bytes, a power of two, aligned to that size."""
 
     starts: IntArray
     size: int
 
     @classmethod
     def of(cls, places: IntArray) -> Pieces:
-        """Return the places of words in pieces as wide as there can be, up to a kilobyte."""
+        """Return the places of words in pieces as wide as possible, up to a kilobyte."""
         found = np.unique(places)
         breaks = np.flatnonzero(np.diff(found) != WORD) + 1
         bounds = [*found[breaks].tolist(), *(found[breaks - 1] + WORD).tolist(), int(found[0]), int(found[-1]) + WORD]
@@ -230,13 +230,13 @@ class Pieces:
         return cls(found[found % size == 0], size)
 
     def split(self, size: int) -> IntArray:
-        """Return where pieces begin that are no wider."""
+        """Return the starts of pieces of `size` bytes, at most as wide as these."""
         found: IntArray = (self.starts[:, None] + np.arange(0, self.size, size)).reshape(-1)
         return found
 
 
 @lru_cache(maxsize=1024)
 def _pieces(lane: int, end: int, column: int, stop: int) -> Pieces:
-    """Return the places of a rectangle in a block."""
+    """Return the places of a rectangle in a CTA."""
     lanes, columns = np.arange(lane, end), np.arange(column, stop)
     return Pieces.of(placed((lanes[:, None] * COLUMNS + columns).reshape(-1)))

@@ -1,10 +1,10 @@
-"""Whether `tcgen05.fence` stands where threads, or a commit and a wait, order work in tensor memory.
+"""Check that `tcgen05.fence` is present where threads, or a commit and a wait, order tensor memory operations.
 
-By the letter of the manual, work behind such a synchronisation needs `fence::after_thread_sync` in front of it, and
-work of a pipeline that another thread continues, unwaited for, `fence::before_thread_sync` behind it. Compilers leave
-them out, so that this is a note. Nothing is said where the order of events leaves open whether a fence did its part.
-
-Manual: "Specialized Inter-thread Synchronization for tcgen05 instructions", "Canonical synchronization patterns".
+The manual requires `fence::after_thread_sync` before operations that follow such a synchronization. It requires
+`fence::before_thread_sync` after operations of a pipeline that another thread continues without a wait. Compilers omit
+the fences, so the finding is a note. Nothing is reported if the event order does not determine whether a fence was
+effective. Manual: "Specialized Inter-thread Synchronization for tcgen05 instructions", "Canonical synchronization
+patterns".
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["FENCE", "LastUses", "ThreadOrder", "issue"]
 
 _PIECE: Final = 16
-"""Bytes by which uses are known at least; of what is narrower, nothing is."""
+"""Minimum bytes of a tracked access; narrower accesses are not tracked."""
 _WIDEST: Final = 1024
-_SPLIT: Final = -1  # in place of a number
+_SPLIT: Final = -1  # instead of an issue number
 FENCE: Final = "tensor-fence"
 _AFTER: Final = "put tcgen05.fence::after_thread_sync behind the wait or the barrier, in front of it"
 _BEFORE: Final = "put tcgen05.fence::before_thread_sync behind the work, in front of the arrival or the barrier"
 
 
 class _Issue(NamedTuple):
-    """An operation that has been issued, as number `time` of what the wave's threads have done in tensor memory."""
+    """An issued operation; `time` is its position among the tcgen05 operations of the wave's threads."""
 
     time: int
     kind: GroupKind | None
@@ -45,10 +45,10 @@ class _Issue(NamedTuple):
 
 
 class ThreadOrder:
-    """Which operation of a wave was the last one to write, and to read, each piece of tensor memory."""
+    """Last operation of a wave that wrote, and last one that read, each piece of tensor memory."""
 
     def __init__(self, wave: Wave) -> None:
-        """Begin with nothing issued."""
+        """Start without operations."""
         self._wave = wave
         self._time = 1
         self._issues: list[_Issue] = [_Issue(0, None, 0, 0, 0)]
@@ -58,23 +58,23 @@ class ThreadOrder:
         self._fenced: dict[str, IntArray] = {order: np.zeros(threads, np.int64) for order in ("after", "before")}
         self._committed: IntArray = np.zeros(threads, np.int64)
 
-    # --- what threads do ------------------------------------------------------------------------
+    # --- events of threads ------------------------------------------------------------------------
 
     def fence(self, order: str, warps: IntArray, lanes: IntArray) -> None:
-        """Note a fence of threads, `after` or `before` they synchronise."""
+        """Record a fence of threads, `after` or `before` a synchronization."""
         self._fenced[order][warps, lanes] = self._tick()
 
     def commit(self, warps: IntArray, lanes: IntArray) -> None:
-        """Note that threads let an arrival follow their work: whoever waits for it needs no fence of theirs."""
+        """Record a commit of threads: a thread that waits for its arrive needs no fence of theirs."""
         self._committed[warps, lanes] = self._tick()
 
     def forget(self, cells: Touch) -> None:
-        """Note that cells are allocated: what was done in them before is ordered by that."""
+        """Record the allocation of cells, which orders earlier operations on them."""
         for last in (self._writes, self._reads):
             last.put(cells, np.zeros(1, np.int32))
 
     def issued(self, item: AsyncItem, touches: Iterable[Touch]) -> None:
-        """Judge work that is issued now against the last uses of what it touches, and note it."""
+        """Check issued operations against the last uses of the memory that they access, and record them."""
         touched = [touch for touch in touches if touch.space == SPACE.name and touch.size >= _PIECE]
         own = len(self._issues)
         threads = zip(item.warps.tolist(), item.lanes.tolist(), strict=True)
@@ -92,15 +92,15 @@ class ThreadOrder:
         self._time += 1
         return self._time
 
-    # --- judging --------------------------------------------------------------------------------
+    # --- checks -----------------------------------------------------------------------------------
 
     def _judge(self, now: _Issue, then: _Issue) -> None:
-        """Report an operation that is ordered behind another one without the fences that this takes."""
+        """Report operation `now`, ordered after `then` without the required fences."""
         kind = then.kind
         if kind is None:
             return
         if not kind.pipelined:
-            if now.warp != then.warp:  # else it has waited for its load or store
+            if now.warp != then.warp:  # otherwise it has waited for its load or store
                 self._need_after(now, then)
             return
         if now.kind is not kind:
@@ -125,26 +125,26 @@ class ThreadOrder:
 
 
 class LastUses:
-    """The number of the last issue that used each piece of memory.
+    """Index of the last issue that used each piece of memory.
 
-    What one issue has used as a whole, of the widest pieces, has one number; the others are split into pieces as narrow
-    as the narrowest use so far.
+    A widest piece that one issue used entirely has one index; others are split into pieces as narrow as the narrowest
+    use so far.
     """
 
     def __init__(self, size: int) -> None:
-        """Begin with memory of so many bytes that nothing has used."""
+        """Start with unused memory of `size` bytes."""
         self._whole: NDArray[np.int32] = np.zeros(size // _WIDEST, np.int32)
-        self._parts: NDArray[np.int32] = self._whole[:, None]  # by piece of the widest; they count where it is split
+        self._parts: NDArray[np.int32] = self._whole[:, None]  # by part of a piece; valid if it is split
 
     def _of_width(self, size: int) -> NDArray[np.int32]:
-        """Return the numbers of parts as rows, each of which is as wide as so many bytes."""
+        """Return the indices of parts as rows, one for each `size` bytes."""
         missing = _WIDEST // size // self._parts.shape[1]
         if missing > 1:
             self._parts = self._parts.repeat(missing, axis=1)
         return self._parts.reshape(-1, size * self._parts.shape[1] // _WIDEST)
 
     def put(self, touch: Touch, numbers: NDArray[np.int32]) -> None:
-        """Note that operations use what they touch: issues with these numbers, one for each or one for all."""
+        """Record the use of the accessed memory by issues with these indices: one per operation, or one for all."""
         number, at = numbers if len(numbers) == 1 else numbers[touch.owners], touch.offsets // _WIDEST
         if touch.size == _WIDEST:
             self._whole[at] = number
@@ -156,7 +156,7 @@ class LastUses:
         parts[touch.offsets // touch.size] = number[:, None]
 
     def met(self, touch: Touch) -> Iterable[tuple[int, int]]:
-        """Return which issues used last what operations touch: pairs of the issue and the operation."""
+        """Return the last issues that used the memory that operations access: pairs of issue and operation."""
         met, owners = self._whole[touch.offsets // _WIDEST], touch.owners
         split = met == _SPLIT
         if split.any():
@@ -169,7 +169,7 @@ class LastUses:
 
 
 def issue(turn: Turn, item: AsyncItem, touches: Iterable[Touch], *, proxy: Proxy | None = None) -> None:
-    """Let the engine take on work in tensor memory; what it touches is asked for in a checked run only."""
+    """Issue tensor memory operations; `touches` is evaluated in a checked run only."""
     told = tuple(touches) if turn.observed else ()
     if told:
         turn.part(ThreadOrder).issued(item, told)

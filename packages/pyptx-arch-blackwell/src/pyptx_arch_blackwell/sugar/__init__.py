@@ -1,1 +1,1 @@
-"""What Blackwell teaches the transpiler: rules, a file each."""
+"""Transpiler rules for Blackwell, one file each."""

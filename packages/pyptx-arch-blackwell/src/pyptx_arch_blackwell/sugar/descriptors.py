@@ -1,4 +1,4 @@
-"""Descriptors of tcgen05's matrices: the instructions that make one of an address are `matrix_descriptor(a, …)`."""
+"""Descriptors of tcgen05 operands: instructions that compute one from an address become `matrix_descriptor(a, …)`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DESCRIPTOR"]
 
-_NAMES = tuple(f"matrix_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved: see pyptx_transpile.names
+_NAMES = tuple(f"matrix_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved in pyptx_transpile.names
 
 
 def _described(body: Body, found: list[Found]) -> list[Found]:
-    """Return the sums whose bits are a descriptor without an address, of a module that has tcgen05.
+    """Return the candidates whose bits are a descriptor without an address, in a module with tcgen05.
 
-    Compilers hand descriptors on in halves: their registers are no operands of products.
+    Compilers pass descriptors in halves, so their registers are not operands of the MMA.
     """
     if not any(any(True for _ in each.places("tcgen05")) for each in body.row.bodies()):
         return []

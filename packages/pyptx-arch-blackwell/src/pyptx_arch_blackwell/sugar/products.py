@@ -1,7 +1,7 @@
-"""Instruction descriptors: the number that says which product is the value that it was made of, with a name.
+"""Instruction descriptors: the constant is replaced by a named `InstructionDescriptor`.
 
-`mov.b32 %r4, 136314896;` is `ptx.inst.mov.b32(r[4], instruction_descriptor.bits)`, and above all functions stands which
-kind, types and sizes that is.
+`mov.b32 %r4, 136314896;` becomes `ptx.inst.mov.b32(r[4], instruction_descriptor.bits)`; kind, types and sizes are
+stated before all functions.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["PRODUCT", "find"]
 
-_NAMES = tuple(f"instruction_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved: see pyptx_transpile.names
+_NAMES = tuple(f"instruction_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved in pyptx_transpile.names
 _MOVES = (("mov", "b32"), ("mov", "u32"), ("mov", "s32"))
 
 
 def find(body: Body, _plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each instruction that moves a descriptor into the register of a product."""
+    """Yield a rewrite for each instruction that moves a descriptor into an MMA's register."""
     for at, found in _descriptors(body):
         constant = body.row.derived(_named).get(found)
         if constant is not None:
@@ -40,7 +40,7 @@ def find(body: Body, _plan: Plan) -> Iterator[Claim]:
 
 
 def _descriptors(body: Body) -> Iterator[tuple[int, InstructionDescriptor]]:
-    """Yield the places of a body that move a descriptor, and what it says."""
+    """Yield the indices of instructions that move a descriptor, with the decoded descriptor."""
     kinds = _kinds(body)
     for at in body.places("mov") if kinds else ():
         match body.branch(at):
@@ -50,13 +50,13 @@ def _descriptors(body: Body) -> Iterator[tuple[int, InstructionDescriptor]]:
                 try:
                     yield at, InstructionDescriptor.decode(kinds[register], int(text))
                 except DescriptorError:
-                    continue  # the register has other numbers, too
+                    continue  # the register has other values too
             case _:
                 pass
 
 
 def _kinds(body: Body) -> dict[tree.Operand, str]:
-    """Return the registers that products of a body take for their descriptors, and of which kind these are."""
+    """Return the registers with the instruction descriptors of a body's MMAs, and their kinds."""
     found: dict[tree.Operand, str] = {}
     for at in body.places("tcgen05"):
         node = body.branch(at)
@@ -79,13 +79,13 @@ def _claim(body: Body, at: int, constant: Constant) -> Claim:
 
 
 def _named(row: Row) -> dict[InstructionDescriptor, Constant]:
-    """Return the descriptors of a module, under a name for each."""
+    """Return the descriptors of a module, each with a name."""
     every = dict.fromkeys(found for body in row.bodies() for _, found in _descriptors(body))
     return {found: Constant(name, _written(found)) for name, found in zip(_NAMES, every, strict=False)}
 
 
 def _written(found: InstructionDescriptor) -> Expression:
-    """Return the call that makes a descriptor, without what follows from the rest."""
+    """Return the call that makes a descriptor, without default values."""
     usual = {"depth": default_depth(found.kind, sparse=found.sparse), "scale": None}
     said = [
         f"{each.name}={quoted(value) if isinstance(value, str) else value}"

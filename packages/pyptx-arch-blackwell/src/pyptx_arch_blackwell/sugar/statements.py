@@ -1,6 +1,6 @@
-"""Instructions of tensor memory as functions: `ptx.tcgen05.wait_ld()`, where that is shorter than `ptx.inst`.
+"""Tensor memory instructions as functions: `ptx.tcgen05.wait_ld()`, if that is shorter than `ptx.inst`.
 
-Those that come often have a name for their form, by the rule `form`, and their calls are as short.
+Frequent instructions have named forms by the rule `form`, and their calls are as short.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["STATEMENT", "find"]
 
 
 def find(body: Body, _plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each instruction of tensor memory that is a call."""
+    """Yield a rewrite for each tensor memory instruction that has a function."""
     for at in body.places("tcgen05"):
         call = call_of(body.branch(at))
         if call is not None:

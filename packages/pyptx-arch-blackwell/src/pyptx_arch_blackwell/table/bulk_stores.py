@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyptx_ir.isa.rows import ptx, row, summarised
 
-# The size, in a register of 64 bits and, later, of 32.
+# The size: in a 64-bit register and, since a later version, in a 32-bit one.
 SIZES = (("size", "u64 in 0..16777216 by 8", ptx(8, 6)), ("size_32", "int32 in 0..16777216 by 8", ptx(9, 0)))
 
 SUMMARIES = {

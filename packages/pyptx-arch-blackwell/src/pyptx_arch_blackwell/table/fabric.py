@@ -1,4 +1,4 @@
-"""Manual: "Fabric Instructions", between shared memory and the memory of other devices on the fabric."""
+"""Manual: "Fabric Instructions", between shared memory and memory of other devices on the fabric."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 BLACKWELL = ("sm_100",)
 RUBIN = ("sm_107f",)
-# Where additions have another precision, and where 8-bit numbers are compared.
+# Targets for additions with another precision, and for 8-bit comparisons.
 EIGHT_BITS = ("sm_100f", "sm_110f", "sm_120a", "sm_121a")
 BYTES = "mbarrier::complete_tx::bytes.mbarrier::report::fabric"
 SIXTEENS = "mbarrier::complete_tx::16B.mbarrier::report::fabric"
 ORDER = ".relaxed.sys"
-# The first forms have it even if they don't say so, as an example of the manual's.
+# The first forms accept it although their syntax omits it: an example of the manual has it.
 DEFAULT = "{.relaxed.sys}"
-# Cache hints came a version later than most forms.
+# Cache hints need a later version than most forms.
 HINTS = (("", "", ptx(9, 3)), (".L2::cache_hint", ", cache_policy", ptx(9, 4)))
 COUNTED = (("", 2), (".counted::bytes", 3))
 OPERANDS = {
@@ -42,7 +42,7 @@ ATOMICS = (
     (("min", "max"), ("u32", "u64", "f16x2", "bf16x2")),
     (("add",), ("u32", "u64", "f16x2", "bf16x2", "f32", "f64")),
 )
-# Operations on what many devices hold, their types, the precision of the sum, and targets.
+# Reductions over several devices: operations, precision of the sum, types, and targets.
 PULLED = (
     (("and", "or", "xor"), "", ("b32", "b64"), BLACKWELL),
     (("min", "max"), "", ("u32", "s32", "u64", "s64", "f16", "bf16"), BLACKWELL),
@@ -51,7 +51,7 @@ PULLED = (
     (("add",), ".acc::f16", ("e4m3", "e5m2"), EIGHT_BITS),
     (("add",), ".acc::f32", ("f16", "bf16"), EIGHT_BITS),
 )
-# Ranks of tensors, and what may be overridden beside the address.
+# Ranks of tensors, and the fields that may be overridden besides the address.
 OVERRIDES = (
     (("1d", "2d", "3d", "4d", "5d"), ".override::global_address"),
     (("1d",), ".override::global_address.override::global_dim"),
@@ -109,7 +109,7 @@ def _puts() -> tuple[InstructionRow, ...]:
 
 
 def _tensors() -> tuple[InstructionRow, ...]:
-    """Return the forms with a tensor map, whose address is overridden by a logical endpoint and an offset."""
+    """Return the forms with a tensor map whose address is overridden by a logical endpoint and an offset."""
     found: list[InstructionRow] = []
     for ranks, override in OVERRIDES:
         for hint, policy, _ in HINTS:

@@ -1,4 +1,4 @@
-"""Manual: "membar / fence": those between the generic proxy and that of fabric operations."""
+"""Manual: "membar / fence": fences between the generic proxy and the fabric proxy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manual: "Multiply-and-Accumulate Instruction: mma", "… mma.sp": products of 4, 6 and 8 bits, and of scaled blocks."""
+"""Manual: "Multiply-and-Accumulate Instruction: mma", "… mma.sp": MMAs of 4, 6 and 8 bits, and block-scaled MMAs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pyptx_ir.isa.rows import InstructionRow, ptx, row
 
 F8F6F4 = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 FAMILY = ("sm_120f",)
-# The sparse products of packed fp4 are for these two devices alone.
+# Sparse MMAs of packed fp4 exist on these two devices only.
 DEVICES = ("sm_120a", "sm_121a")
 SINCE = ptx(8, 7)
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A kind of block-scaled product, with a size of the vectors of scales.
+    """A kind of block-scaled MMA, with a block size of the scale factors.
 
-    `elements` is the type that says how the registers of a and b are filled, `bytes` which bytes of the scales'
-    registers may be chosen ("Block Scaling for mma.sync": valid values of selector components).
+    `elements` is the type that determines the register contents of a and b, `bytes` the valid byte selectors of the
+    scale factors' registers ("Block Scaling for mma.sync": valid values of selector components).
     """
 
     kind: str
@@ -54,7 +54,7 @@ def _fragments(d: str, a: str, b: str, *, sparse: bool) -> dict[str, str]:
 
 
 def _plain(d: str, *, sparse: bool, kind: str = ".kind::f8f6f4", types: tuple[str, ...] = F8F6F4) -> InstructionRow:
-    """Return the product of any two of these types, each element in a byte, without scales."""
+    """Return the MMA of any two of these types, each element in a byte, without scale factors."""
     fragments = _fragments(d, "atype", "btype", sparse=sparse)
     variant, shape = (".sp::ordered_metadata", "m16n8k64") if sparse else ("", "m16n8k32")
     return row(
@@ -92,7 +92,7 @@ def _scaled(form: Scaled, *, sparse: bool) -> InstructionRow:
 
 ROWS = (
     *(_plain(d, sparse=sparse) for sparse in (False, True) for d in ("f16", "f32")),
-    # Of the types that need no kind, dense products are older (see the core's mma and mma.sp).
+    # For the types that need no kind, dense MMAs are older (see the core's mma and mma.sp).
     _plain("f16", sparse=True, kind="", types=F8F6F4[:2]),
     *(_scaled(form, sparse=sparse) for sparse in (False, True) for form in SCALED),
 )

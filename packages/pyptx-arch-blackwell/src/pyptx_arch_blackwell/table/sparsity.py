@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 ELEMENTS = (8, 16)
 INDICES = (2, 4)
-# Elements kept of how many.
+# Elements kept, and elements in a group.
 FACTORS = ((1, 2), (1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16))
 WORD = 32
 MOST_BITS = 4096  # of a dense vector
@@ -26,7 +26,7 @@ def _registers(bits: int) -> int:
 def _row(
     head: str, operands: str, bits: dict[str, int], counts: tuple[int, ...], kinds: dict[str, str]
 ) -> InstructionRow:
-    """Return the row of one form; `bits` says how many each vector has for one of `.num`."""
+    """Return the row of one form; `bits` has the bits of each vector per repetition of `.num`."""
     return row(
         f"{head}.num {operands}",
         num=tuple(f"x{count}" for count in counts),
@@ -46,7 +46,7 @@ def _compress(element: int, index: int) -> InstructionRow:
 
 
 def _decompress(element: int, index: int, kept: int, group: int) -> InstructionRow | None:
-    """Return the row, or None if a step's elements fill more than a register, or an index is too short."""
+    """Return the row; None if the elements of a step exceed a register, or an index is too short."""
     if kept * element > WORD or group > 1 << index:
         return None
     bits = {"data": group * element, "mdata": kept * index, "cdata": kept * element}

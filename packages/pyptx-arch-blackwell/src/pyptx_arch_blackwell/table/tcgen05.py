@@ -1,4 +1,4 @@
-"""What the rows of all tcgen05 instructions have in common."""
+"""Common parts of all tcgen05 rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tcgen05(
     slots: Mapping[str, Sequence[str]] | None = None,
     **more: Sequence[str],
 ) -> InstructionRow:
-    """Make a row of `tcgen05.LINE`, whose `leading` first words keep their place."""
+    """Return a row of `tcgen05.LINE`, whose first `leading` modifiers have a fixed position."""
     return row(
         f"tcgen05.{line}",
         access=access,

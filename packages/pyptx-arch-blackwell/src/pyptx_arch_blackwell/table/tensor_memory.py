@@ -12,30 +12,31 @@ if TYPE_CHECKING:
 
 REDUCING = ("sm_103a", "sm_103f", "sm_110a", "sm_110f")
 
-# How often a shape is repeated, and the registers that each repetition takes. Manual: "Various combinations of .num and
-# .shape" of tcgen05.ld. The last shape is two accesses, an offset apart.
+# Repetitions of a shape, and registers per repetition. Manual: "Various combinations of .num and .shape" of tcgen05.ld.
+# The
+# last shape is two accesses, an offset apart.
 REPEATS = tuple(f"x{1 << power}" for power in range(8))
 SHAPES = (("16x64b", 1), ("32x32b", 1), ("16x128b", 2), ("16x256b", 4), ("16x32bx2", 1))
 SPLIT = "16x32bx2"
 
-# What tcgen05.ld.red reduces: floating-point values, by their amount or not, or integers.
+# Reductions of tcgen05.ld.red: of floating-point values, optionally of magnitudes, or of integers.
 REDUCTIONS: tuple[tuple[str, Mapping[str, Sequence[str]]], ...] = (
     ("{.abs}{.NaN}.f32", {}),
     (".type", {"type": ("u32", "s32")}),
 )
 
-# Which warps a copy of a shape is multicast to. Manual: tcgen05.cp.
+# Multicast of a copy to warps, by shape. Manual: tcgen05.cp.
 COPIES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("128x256b", "4x256b", "128x128b"), ()),
     (("64x128b",), ("warpx2::02_13", "warpx2::01_23")),
     (("32x128b",), ("warpx4",)),
 )
 
-# Columns of an allocation: exclusive ones take any multiple of 32, and sm_107 has more of them.
+# Columns of an allocation: exclusive ones are any multiple of 32, and sm_107 has more.
 COLUMNS = "int32 in 32 64 128 256 512"
 EXCLUSIVE = (("columns576", "int32 in 32..576 by 32", ("sm_107f",)), ("columns512", "int32 in 32..512 by 32", TARGETS))
 
-# The mask of the blocks whose mbarriers tcgen05.commit signals, and what the word that brings it asks for.
+# Masks of the CTAs whose mbarriers tcgen05.commit signals: modifier, operand kind, version and targets.
 MULTICASTS = (
     ("", "", ptx(8, 6), TARGETS),
     (".multicast::cluster", "u16 in 0..65535", ptx(8, 6), TARGETS),
@@ -45,13 +46,13 @@ MULTICASTS = (
 
 
 def _repeats(per_repeat: int, *, least: int = 1) -> dict[str, int]:
-    """Return the numbers of repetitions, and how many registers each takes; 128 are the most."""
+    """Return the repetition modifiers and their numbers of registers, at most 128."""
     counts = {name: int(name[1:]) * per_repeat for name in REPEATS if int(name[1:]) >= least}
     return {name: count for name, count in counts.items() if count <= 128}
 
 
 def _loads_and_stores() -> tuple[InstructionRow, ...]:
-    """Return tcgen05.ld and tcgen05.st, the vector as long as shape and repetitions say."""
+    """Return tcgen05.ld and tcgen05.st; the vector's length follows from shape and repetitions."""
     found: list[InstructionRow] = []
     for shape, per_repeat in SHAPES:
         counts = _repeats(per_repeat)
@@ -101,9 +102,9 @@ def _reductions() -> tuple[InstructionRow, ...]:
 
 
 def _compressions() -> tuple[InstructionRow, ...]:
-    """Return tcgen05.ld.spcompress: two of four values are kept, and two bits of metadata for each of them."""
+    """Return tcgen05.ld.spcompress, which keeps two of four values, with two bits of metadata for each."""
     counts = _repeats(1, least=4)
-    # 32 values' metadata fill a register.
+    # The metadata of 32 values fill a register.
     by_metadata = [(size, [name for name in counts if -(-counts[name] // 32) == size]) for size in (1, 2, 4)]
     lines = (
         ("ld.spcompress", "{.abs}", "mdata, cdata, [taddr]", "wwr"),
@@ -129,7 +130,7 @@ def _compressions() -> tuple[InstructionRow, ...]:
 
 
 def _allocations() -> tuple[InstructionRow, ...]:
-    """Return tcgen05.alloc and dealloc, as one of several and exclusive."""
+    """Return tcgen05.alloc and dealloc, shared and exclusive."""
     lines = (
         ("alloc", "{}.cta_group.sync.aligned{{.shared::cta}}.b32 [dst], {}", {"dst": "address(shared)"}, "wr"),
         ("dealloc", "{}.cta_group.sync.aligned.b32 taddr, {}", {"taddr": "int32"}, "rr"),
@@ -163,7 +164,7 @@ def _allocations() -> tuple[InstructionRow, ...]:
 
 
 def _copies() -> tuple[InstructionRow, ...]:
-    """Return tcgen05.cp, which may unpack elements of 4 or 6 bits into bytes."""
+    """Return tcgen05.cp, which may unpack elements of 4 or 6 bits to bytes."""
     return tuple(
         tcgen05(
             f"cp.cta_group.shape{'.multicast' if multicasts else ''}{{.b8x16.format}} [taddr], descriptor",
@@ -180,7 +181,7 @@ def _copies() -> tuple[InstructionRow, ...]:
 
 
 def _commits() -> tuple[InstructionRow, ...]:
-    """Return tcgen05.commit, which waits for all of its thread's work, or until the A matrices have been read."""
+    """Return tcgen05.commit, which tracks all operations of its thread, or only the reads of operands A."""
     read = ".sync_restrict::shared::read::mma::a"
     return tuple(
         tcgen05(

@@ -1,7 +1,7 @@
 """Manual: "TensorCore 5th Generation of MMA Instructions".
 
-The second matrix lies in shared memory, the accumulator in tensor memory, and the first matrix in either. ptxas takes
-an address in tensor memory from registers of type .b32 alone here.
+Operand B is in shared memory, the accumulator in tensor memory, and operand A in either. ptxas accepts a tensor memory
+address here only in registers of type .b32.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RUBIN = ("sm_107f",)
 
 OPERATIONS = ("fill", "use", "lastuse", "discard")
 COLLECTOR_A = tuple(f"collector::a::{operation}" for operation in OPERATIONS)
-# What .ashift goes with: rows that are shifted cannot be kept.
+# Valid with .ashift: shifted rows cannot be kept.
 COLLECTOR_SHIFTED = ("collector::a::lastuse", "collector::a::discard")
 COLLECTOR_B = tuple(f"collector::b::{operation}" for operation in OPERATIONS)
 COLLECTOR_WS = tuple(f"collector::b{buffer}::{operation}" for buffer in range(4) for operation in OPERATIONS)
@@ -38,10 +38,10 @@ OPERANDS = {
     "scale": "imm in 0..15",
     "zeros": "u64",
 }
-# The first matrix: a descriptor of shared memory, or tensor memory.
+# Operand A: a shared memory descriptor, or a tensor memory address.
 PLACES = (("a", "u64"), ("[a]", TMEM))
 
-# Kinds without scale factors, what stands behind their operands, PTX version, targets.
+# Kinds without scale factors, their trailing operands, PTX version, targets.
 UNSCALED = (
     (FLOATS, "", ptx(8, 6), TARGETS),
     (FLOATS[:2], ", scale", ptx(8, 6), ("sm_100a", "sm_100f")),
@@ -49,8 +49,8 @@ UNSCALED = (
     (("kind::ti16",), "", ptx(9, 4), RUBIN),
 )
 
-# Kinds with scale factors, and how many values share one. Manual: "Valid combinations of scale_vectorsize with types
-# and MMA-Kind".
+# Kinds with scale factors, and the block sizes. Manual: "Valid combinations of scale_vectorsize with types and
+# MMA-Kind".
 SCALED: tuple[tuple[str, tuple[str, ...], tuple[int, int], tuple[str, ...]], ...] = (
     ("kind::mxf8f6f4", (), ptx(8, 6), TARGETS),
     ("kind::mxf8f6f4", ("scale_vec::1X",), ptx(8, 6), ALONE),
@@ -61,7 +61,7 @@ SCALED: tuple[tuple[str, tuple[str, ...], tuple[int, int], tuple[str, ...]], ...
     ("kind::mxf4nvf4", ("scale_vec::2X", "scale_vec::4X"), ptx(8, 7), ALONE),
     ("kind::mxf4nvf4", ("block16", "block32"), ptx(8, 8), TARGETS),
 )
-# Sparse products of 4-bit values are not promised to a family.
+# Sparse MMAs of 4-bit values are not available to a family target.
 SCALED_SPARSE = tuple(
     (kind, sizes, since, targets if kind == "kind::mxf8f6f4" else ALONE) for kind, sizes, since, targets in SCALED
 )
@@ -93,13 +93,13 @@ def _product(
 
 
 def _collectors(since: tuple[int, int], targets: tuple[str, ...]) -> tuple[tuple[str, Availability], ...]:
-    """Return what a row may say of the buffers for its matrices, and from when on: of the first's, or of both."""
+    """Return the collector modifiers of a row, for operand A or for both operands, with version and targets."""
     both = (max(since, ptx(9, 4)), ("sm_107a",) if targets == ALONE else RUBIN)
     return (("{.collector_a}", (since, targets)), ("{.collector_a}.collector_b", both))
 
 
 def _unscaled(sparse: str) -> tuple[InstructionRow, ...]:
-    """Return the products without scale factors, dense or sparse; .ashift wants the first matrix in tensor memory."""
+    """Return the MMAs without scale factors, dense or sparse; .ashift requires operand A in tensor memory."""
     meta = ", [meta]" if sparse else ""
     return tuple(
         _product(
@@ -124,7 +124,7 @@ def _unscaled(sparse: str) -> tuple[InstructionRow, ...]:
 
 
 def _scaled(sparse: str) -> tuple[InstructionRow, ...]:
-    """Return the products of block-scaled matrices, dense or sparse."""
+    """Return the block-scaled MMAs, dense or sparse."""
     meta = ", [meta]" if sparse else ""
     return tuple(
         _product(
@@ -148,7 +148,7 @@ def _scaled(sparse: str) -> tuple[InstructionRow, ...]:
 
 
 def _decompressed() -> tuple[InstructionRow, ...]:
-    """Return the products whose second matrix is indices of a table in tensor memory."""
+    """Return the MMAs whose operand B consists of indices into a table in tensor memory."""
     lines = (
         ("kind::f8f6f4.decompress::lut::b", "{, lanes}, p"),
         ("kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b", ", [scale_a], [scale_b], p"),
@@ -168,7 +168,7 @@ def _decompressed() -> tuple[InstructionRow, ...]:
 
 
 def _weight_stationary(sparse: str) -> tuple[InstructionRow, ...]:
-    """Return the products that keep the second matrix in one of four buffers."""
+    """Return the MMAs that keep operand B in one of four collector buffers."""
     meta = ", [meta]" if sparse else ""
     return tuple(
         _product(

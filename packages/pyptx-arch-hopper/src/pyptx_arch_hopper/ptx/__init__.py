@@ -1,1 +1,1 @@
-"""What Hopper adds to `ptx`: one file per chapter of the manual, named like those of `table`."""
+"""Hopper's additions to `ptx`: one file per chapter of the manual, named like those of `table`."""

@@ -1,4 +1,4 @@
-"""`ptx.st_async` and `ptx.red_async`: stores and reductions into another block's shared memory, counted by an mbarrier.
+"""`ptx.st_async` and `ptx.red_async`: stores and reductions to distributed shared memory, counted by an mbarrier.
 
 Manual: "st.async", "red.async" (sm_90).
 """
@@ -42,11 +42,11 @@ def st_async(
 ) -> None:
     """Emit `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [addr], src, [mbar];`.
 
-    `src` is a register or number, or a list of two or four registers. `addr` and `mbar` lie in the shared memory of one
-    block of the cluster (`ptx.cluster.map_shared_u32`; with `space="generic"` `…_u64`); the barrier gets the bytes.
-    Types of 32 bits, of 64 alone and by twos, and b128 (PTX 9.2).
+    `src` is a register or number, or a list of two or four registers. `addr` and `mbar` are in the shared memory of one
+    CTA of the cluster (`ptx.cluster.map_shared_u32`; with `space="generic"` `…_u64`); the mbarrier counts the bytes.
+    Types: 32-bit; 64-bit, scalar or `.v2`; b128 (PTX 9.2).
 
-    Without `mbar`, emit `st.async{.mmio}.release.scope{.global}.type [addr], src;` into global memory, with
+    Without `mbar`, emit `st.async{.mmio}.release.scope{.global}.type [addr], src;` to global memory, with
     `sem="release"`, `scope` gpu or sys, and `space` global or generic (PTX 8.7, sm_100).
     """
     items = list[object](src.regs()) if isinstance(src, RegArray) else as_items(src)
@@ -82,7 +82,7 @@ def red_async(
     """Emit `red.async.relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [addr], src, [mbar];`.
 
     `op` is `inc`, `dec` (u32), `min`, `max` (u32, s32), `and`, `or`, `xor` (b32) or `add` (u32, s32, u64). `space` may
-    be `generic`. Without `mbar`, emit `red.async{.mmio}.release.scope{.global}.add.type [addr], src;`, as `st_async`.
+    be `generic`. Without `mbar`, emit `red.async{.mmio}.release.scope{.global}.add.type [addr], src;`, like `st_async`.
     """
     words = _REDUCE.words(
         dtype,

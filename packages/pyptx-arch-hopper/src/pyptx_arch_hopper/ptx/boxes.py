@@ -1,4 +1,4 @@
-"""`ptx.cp.async_.bulk.tensor_2d` and the other ranks: what can be done with boxes of tensors.
+"""`ptx.cp.async_.bulk.tensor_2d` and the other ranks: copies of TMA boxes.
 
 Manual: "Data Movement and Conversion Instructions: Tensor copy": cp.async.bulk.tensor, cp.reduce.async.bulk.tensor,
 cp.async.bulk.prefetch.tensor, applypriority.async.bulk.tensor.
@@ -19,10 +19,10 @@ __all__ = ["BoxCopy", "TensorReductions"]
 
 
 class BoxCopy:
-    """`ptx.cp.async_.bulk.tensor_2d` and the other ranks: a load when called, and what else goes with that rank."""
+    """`ptx.cp.async_.bulk.tensor_2d` and the other ranks: a load when called, and the other operations of that rank."""
 
     def __init__(self, rank: int) -> None:
-        """Name the rank."""
+        """Store the rank."""
         self.rank = rank
         self._what = f"ptx.cp.async_.bulk.tensor_{rank}d"
 
@@ -59,16 +59,18 @@ class BoxCopy:
     ) -> None:
         """Emit a load of a box, `cp.async.bulk.tensor.Nd.shared::cluster.global… [dst], [src, {coord}], [mbar]…;`.
 
-        One thread copies the box at `coord` (innermost dimension first) of the tensor behind the map `src` to shared
-        memory at `dst`, aligned to 128 bytes; elements outside the tensor become zero, and `mbar` gets the bytes of the
-        whole box. `multicast_mask` (16 bits, register or number) copies to the same place in each block of the cluster
-        whose bit is set. `cache_hint` is a policy of `ptx.createpolicy`. `space="shared::cta"` needs PTX 8.6.
+        One thread copies the box at `coord` (innermost dimension first) of the tensor with the tensor map `src` to
+        shared memory at `dst`, aligned to 128 bytes. Elements outside the tensor become zero, and `mbar` counts the
+        bytes of the whole box. `multicast_mask` (16 bits, register or number) copies to the same offset in each CTA of
+        the cluster whose bit is set. `cache_hint` is a policy of `ptx.createpolicy`. `space="shared::cta"` needs PTX
+        8.6.
 
-        `mode` is `tile` (the default), or `im2col` with `offsets` (one for each dimension but the first and last);
+        `mode` is `tile` (the default), or `im2col` with `offsets` (one for each dimension except the first and last);
         from sm_100a also `tile::gather4` (2D; column and four rows), `im2col::w`, `im2col::w::128`, and `cta_group=2`.
-        From sm_107f `report` says what the mbarrier is told of invalid elements, and `address` is where the tensor lies
-        in place of where its map says; `(address, [sizes…])` replaces the size of a 1D tensor, too, and
-        `(address, [sizes…], [strides…], high)` sizes and strides of others, in the operands' order of the manual.
+
+        From sm_107f, `report` selects how invalid elements are reported to the mbarrier, and `address` replaces the
+        tensor's address in the map. `(address, [sizes…])` also replaces the size of a 1D tensor, and `(address,
+        [sizes…], [strides…], high)` sizes and strides of other ranks, in the manual's operand order.
         """
         load_box(
             self._what,
@@ -100,7 +102,7 @@ class BoxCopy:
         cache_hint: Reg | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Emit the load with `.shared::cta` and `.tile` (PTX 8.6): it cannot leave the block's own memory."""
+        """Emit the load with `.shared::cta` and `.tile` (PTX 8.6): to the CTA's own shared memory only."""
         load_box(
             f"{self._what}.shared_cta_global_tile",
             self.rank,
@@ -135,9 +137,9 @@ class BoxCopy:
     ) -> None:
         """Emit `cp.async.bulk.tensor.Nd.global.shared::cta{.mode}.bulk_group… [dst, {coord}], [src];`.
 
-        One thread writes the box at `src` into the tensor; what lies outside of it is not written. Order generic writes
-        before by `ptx.fence.proxy_async_shared_cta()`, and wait by `commit_group` and `wait_group`. `mode` is `tile`,
-        `im2col_no_offs`, or from sm_100a `tile::scatter4`. `address` is that of the load.
+        One thread writes the box at `src` to the tensor; elements outside the tensor are not written. Order earlier
+        generic writes with `ptx.fence.proxy_async_shared_cta()`, and wait with `commit_group` and `wait_group`. `mode`
+        is `tile`, `im2col_no_offs`, or from sm_100a `tile::scatter4`. `address` is as in the load.
         """
         what = f"{self._what}.store"
         store_box(what, self.rank, dst, src, coord, mode=mode, cache_hint=cache_hint, address=address, pred=pred)
@@ -199,9 +201,9 @@ class BoxCopy:
         address: Elsewhere | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `cp.async.bulk.prefetch.tensor.Nd.L2.global{.mode}… [src, {coord}];`: bring the box into L2.
+        """Emit `cp.async.bulk.prefetch.tensor.Nd.L2.global{.mode}… [src, {coord}];`: prefetch the box into L2.
 
-        `evict="evict_last"` keeps it there (PTX 9.4, sm_107f); `address` is that of the load.
+        `evict="evict_last"` sets the eviction priority (PTX 9.4, sm_107f); `address` is as in the load.
         """
         prefetch_box(
             f"{self._what}.prefetch",
@@ -256,7 +258,7 @@ class TensorReductions:
     """`ptx.cp.reduce.async_.bulk.tensor_2d` and the other ranks."""
 
     def __init__(self, rank: int) -> None:
-        """Name the rank."""
+        """Store the rank."""
         self._copy = BoxCopy(rank)
 
     def __call__(

@@ -1,4 +1,4 @@
-"""`ptx.cp.async_.bulk` and `ptx.cp.reduce`: copies of many bytes by one thread, and their groups (sm_90).
+"""`ptx.cp.async_.bulk` and `ptx.cp.reduce`: bulk copies by one thread, and their groups (sm_90).
 
 Manual: "Data Movement and Conversion Instructions: Bulk copy": cp.async.bulk, cp.reduce.async.bulk,
 cp.async.bulk.prefetch, cp.async.bulk.commit_group, cp.async.bulk.wait_group.
@@ -36,10 +36,10 @@ _REDUCE_NEAR = InstructionForms("ptx.cp.reduce.async_.bulk.send", "cp.reduce.asy
 
 
 class BulkCopy:
-    """Copies of a multiple of 16 bytes, between addresses that are multiples of 16; each call emits one instruction.
+    """Copies of a multiple of 16 bytes between addresses aligned to 16 bytes; each call emits one instruction.
 
-    One thread starts a copy. Loads and sends complete on an mbarrier, stores in groups: `commit_group` closes one, and
-    `wait_group` waits. Addresses are `ptx.addr(…)`, registers, or shared allocations and their slices.
+    One thread starts a copy. Loads and sends complete on an mbarrier, stores in bulk groups: `commit_group` closes a
+    group, and `wait_group` waits. Addresses are `ptx.addr(…)`, registers, or shared allocations and their slices.
     """
 
     tensor = TensorCopies()
@@ -74,11 +74,12 @@ class BulkCopy:
     ) -> None:
         """Emit `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes… [dst], [src], size, [mbar]…;`.
 
-        Global to shared memory, or with `multicast_mask` to that of each block of the cluster whose bit is set, where
-        `multicast` is how that is spelt: `cluster`, `cluster::16b`, or `cluster::32b` for a mask of 32 bits (PTX 9.4).
-        `space="shared::cta"` needs PTX 8.6. `ignore=(left, right)` are numbers of bytes, up to 15 at each end, that
-        need not exist, and arrive as anything (`.ignore_oob`, PTX 9.2, `shared::cta` alone). `sem` is `weak`, or
-        `relaxed` with `scope` (PTX 9.3, sm_90a); `report` what the mbarrier is told of invalid bytes (sm_107f).
+        Copy global to shared memory. With `multicast_mask`, copy to each CTA of the cluster whose bit is set;
+        `multicast` is the modifier: `cluster`, `cluster::16b`, or `cluster::32b` for a mask of 32 bits (PTX 9.4).
+        `space="shared::cta"` needs PTX 8.6. `ignore=(left, right)` are numbers of bytes, up to 15 at each end, that may
+        be out of bounds and arrive undefined (`.ignore_oob`, PTX 9.2, `shared::cta` only). `sem` is `weak`, or
+        `relaxed` with `scope` (PTX 9.3, sm_90a). `report` selects how invalid bytes are reported to the mbarrier
+        (sm_107f).
         """
         words = _LOAD.words(
             space=space,
@@ -109,8 +110,8 @@ class BulkCopy:
     ) -> None:
         """Emit `cp.async.bulk.global.shared::cta.bulk_group… [dst], [src], size…;`.
 
-        Of each 16 bytes, only those whose bit is set in `byte_mask` (16 bits; from sm_100) are written. `sem` is
-        `weak`, or `relaxed` with `scope` (PTX 9.3, sm_90a).
+        With `byte_mask` (16 bits; from sm_100), only the bytes of each 16-byte chunk whose bit is set are written.
+        `sem` is `weak`, or `relaxed` with `scope` (PTX 9.3, sm_90a).
         """
         words = _STORE.words(
             space="global",
@@ -138,7 +139,7 @@ class BulkCopy:
     ) -> None:
         """Emit `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar];`.
 
-        To another block of the cluster: `dst` and `mbar` are addresses of `ptx.cluster.map_shared_u32`. `sem` is
+        Copy to another CTA of the cluster: `dst` and `mbar` are addresses of `ptx.cluster.map_shared_u32`. `sem` is
         `weak`, or `relaxed` with `scope` `cta` or `cluster` (PTX 9.3, sm_90a).
         """
         words = _SEND.words(space="shared::cluster", source_space="shared::cta", sem=sem, scope=scope)
@@ -155,9 +156,9 @@ class BulkCopy:
         evict: str | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `cp.async.bulk.prefetch.L2.global… [src], size…;`: bring global memory into the L2 cache.
+        """Emit `cp.async.bulk.prefetch.L2.global… [src], size…;`: prefetch global memory into L2.
 
-        `evict="evict_last"` keeps it there (PTX 9.4, sm_107f).
+        `evict="evict_last"` sets the eviction priority (PTX 9.4, sm_107f).
         """
         words = _PREFETCH.words(cache_hint=cache_hint is not None, evict_l2=evict)
         active(repr(_PREFETCH)).emit(words, (as_address(src), copied_bytes(size), *present(cache_hint)), pred)
@@ -171,14 +172,14 @@ class BulkCopy:
         active(repr(_PRIORITY)).emit(words, (as_address(addr), copied_bytes(size)), pred)
 
     def commit_group(self, *, pred: Reg | None = None) -> None:
-        """Emit `cp.async.bulk.commit_group;`: this thread's stores since the last one are a group."""
+        """Emit `cp.async.bulk.commit_group;`: this thread's stores since the last commit form a group."""
         active("ptx.cp.async_.bulk.commit_group").emit(("cp", "async", "bulk", "commit_group"), (), pred)
 
     def wait_group(self, n: int, *, read: bool = False, restrict: str | None = None, pred: Reg | None = None) -> None:
-        """Emit `cp.async.bulk.wait_group{.read} n;`: wait until at most `n` groups are under way.
+        """Emit `cp.async.bulk.wait_group{.read} n;`: wait until at most `n` groups are outstanding.
 
-        With `read`, until they have read their sources, so that the shared memory may be written again. With
-        `restrict="proxy::async"` (PTX 9.5) only asynchronous copies see what they wrote.
+        With `read`, wait until their source reads are done, so that the shared memory may be overwritten. With
+        `restrict="proxy::async"` (PTX 9.5) their writes are visible to the async proxy only.
         """
         groups = as_integer(n)
         if groups is None or groups < 0:
@@ -188,7 +189,7 @@ class BulkCopy:
 
 
 class BulkReductions:
-    """`ptx.cp.reduce.async_.bulk`: combine many elements with memory; each call emits one instruction."""
+    """`ptx.cp.reduce.async_.bulk`: element-wise reductions into memory; each call emits one instruction."""
 
     tensor_1d = TensorReductions(1)
     tensor_2d = TensorReductions(2)
@@ -244,8 +245,8 @@ class BulkReductions:
     ) -> None:
         """Emit `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar];`.
 
-        Into the shared memory of another block: `and`, `or`, `xor` (b32), `add` (u32, s32, u64), `min`, `max` (u32,
-        s32), `inc`, `dec` (u32). `scope`, `cta` or `cluster`, spells `.relaxed.scope` (PTX 9.3).
+        Reduce into the shared memory of another CTA: `and`, `or`, `xor` (b32), `add` (u32, s32, u64), `min`, `max`
+        (u32, s32), `inc`, `dec` (u32). `scope`, `cta` or `cluster`, emits `.relaxed.scope` (PTX 9.3).
         """  # noqa: E501  the instruction is as long
         words = _REDUCE_NEAR.words(
             dtype,

@@ -1,4 +1,4 @@
-"""`ptx.cluster`: the blocks of a cluster meet, and find each other's shared memory (sm_90).
+"""`ptx.cluster`: cluster barriers, and addresses in distributed shared memory (sm_90).
 
 Manual: "barrier.cluster", "mapa", "getctarank"; "mbarrier.arrive".
 """
@@ -32,29 +32,29 @@ _REMOTE_ARRIVE = ("mbarrier", "arrive", "release", "cluster", "shared::cluster",
 
 
 class Cluster:
-    """The blocks of a cluster; each call emits one instruction unless it says otherwise."""
+    """Operations across the CTAs of a cluster; each call emits one instruction unless stated otherwise."""
 
     @emits("barrier.cluster.arrive")
     def arrive(self, *, aligned: bool = False, sem: str | None = None, pred: Reg | None = None) -> None:
         """Emit `barrier.cluster.arrive{.sem}{.aligned};`.
 
-        `sem` is `release` (what no word means, too) or `relaxed`. `aligned` promises that the warp is converged.
+        `sem` is `release` (the default of the instruction) or `relaxed`. `aligned` requires a converged warp.
         """
         active("ptx.cluster.arrive").emit(_ARRIVE.words(sem=sem, aligned=aligned), (), pred)
 
     @emits("barrier.cluster.wait", acquire="sem")
     def wait(self, *, aligned: bool = False, acquire: bool = False, pred: Reg | None = None) -> None:
-        """Emit `barrier.cluster.wait{.acquire}{.aligned};`: until all threads of the cluster have arrived."""
+        """Emit `barrier.cluster.wait{.acquire}{.aligned};`: wait until all threads of the cluster have arrived."""
         words = _WAIT.words(sem="acquire" if acquire else None, aligned=aligned)
         active("ptx.cluster.wait").emit(words, (), pred)
 
     def sync(self, *, aligned: bool = False, pred: Reg | None = None) -> None:
-        """Arrive and wait, by two instructions."""
+        """Emit arrive and wait, two instructions."""
         self.arrive(aligned=aligned, pred=pred)
         self.wait(aligned=aligned, pred=pred)
 
     def rank(self, cta_rank: object) -> Reg:
-        """Return a predicate, that this block has rank `cta_rank`, by two instructions.
+        """Return a predicate: this CTA has rank `cta_rank`. Emits two instructions.
 
         `mov.u32 r, %cluster_ctarank;` and `setp.eq.u32 p, r, cta_rank;`.
         """
@@ -74,10 +74,10 @@ class Cluster:
         space: str | None = "shared::cluster",
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `mapa.shared::cluster.u32 d, addr, cta_id;` and return `d`: the same place in another block.
+        """Emit `mapa.shared::cluster.u32 d, addr, cta_id;` and return `d`: the same offset in another CTA.
 
-        `bar_addr` is a 32-bit register or a shared variable; with `space=None` a generic one, where addresses
-        have 32 bits. Raise RegisterTypeError for another register.
+        `bar_addr` is a 32-bit register or a shared variable; with `space=None` a generic address, if addresses have 32
+        bits. Raise RegisterTypeError for another register.
         """
         trace = active("ptx.cluster.map_shared_u32")
         return _mapped(trace, _MAP.words(u32, space=space), bar_addr, cta_id, dst, pred)
@@ -92,7 +92,7 @@ class Cluster:
         space: str | None = None,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `mapa.u64 d, addr, cta_id;` of a generic address (or with `space` of `shared::cluster`); return `d`."""
+        """Emit `mapa.u64 d, addr, cta_id;` for a generic address, or one in `space` `shared::cluster`; return `d`."""
         trace = active("ptx.cluster.map_shared_u64")
         words = _MAP.words(u64, space=space)
         result = trace.fresh(u64) if dst is None else dst
@@ -109,10 +109,10 @@ class Cluster:
         space: str | None = "auto",
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `getctarank{.shared::cluster}.type d, addr;` and return `d`: whose shared memory an address is in.
+        """Emit `getctarank{.shared::cluster}.type d, addr;` and return `d`: the rank of the CTA that owns an address.
 
-        `address` is a register or a shared variable. A 32-bit address, as `dtype` says of a variable, is one of
-        `.shared::cluster`, a 64-bit one is generic, unless `space` says otherwise (None is generic).
+        `address` is a register or a shared variable. A 32-bit address (for variables: by `dtype`) is in
+        `.shared::cluster`, a 64-bit one is generic, unless `space` is given (None is generic).
         """
         trace = active("ptx.cluster.rank_of")
         known = address.dtype if isinstance(address, Reg) else u32
@@ -125,7 +125,7 @@ class Cluster:
         return result
 
     def arrive_remote(self, bar_addr: object, cta_id: object, count: object = 1, *, pred: Reg | None = None) -> None:
-        """Arrive at the barrier in the same place of another block, by two instructions.
+        """Arrive at the mbarrier at the same offset of another CTA. Emits two instructions.
 
         `mapa.shared::cluster.u32 r, addr, cta_id;` and `mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r],
         count;`.
@@ -135,9 +135,9 @@ class Cluster:
         trace.emit(_REMOTE_ARRIVE, (tree.Sink(), AddressOperand(remote), count), pred)
 
     def arrive_multicast(self, bar_addr: object, mask: int, count: object = 1, *, pred: Reg | None = None) -> None:
-        """Arrive at the barrier in the same place of each block whose bit is set, by two instructions a block.
+        """Arrive at the mbarrier at the same offset of each CTA in `mask`. Emits two instructions per CTA.
 
-        PTX has no such instruction before sm_107, so `mask` is a number, and each block is arrived at by itself.
+        PTX has no such instruction before sm_107, so `mask` is a constant, and each CTA has an arrive of its own.
         """
         bits = as_integer(mask)
         if bits is None or not 0 < bits < 1 << _MOST_BLOCKS:

@@ -1,4 +1,4 @@
-"""`ptx.setmaxnreg`, `ptx.elect_sync`, `ptx.griddepcontrol`: what warps and grids tell the machine.
+"""`ptx.setmaxnreg`, `ptx.elect_sync` and `ptx.griddepcontrol`.
 
 Manual: "setmaxnreg", "elect.sync", "griddepcontrol".
 """
@@ -23,11 +23,11 @@ _FEWEST, _MOST, _STEP = 24, 256, 8
 
 
 def setmaxnreg(count: int, *, inc: bool = True, pred: Reg | None = None) -> None:
-    """Emit `setmaxnreg.inc.sync.aligned.u32 count;` (or `.dec`): how many registers each thread of the warpgroup has.
+    """Emit `setmaxnreg.inc.sync.aligned.u32 count;` (or `.dec`): set the registers per thread of the warpgroup.
 
-    `count` is 24 to 256 in steps of 8. `inc` waits until the block's pool has so many. Where ptxas cannot tell how many
-    there are at entry, it ignores the instruction, and says so in a PtxasAdvisory. `.maxnreg` tells it, or `.maxntid`
-    with `.minnctapersm`: `raw_directives=[("maxntid", (384, 1, 1)), ("minnctapersm", (1,))]`.
+    `count` is 24 to 256 in steps of 8. `inc` waits until the CTA's pool has enough registers. If ptxas cannot determine
+    the register count at entry, it ignores the instruction and reports a PtxasAdvisory. `.maxnreg` determines the
+    count, as does `.maxntid` with `.minnctapersm`: `raw_directives=[("maxntid", (384, 1, 1)), ("minnctapersm", (1,))]`.
     """
     number = as_integer(count)
     if number is None or not _FEWEST <= number <= _MOST or number % _STEP:
@@ -52,9 +52,9 @@ def setmaxnreg_dec(n: int, *, pred: Reg | None = None) -> None:
 def elect_sync(
     dst: Reg | None = None, pred_out: Reg | None = None, membermask: object = -1, *, pred: Reg | None = None
 ) -> Reg:
-    """Emit `elect.sync d|p, membermask;` and return `p`: true in one lane of the warp, whose number is `d`.
+    """Emit `elect.sync d|p, membermask;` and return `p`: true in one lane of the warp, whose index is `d`.
 
-    Registers that are not given are declared.
+    Missing registers are declared.
     """
     trace = active("ptx.elect_sync")
     lane = trace.fresh(u32) if dst is None else dst
@@ -66,15 +66,15 @@ def elect_sync(
 class GridDependencies:
     """`ptx.griddepcontrol`: programmatic dependent launch; each call emits one instruction.
 
-    The later kernel is launched with `launch={"programmatic_stream_serialization": True}`.
+    Launch the dependent kernel with `launch={"programmatic_stream_serialization": True}`.
     """
 
     def launch_dependents(self, *, pred: Reg | None = None) -> None:
-        """Emit `griddepcontrol.launch_dependents;`: as far as this block is concerned, the next grid may start."""
+        """Emit `griddepcontrol.launch_dependents;`: this CTA permits the dependent grids to start."""
         active("ptx.griddepcontrol.launch_dependents").emit(("griddepcontrol", "launch_dependents"), (), pred)
 
     def wait(self, *, pred: Reg | None = None) -> None:
-        """Emit `griddepcontrol.wait;`: until the grids in front have ended and what they wrote can be read."""
+        """Emit `griddepcontrol.wait;`: wait until prerequisite grids have completed and their writes are visible."""
         active("ptx.griddepcontrol.wait").emit(("griddepcontrol", "wait"), (), pred)
 
 

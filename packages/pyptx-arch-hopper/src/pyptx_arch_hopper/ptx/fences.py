@@ -1,6 +1,6 @@
-"""Fences that came with Hopper: between the generic proxy and those of asynchronous copies and of tensor maps.
+"""Hopper's fences: between the generic proxy and the async and tensormap proxies.
 
-Manual: "membar / fence", "Proxies". They are handed in as `fence.proxy_async` and so on, beside `ptx.fence` itself.
+Manual: "membar / fence", "Proxies". They extend `ptx.fence`: `fence.proxy_async` and so on.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TensorMapAcquire:
 
     @emits("fence.proxy.tensormap::generic.acquire")
     def __call__(self, tensor_map: object, scope: str = "gpu", *, pred: Reg | None = None) -> None:
-        """Emit `fence.proxy.tensormap::generic.acquire.scope [map], 128;`: see what others wrote into a tensor map."""
+        """Emit `fence.proxy.tensormap::generic.acquire.scope [map], 128;`: acquire writes to a tensor map."""
         words = _ACQUIRE.words(scope=scope)
         active(repr(_ACQUIRE)).emit(words, (as_address(tensor_map), _MAP_BYTES), pred)
 
@@ -59,7 +59,7 @@ class TensorMapRelease:
 
     @emits("fence.proxy.tensormap::generic.release")
     def __call__(self, scope: str = "gpu", *, pred: Reg | None = None) -> None:
-        """Emit `fence.proxy.tensormap::generic.release.scope;`: let others see what was written into tensor maps."""
+        """Emit `fence.proxy.tensormap::generic.release.scope;`: release writes to tensor maps."""
         active(repr(_RELEASE)).emit(_RELEASE.words(scope=scope), (), pred)
 
 
@@ -70,7 +70,7 @@ class ReadRelease:
     def __call__(self, scope: str = "cluster", *, pred: Reg | None = None) -> None:
         """Emit `fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.scope;` (PTX 9.4).
 
-        Asynchronous copies may overwrite what was read.
+        Orders earlier generic reads before asynchronous copies that overwrite the data.
         """
         active(repr(_READ)).emit(_READ.words(scope=scope), (), pred)
 
@@ -79,15 +79,15 @@ class ProvidedFences:
     """The fences as attributes of `ptx.fence`, for type checkers."""
 
     mbarrier_init: PlainFence
-    """Emit `fence.mbarrier_init.release.cluster;`: show fresh mbarriers to the cluster."""
+    """Emit `fence.mbarrier_init.release.cluster;`: make initialized mbarriers visible to the cluster."""
     proxy_async: PlainFence
     """Emit `fence.proxy.async;`: order generic accesses and asynchronous copies, in all memory."""
     proxy_async_global: PlainFence
-    """Emit `fence.proxy.async.global;`: the same, in global memory."""
+    """Emit `fence.proxy.async.global;`: the same, for global memory."""
     proxy_async_shared_cta: PlainFence
-    """Emit `fence.proxy.async.shared::cta;`: the same, in the block's shared memory."""
+    """Emit `fence.proxy.async.shared::cta;`: the same, for the CTA's shared memory."""
     proxy_async_shared_cluster: PlainFence
-    """Emit `fence.proxy.async.shared::cluster;`: the same, in the cluster's shared memory."""
+    """Emit `fence.proxy.async.shared::cluster;`: the same, for the cluster's shared memory."""
     proxy_async_generic_acquire_shared_cluster: PlainFence
     proxy_async_generic_release_shared_cta: PlainFence
     proxy_async_generic_release_read: ReadRelease
@@ -118,4 +118,4 @@ FENCES: dict[str, object] = {
     "proxy_tensormap_acquire": TensorMapAcquire(),
     "proxy_tensormap_release": TensorMapRelease(),
 }
-"""The fences by their names behind `ptx.fence.`."""
+"""The fences by their names in `ptx.fence`."""

@@ -1,4 +1,4 @@
-"""`ptx.multimem`: one address that stands for memory on several devices (sm_90). Manual: "multimem.…"."""
+"""`ptx.multimem`: multimem addresses, which refer to memory of several devices (sm_90). Manual: "multimem.…"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Multimem", "MultimemCopy", "MultimemReduction", "Values", "multimem"]
 
 Values: TypeAlias = Reg | RegArray | Sequence[Reg]
-"""One register, or several that are loaded or stored together."""
+"""One register, or the registers of a vector."""
 
 _LENGTHS = (2, 4, 8)
 _COPY = InstructionForms("ptx.multimem.cp.async_.bulk", "multimem.cp.async.bulk")
@@ -72,7 +72,7 @@ class MultimemReduction:
     ) -> None:
         """Emit `multimem.cp.reduce.async.bulk….global.shared::cta.bulk_group.op{.noftz}.type [dst], [src], size;`.
 
-        `scope` spells `.relaxed.scope` (PTX 9.3).
+        `scope` emits `.relaxed.scope` (PTX 9.3).
         """
         sem = None if scope is None else "relaxed"
         words = _REDUCE.words(dtype, op=op, noftz=noftz, sem=sem, scope=scope)
@@ -90,10 +90,10 @@ class MultimemCopies:
 class Multimem:
     """Loads, stores and reductions on multimem addresses; each call emits one instruction.
 
-    `sem` and `scope` (`cta`, `cluster`, `gpu`, `sys`) go together: `relaxed` or `acquire` for loads, `relaxed` or
-    `release` for stores and reductions; loads and stores are `weak` otherwise. None spells no word. `space` is global,
-    or None for a generic address. Floating-point types are f16, bf16 (by 2, 4, 8), f16x2, bf16x2 (alone, by 2,
-    4), f32 (alone, by 2, 4; only `add`) and f64 (only `add`); integers are alone.
+    `sem` and `scope` (`cta`, `cluster`, `gpu`, `sys`) are given together: `relaxed` or `acquire` for loads, `relaxed`
+    or `release` for stores and reductions; otherwise loads and stores are `weak`. None emits no modifier. `space` is
+    global, or None for a generic address. Floating-point types are f16, bf16 (vectors of 2, 4, 8), f16x2, bf16x2
+    (scalar, vectors of 2, 4), f32 (scalar, vectors of 2, 4; only `add`) and f64 (only `add`); integers are scalar.
     """
 
     cp = MultimemCopies()
@@ -113,8 +113,8 @@ class Multimem:
     ) -> Values:
         """Emit `multimem.ld_reduce{.weak|.sem.scope}.global.op{.acc}{.vec}.type d, [addr];` and return `d`.
 
-        Load from all devices and combine by `op`: `add`, `min`, `max`, `and`, `or`, `xor`. `acc="f32"` adds f16 and
-        bf16 in that precision.
+        Load from all devices and reduce by `op`: `add`, `min`, `max`, `and`, `or`, `xor`. `acc="f32"` adds f16 and bf16
+        in f32.
         """
         vector, operand = _vector(_LOAD, dst)
         words = _LOAD.words(dtype, op=op, acc=acc, sem=_order(sem, scope), scope=scope, space=space, vec=vector)
@@ -149,7 +149,7 @@ class Multimem:
         space: str | None = "global",
         pred: Reg | None = None,
     ) -> None:
-        """Emit `multimem.red.sem.scope.global.op{.vec}.type [addr], b;`: combine with the memory of all devices."""
+        """Emit `multimem.red.sem.scope.global.op{.vec}.type [addr], b;`: reduce into the memory of all devices."""
         vector, operand = _vector(_RED, src)
         words = _RED.words(dtype, op=op, sem=sem, scope=scope, space=space, vec=vector)
         active(repr(_RED)).emit(words, (as_address(addr), operand), pred)
@@ -187,7 +187,7 @@ class Multimem:
 
 
 def _order(sem: str | None, scope: str | None) -> str | None:
-    """Return the order of an access: one with a scope is weak only by omission."""
+    """Return the semantics of an access; None instead of "weak" if it has a scope."""
     return None if sem == "weak" and scope is not None else sem
 
 

@@ -1,4 +1,4 @@
-"""Operands of bulk copies: those that may be left out, and sizes."""
+"""Operands of bulk copies: optional operands, and sizes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _UNIT = 16
 
 
 def present(*operands: object | None) -> tuple[object, ...]:
-    """Return the operands that are given."""
+    """Return the operands that are not None."""
     return tuple([operand for operand in operands if operand is not None])
 
 
 def copied_bytes(size: object) -> object:
-    """Refuse a constant size that no bulk copy has; one in a register is the user's promise."""
+    """Return the size; raise OperandError for an invalid constant. A size in a register is not checked."""
     number = as_integer(size)
     if number is not None and (number % _UNIT or number < 0):
         raise OperandError(f"a bulk copy of {size!r} bytes", hint=f"it copies multiples of {_UNIT}")

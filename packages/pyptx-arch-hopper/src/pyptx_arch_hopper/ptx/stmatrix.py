@@ -1,4 +1,4 @@
-"""Storing an accumulator: the helper of epilogues that write bf16 tiles column by column. Manual: "stmatrix"."""
+"""Storing an accumulator: a helper for epilogues that write bf16 tiles column by column. Manual: "stmatrix"."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def stmatrix_x4_trans_f32_bf16(
     tmp_bf16: Sequence[Reg] | None = None,
     tmp_pack: Sequence[Reg] | None = None,
 ) -> None:
-    """Round an accumulator of wgmma to bf16 and store it transposed, columns of the product as rows of shared memory.
+    """Round a wgmma accumulator to bf16 and store it transposed: its columns become rows of shared memory.
 
-    `frag` holds the 64 x N product of a warpgroup, N/2 f32 registers; `lane` is the thread's number in it (0 to 127).
-    Column n of the product lies at `smem_base + n * row_stride * 2` bytes, 64 rows (of bf16) side by side; `smem_base`
+    `frag` is the 64 x N accumulator of a warpgroup, N/2 f32 registers; `lane` is the thread's index in the warpgroup (0
+    to 127). Column n is stored at `smem_base + n * row_stride * 2` bytes as 64 contiguous bf16 elements; `smem_base`
     and rows are aligned to 16 bytes.
 
     Emits 10 instructions for the address, and for each 16 columns 8 `cvt.rn.bf16.f32`, 4 `mov.b32` that pack two, and
-    one `stmatrix.x4.trans`; one `add` more for each 16 columns but the first. `tmp_bf16` (8 b16) and `tmp_pack` (4 b32)
-    are registers to use for that; others are declared.
+    one `stmatrix.x4.trans`; one `add` more for each 16 columns except the first. `tmp_bf16` (8 b16) and `tmp_pack` (4
+    b32) are scratch registers; missing ones are declared.
     """
     given: object = [frag] if isinstance(frag, Reg) else frag
     registers = list(cast("Sequence[Reg]", given))
@@ -64,13 +64,13 @@ def stmatrix_x4_trans_f32_bf16(
 
 
 def _row_address(trace: Trace, smem_base: Reg, lane: Reg, row_stride: int) -> Reg:
-    """Emit the address of the row that a lane gives to stmatrix, by ten instructions.
+    """Emit the stmatrix row address of a lane, ten instructions.
 
-    Lanes 0-7 and 8-15 give columns 0-7, of rows 0-7 and 8-15 of the warp's 16; lanes 16-31 the same of columns 8-15.
+    Lanes 0-7 and 8-15 address columns 0-7, of rows 0-7 and 8-15 of the warp's 16; lanes 16-31 the same of columns 8-15.
     """
     place, part = trace.fresh(u32), trace.fresh(u32)
     trace.emit(("shr", "u32"), (place, lane, 5))
-    trace.emit(("shl", "b32"), (place, place, 4))  # 16 rows for each warp
+    trace.emit(("shl", "b32"), (place, place, 4))  # 16 rows per warp
     trace.emit(("and", "b32"), (part, lane, 8))
     trace.emit(("add", "u32"), (place, place, part))
     trace.emit(("and", "b32"), (part, lane, 7))

@@ -1,4 +1,4 @@
-"""`ptx.cp.async_.bulk.tensor…`: copies of boxes between tensors in global memory and shared memory (TMA).
+"""`ptx.cp.async_.bulk.tensor…`: copies of TMA boxes between tensors in global memory and shared memory.
 
 Manual: "Data Movement and Conversion Instructions: Tensor copy": cp.async.bulk.tensor, cp.reduce.async.bulk.tensor,
 cp.async.bulk.prefetch.tensor.
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["Coordinates", "Elsewhere", "TensorMapAddress", "load_box", "prefetch_box", "store_box"]
 
 Coordinates: TypeAlias = Sequence[object]
-"""Where a box begins, innermost dimension first: numbers or 32-bit registers."""
+"""Coordinates of a box's first element, innermost dimension first: numbers or 32-bit registers."""
 TensorMapAddress: TypeAlias = Reg | TensorSpec | str
 """A tensor map: the tensor, a register with its generic address (`X.tma_desc()`), or a symbol."""
 
 Elsewhere: TypeAlias = Reg | Sequence[object]
-"""Where a tensor lies in place of where its map says; in a tuple, also its sizes, or its sizes and strides."""
+"""Replacement for the tensor's address in its map; in a tuple, followed by sizes, or by sizes and strides."""
 
 _WITH_SIZES = 2
 _ROWS_OF_GATHER = 5  # one column and four rows
@@ -124,7 +124,7 @@ def prefetch_box(
     address: Elsewhere | None = None,
     pred: Reg | None = None,
 ) -> None:
-    """Emit one `cp.async.bulk.prefetch.tensor`: into the L2 cache; or another instruction on a box that stays there."""
+    """Emit one `cp.async.bulk.prefetch.tensor` into L2, or the instruction `head` on a box in global memory."""
     words = _words(
         what,
         head,
@@ -141,7 +141,7 @@ def prefetch_box(
 
 
 def _words(what: str, head: str, rank: int, **modifiers: str | bool | None) -> tuple[str, ...]:
-    """Return the words of a copy of boxes of a rank."""
+    """Return the opcode and modifiers of a box copy of a rank."""
     return _instruction(what, f"{head}.{rank}d").words(**modifiers)
 
 
@@ -149,12 +149,12 @@ _instruction = cache(InstructionForms)
 
 
 def _between(elsewhere: Elsewhere | None) -> tuple[object, ...]:
-    """Return what stands between the map and the coordinates."""
+    """Return the operands between the map and the coordinates."""
     return () if elsewhere is None else (elsewhere,) if isinstance(elsewhere, Reg) else tuple(elsewhere)
 
 
 def _overridden(elsewhere: Elsewhere | None) -> dict[str, bool]:
-    """Return the flags of what replaces fields of the map: an address; with it sizes; with these strides."""
+    """Return the override flags: address only; address and sizes; address, sizes and strides."""
     count = len(_between(elsewhere))
     return {
         "override_global_address": count > 0,
@@ -164,7 +164,7 @@ def _overridden(elsewhere: Elsewhere | None) -> dict[str, bool]:
 
 
 def _group(what: str, cta_group: object | None) -> str | None:
-    """Return how many blocks the barriers of a copy are of."""
+    """Return the CTA group of the copy's mbarriers: "1", "2" or None."""
     if cta_group is not None and as_integer(cta_group) not in {1, 2}:
         raise OperandError(f"{what}: cta_group={cta_group!r}: 1 or 2")
     return None if cta_group is None else str(as_integer(cta_group))
@@ -198,7 +198,7 @@ def _box(
 
 
 def _offsets(what: str, rank: int, offsets: Coordinates, mode: str | None) -> tuple[list[object], ...]:
-    """Return the operand with the offsets of an im2col copy; none of another."""
+    """Return the operand with the offsets of an im2col copy; an empty tuple for other modes."""
     if mode is None or not mode.startswith("im2col"):
         if offsets:
             raise OperandError(f"{what}: offsets={offsets!r} belong to im2col copies", hint='pass mode="im2col"')

@@ -1,4 +1,4 @@
-"""`ptx.tensormap`: tensor maps that a kernel edits (sm_90a). Manual: "tensormap.replace", "tensormap.cp_fenceproxy"."""
+"""`ptx.tensormap`: tensor maps modified by kernels (sm_90a). Manual: "tensormap.replace", "tensormap.cp_fenceproxy"."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _COPY = InstructionForms("ptx.tensormap.cp_fenceproxy", "tensormap.cp_fenceproxy
 
 
 class TensorMaps:
-    """Edits of tensor maps in memory; each call emits one instruction.
+    """Modification of tensor maps in memory; each call emits one instruction.
 
-    A map is edited in shared memory and then brought to global memory by `cp_fenceproxy`, or edited in global memory in
-    front of `ptx.fence.proxy_tensormap_release`. Whoever copies by it acquires it first:
+    Modify a map in shared memory and copy it to global memory with `cp_fenceproxy`, or modify it in global memory
+    before `ptx.fence.proxy_tensormap_release`. A thread that copies with it acquires it first:
     `ptx.fence.proxy_tensormap_acquire(map)`.
     """
 
@@ -42,10 +42,11 @@ class TensorMaps:
     ) -> None:
         """Emit `tensormap.replace.tile.field{.space}.b1024.type [addr], {ordinal,} value;`.
 
-        `field` is `global_address` (64 bits), `rank` (one less than the rank), with `ordinal`, the dimension from the
-        innermost one on, `box_dim`, `global_dim`, `element_stride` and `global_stride` (64 bits, in bytes; 0 is that of
-        the second dimension), or with a constant of the manual's table `elemtype`, `interleave_layout`,
-        `swizzle_mode`, `swizzle_atomicity` and `fill_mode`.
+        - `global_address` (64 bits), `rank` (the rank minus one).
+        - With `ordinal`, the dimension counted from the innermost one: `box_dim`, `global_dim`, `element_stride` and
+          `global_stride` (64 bits, in bytes; ordinal 0 is the stride of the second dimension).
+        - With a constant of the manual's table: `elemtype`, `interleave_layout`, `swizzle_mode`, `swizzle_atomicity`
+          and `fill_mode`.
         """
         words = _REPLACE.words(field=field, space=space)
         if (ordinal is not None) != (field in _ordinal()):
@@ -59,8 +60,8 @@ class TensorMaps:
     def cp_fenceproxy(self, dst: object, src: object, scope: str = "gpu", *, pred: Reg | None = None) -> None:
         """Emit `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned`.
 
-        The whole warp copies the 128 bytes of the map at `src` in shared memory to `dst` in global memory, and releases
-        them to the proxy of tensor maps.
+        The whole warp copies the 128-byte map at `src` in shared memory to `dst` in global memory, and releases it to
+        the tensormap proxy.
         """
         words = _COPY.words(sem="release", scope=scope)
         active("ptx.tensormap.cp_fenceproxy").emit(words, (as_address(dst), as_address(src), _BYTES), pred)
@@ -68,7 +69,7 @@ class TensorMaps:
 
 @cache
 def _ordinal() -> tuple[str, ...]:
-    """Return the fields that there are for each dimension."""
+    """Return the fields that exist per dimension."""
     forms = [form for form in _REPLACE.forms if any(place.name == "ordinal" for place in compile_row(form.row).places)]
     return tuple(dict.fromkeys(field for form in forms for field in form.choices("field")))
 

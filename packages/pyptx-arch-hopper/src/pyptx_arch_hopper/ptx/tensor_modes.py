@@ -1,4 +1,4 @@
-"""`ptx.cp.async_.bulk.tensor`: the copies of boxes with the mode and the rank in their names."""
+"""`ptx.cp.async_.bulk.tensor`: box copies with mode and rank in their names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TileCopy:
     """`ptx.cp.async_.bulk.tensor.tile_2d` and the other ranks."""
 
     def __init__(self, name: str, rank: int, mode: str) -> None:
-        """Name the copy and what it copies."""
+        """Store name, rank and mode."""
         self._what, self._rank, self._mode = f"{_PARENT}.{name}", rank, mode
 
     def __call__(
@@ -61,7 +61,7 @@ class Im2colCopy:
     """`ptx.cp.async_.bulk.tensor.im2col_4d` and the other ranks."""
 
     def __init__(self, name: str, rank: int) -> None:
-        """Name the copy and its rank."""
+        """Store name and rank."""
         self._what, self._rank = f"{_PARENT}.{name}", rank
 
     def __call__(
@@ -79,8 +79,8 @@ class Im2colCopy:
     ) -> None:
         """Emit `cp.async.bulk.tensor.Nd.shared::cluster.global.im2col.mbarrier::complete_tx::bytes… , {offsets}…`.
 
-        `offsets` are 16-bit numbers, one for each dimension but the first and the last. The other arguments are those
-        of `ptx.cp.async_.bulk.tensor_3d`.
+        `offsets` are 16-bit numbers, one for each dimension except the first and the last. The other arguments are
+        those of `ptx.cp.async_.bulk.tensor_3d`.
         """
         load_box(
             self._what,
@@ -102,7 +102,7 @@ class TileStore:
     """`ptx.cp.async_.bulk.tensor.store_2d` and the other ranks, and `scatter4_2d`."""
 
     def __init__(self, name: str, rank: int, mode: str) -> None:
-        """Name the store and what it stores."""
+        """Store name, rank and mode."""
         self._what, self._rank, self._mode = f"{_PARENT}.{name}", rank, mode
 
     def __call__(
@@ -122,7 +122,7 @@ class TileStore:
 
 
 class TensorCopies:
-    """Copies of boxes by mode and rank; each emits one instruction."""
+    """Box copies by mode and rank; each emits one instruction."""
 
     tile_1d = TileCopy("tile_1d", 1, "tile")
     tile_2d = TileCopy("tile_2d", 2, "tile")

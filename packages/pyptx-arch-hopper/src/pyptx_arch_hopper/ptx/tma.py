@@ -1,7 +1,7 @@
-"""`ptx.tma`: copies of boxes in the `{0, row, column / 64}` convention of a matrix seen as slabs of 128-byte rows.
+"""`ptx.tma`: box copies with coordinates `{0, row, column / 64}`: a matrix as slabs of 128-byte rows.
 
 A Tile with `tma_rank=3` has such a tensor map: dimension 0 is the column inside a slab, 1 the row, 2 the slab. One copy
-then brings several slabs, each swizzled for itself.
+transfers several slabs, each swizzled separately.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _SLAB_SHIFT = 6
 class Tma:
     """Copies between a matrix of 16-bit elements and shared memory.
 
-    Each emits one instruction; where `col` is a register, one `shr` in front divides it by 64. `coords` are the three
-    coordinates themselves, instead of `row` and `col`.
+    Each emits one instruction; if `col` is a register, preceded by one `shr` that divides it by 64. `coords` are the
+    three coordinates, instead of `row` and `col`.
     """
 
     def load_3d(
@@ -46,7 +46,7 @@ class Tma:
     ) -> None:
         """Emit `cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [dst], [src, {…}], [mbar];`.
 
-        Rows and columns outside the matrix become zero; `mbar` gets the bytes of the whole box.
+        Rows and columns outside the matrix become zero; `mbar` counts the bytes of the whole box.
         """  # noqa: E501  the instruction is as long
         where = _coordinates("ptx.tma.load_3d", row, col, coords)
         load_box("ptx.tma.load_3d", 3, dst, src, where, mbar, mode="tile", cache_hint=cache_hint, pred=pred)
@@ -65,9 +65,9 @@ class Tma:
         cache_hint: Reg | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Emit the load with `.multicast::cluster`: to the same place in each block whose bit of `mask` is set.
+        """Emit the load with `.multicast::cluster`: to the same offset in each CTA whose bit of `mask` is set.
 
-        `issuer` is the rank of the block that does it (two more instructions, see `ptx.cluster.rank`), or a predicate.
+        `issuer` is the rank of the CTA that issues it (two more instructions, see `ptx.cluster.rank`), or a predicate.
         """
         what = "ptx.tma.load_3d_multicast"
         if mask is None:
@@ -96,7 +96,7 @@ class Tma:
 
 
 def _coordinates(what: str, row: object, col: object, coords: Coordinates | None) -> Coordinates:
-    """Return the coordinates given, or `(0, row, col / 64)`."""
+    """Return the given coordinates, or `(0, row, col / 64)`."""
     if coords is not None:
         if row is not None or col is not None:
             raise OperandError(f"{what} takes row and col, or coords, not both")

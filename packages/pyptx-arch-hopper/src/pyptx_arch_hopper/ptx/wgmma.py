@@ -1,4 +1,4 @@
-"""`ptx.wgmma`: matrix products of a warpgroup, started and waited for (sm_90a).
+"""`ptx.wgmma`: asynchronous MMA of a warpgroup (sm_90a).
 
 Manual: "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
@@ -49,16 +49,16 @@ _ADDRESS_MASK = 0x3FF80
 
 
 class Wgmma:
-    """Products of four warps together; each call emits one instruction unless it says otherwise."""
+    """MMA by the four warps of a warpgroup; each call emits one instruction unless stated otherwise."""
 
     SWIZZLE_NONE: ClassVar = 0
     SWIZZLE_128B: ClassVar = 1
     SWIZZLE_64B: ClassVar = 2
     SWIZZLE_32B: ClassVar = 3
     MASKED_DESC_B128: ClassVar = _MASKED_B128
-    """A descriptor but for its address: 128B swizzle, 1024 bytes from 8 rows to the next 8."""
+    """A descriptor without its address: 128B swizzle, stride of 1024 bytes between groups of 8 rows."""
     layouts: ClassVar = wgmma_layout
-    """What descriptors say of tiles, which `pyptx.wgmma_layout` shows."""
+    """Descriptor fields of tiles, shown by `pyptx.wgmma_layout`."""
 
     @emits(a="a_desc", b="b_desc")
     def mma_async(
@@ -83,8 +83,8 @@ class Wgmma:
     ) -> None:
         """Emit `wgmma.mma_async.sync.aligned.m64nNkK.d.a.b {d…}, a, b, scale_d{, scale_a, scale_b…};`.
 
-        d = a·b + d, or a·b with `scale_d=False`. All 128 threads of the warpgroup take part; `d` is undefined until
-        `wait_group`, and registers written before must be fenced by `fence`.
+        d = a·b + d, or a·b with `scale_d=False`. All 128 threads of the warpgroup execute it. `d` is undefined until
+        `wait_group`. Registers written before it need a `fence`.
 
         | d += a x b | K | N | registers of d |
         |---|---|---|---|
@@ -94,15 +94,16 @@ class Wgmma:
         | s32 += s8, u8 x s8, u8 | 32 | 8, 16, 24, 32, 48, … 256 | N/2 s32 |
         | s32 += b1 x b1 (and, popc) | 256 | 8, 16, 24, 32, 48, … 256 | N/2 s32 |
 
-        `a` is four 32-bit registers, or a matrix in shared memory; `b` is one in shared memory. A matrix there is a
-        descriptor in a u64 register, or a tile of `smem.tile` (or a stage of one), whose descriptor is then computed in
-        front by three instructions, one more for a static address; `a_k_offset` and `b_k_offset` are bytes from its
-        start (`SharedTile.offset`), and cost an `advance` with a descriptor. `scale_d` is a constant, a predicate, or a
-        32-bit register, which one `setp` compares with 0. `scale_a=-1` and `scale_b=-1` negate (floating point only).
-        `trans_a` and `trans_b` are 1 for MN-major (16-bit types in shared memory only); left out, the tile says it.
-        `satfinite` clamps integer sums.
+        `a` is four 32-bit registers, or a matrix in shared memory; `b` is a matrix in shared memory. Such a matrix is a
+        descriptor in a u64 register, or a tile of `smem.tile` (or a stage of one). The descriptor of a tile is computed
+        before the MMA by three instructions, one more for a static address. `a_k_offset` and `b_k_offset` are byte
+        offsets from its start (`SharedTile.offset`); with a descriptor they emit an `advance`.
 
-        Raise OperandError for types, shapes, registers and options that there are not, or that the tile contradicts.
+        `scale_d` is a constant, a predicate, or a 32-bit register, which one `setp` compares with 0. `scale_a=-1` and
+        `scale_b=-1` negate (floating point only). `trans_a` and `trans_b` are 1 for MN-major (16-bit types in shared
+        memory only); the default is the tile's. `satfinite` clamps an integer accumulator.
+
+        Raise OperandError for types, shapes, registers and options that are invalid or contradict the tile.
         """
         self._product(
             (dtype_d, dtype_a, dtype_b),
@@ -141,8 +142,9 @@ class Wgmma:
     ) -> None:
         """Emit `wgmma.mma_async.sp.sync.aligned.m64nNkK.d.a.b {d…}, a, b, metadata, selector, scale_d…;`.
 
-        Like `mma_async`, with half of `a` left out and twice the K: `metadata` (b32) says which elements there are, and
-        `selector` which threads hold it (0 or 1 for 16-bit types and tf32, else 0). There is none of b1.
+        Like `mma_async`, with half of `a` omitted and twice the K: `metadata` (b32) has the positions of the stored
+        elements, and `selector` the threads that provide it (0 or 1 for 16-bit types and tf32, else 0). Not available
+        for b1.
         """
         self._product(
             (dtype_d, dtype_a, dtype_b),
@@ -189,15 +191,15 @@ class Wgmma:
         active(what).emit((*words, size, form.d, form.a, form.b, *tail), operands, guard)
 
     def fence(self, *, pred: Reg | None = None) -> None:
-        """Emit `wgmma.fence.sync.aligned;`: order registers written so far before the next products."""
+        """Emit `wgmma.fence.sync.aligned;`: order earlier register accesses before later wgmma."""
         active("ptx.wgmma.fence").emit(("wgmma", "fence", "sync", "aligned"), (), pred)
 
     def commit_group(self, *, pred: Reg | None = None) -> None:
-        """Emit `wgmma.commit_group.sync.aligned;`: the products since the last one are a group."""
+        """Emit `wgmma.commit_group.sync.aligned;`: the wgmma since the last commit form a group."""
         active("ptx.wgmma.commit_group").emit(("wgmma", "commit_group", "sync", "aligned"), (), pred)
 
     def wait_group(self, n: int, *, pred: Reg | None = None) -> None:
-        """Emit `wgmma.wait_group.sync.aligned n;`: wait until at most `n` groups are under way."""
+        """Emit `wgmma.wait_group.sync.aligned n;`: wait until at most `n` groups are outstanding."""
         groups = as_integer(n)
         if groups is None or groups < 0:
             raise OperandError(f"wgmma.wait_group takes a number of groups, not {n!r}")
@@ -206,10 +208,10 @@ class Wgmma:
     def fragment(self, *, shape: Sequence[int], operand: Operand, dtype: PtxType, sparse: bool = False) -> Layout:
         """Return the layout of `d`, or of `a` in registers: which thread holds which element. Emits nothing.
 
-        `fragment.row(thread, i)` and `.column(thread, i)` take the thread's number in the warpgroup (0 to 127) as a
-        number, or as a register, for which they emit the instructions that compute it; `print(fragment)` draws the
-        table. Of a sparse product, `a` has the elements that are stored, K / 2 in each row. For an N that is no power
-        of two, the layout is that of the next one, of which the first N / 2 elements are there.
+        `fragment.row(thread, i)` and `.column(thread, i)` take the thread's index in the warpgroup (0 to 127) as a
+        number, or as a register; for a register they emit the computation. `print(fragment)` draws the table. For a
+        sparse MMA, `a` has the stored elements, K / 2 in each row. If N is not a power of two, the layout is that of
+        the next one, of which the first N / 2 elements exist.
         """
         form = next((form for form in forms() if ptx_type(dtype, "ptx.wgmma.fragment").name in (form.d, form.a)), None)
         if form is None or operand not in {"a", "d"} or len(shape) != 3:
@@ -221,21 +223,21 @@ class Wgmma:
     # --- descriptors --------------------------------------------------------------------------------
 
     def descriptor(self, tile: Matrix, *, mn: int = 0, k: int = 0) -> Reg:
-        """Return the descriptor of a tile of `smem.tile`, or a stage of one, for a product that begins at (mn, k).
+        """Return the descriptor of a tile of `smem.tile`, or a stage of one, for an MMA that starts at (mn, k).
 
-        Three instructions (`bfe`, `cvt`, `or`), and one `mov` or `add` in front where the address is static or has an
-        offset. Raise SpecError, with a picture, for a place at which no product can begin, and OperandError for what
-        does not say its layout, such as a register.
+        Emits three instructions (`bfe`, `cvt`, `or`), preceded by one `mov` or `add` if the address is static or has an
+        offset. Raise SpecError, with a diagram, for a position at which no MMA can start, and OperandError for a value
+        without a layout, such as a register.
         """
         layout = tile_of(tile)
         return descriptor_of("ptx.wgmma.descriptor", tile, 0 if layout is None else layout.offset(mn=mn, k=k))
 
     def advance(self, descriptor: Reg, byte_offset: int, *, times: Reg | None = None) -> Reg:
-        """Return the descriptor `byte_offset` bytes further on (see `SharedTile.offset`), by three instructions.
+        """Return the descriptor advanced by `byte_offset` bytes (see `SharedTile.offset`), with three instructions.
 
-        `mov.b64` takes it apart, `add.u32` advances its lower half, where the address is, and `mov.b64` puts it
-        together; ptxas makes one instruction of the three. With `times` (a u32 register, such as the number of a stage)
-        it is so many times as far, by `mad.lo.u32` instead of `add.u32`.
+        `mov.b64` splits it, `add.u32` advances its lower half, which contains the address, and `mov.b64` combines the
+        halves; ptxas merges the three into one instruction. With `times` (a u32 register, such as the index of a stage)
+        the distance is multiplied by it: `mad.lo.u32` replaces `add.u32`.
         """
         return advance(descriptor, byte_offset, times)
 
@@ -249,10 +251,10 @@ class Wgmma:
         base_offset: int = 0,
         addr_byte_offset: int = 0,
     ) -> Reg:
-        """Return a descriptor of these fields, in bytes, for what lies at `smem_base + addr_byte_offset`.
+        """Return a descriptor with these fields, in bytes, for a matrix at `smem_base + addr_byte_offset`.
 
-        Three instructions (`bfe`, `cvt`, `or`), and one `mov` or `add` in front where the address is static or has an
-        offset. Raise OperandError for a number that its field cannot hold.
+        Emits three instructions (`bfe`, `cvt`, `or`), preceded by one `mov` or `add` if the address is static or has an
+        offset. Raise OperandError for a number that does not fit its field.
         """
         constant = constant_bits(
             leading=leading_byte_offset, stride=stride_byte_offset, swizzle=swizzle, base=base_offset
@@ -260,9 +262,9 @@ class Wgmma:
         return emit_descriptor("ptx.wgmma.make_descriptor", smem_base, constant, addr_byte_offset)
 
     def auto_descriptor(self, smem_base: object, *, dtype: PtxType, shape: Sequence[int], major: object = "K") -> Reg:
-        """Return the descriptor of a matrix that lies as `SharedTile(dtype, shape, major=major)`, the widest swizzle.
+        """Return the descriptor of a matrix with the layout `SharedTile(dtype, shape, major=major)`, widest swizzle.
 
-        As many instructions as `make_descriptor`.
+        Emits as many instructions as `make_descriptor`.
         """
         tile = SharedTile(dtype, shape, major=str(getattr(major, "name", major)))
         return self.make_descriptor(
@@ -282,11 +284,11 @@ class Wgmma:
         steps: str | None = None,
         temps: Sequence[Reg] | None = None,
     ) -> Reg:
-        """Return a descriptor by hand: `((smem_addr + byte_offset) & mask) >> 4 | const_bits`.
+        """Return a descriptor computed as `((smem_addr + byte_offset) & mask) >> 4 | const_bits`.
 
-        Four instructions (`and`, `shr`, `cvt`, `or`), and one `add` in front for an offset. `steps` are the opcodes of
-        others that compilers have for the same, in their order: `"add.s64 and.b64 shr.u64 or.b64"`. Each writes one of
-        `temps`, the last one the descriptor, or a new register.
+        Emits four instructions (`and`, `shr`, `cvt`, `or`), preceded by one `add` for an offset. `steps` are the
+        opcodes of an equivalent sequence of another compiler, in order: `"add.s64 and.b64 shr.u64 or.b64"`. Each
+        instruction writes one of `temps`, the last one the descriptor; missing registers are new.
         """
         trace = active("ptx.wgmma.masked_descriptor")
         if steps is not None:

@@ -1,1 +1,1 @@
-"""What Hopper brings to the simulator, which alone loads it."""
+"""Hopper's simulator extension; only the simulator loads it."""

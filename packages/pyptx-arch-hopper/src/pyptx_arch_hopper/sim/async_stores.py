@@ -17,9 +17,10 @@ _SIGNALS = "mbarrier::complete_tx::bytes"
 
 
 def compile_async_store(operands: Operands) -> Action:
-    """Issue a store, or an update, for each thread; an mbarrier counts its bytes when it completes."""
+    """Issue a store or update for each thread; on completion, complete-tx on an mbarrier."""
     if not operands.word(_SIGNALS):
-        # To global memory, and released: what nobody can wait for is done at once, which is one of the times it may be.
+        # To global memory with release semantics: no thread can wait for it, so it is performed at once, which is
+        # permitted.
         return operands.alike("red" if operands.word("op") else "st")
     ptx_type, operation = operands.word("type"), operands.word("op")
     readers = [operands.read(element, ptx_type) for element in operands.elements(operands.named("b"))]
@@ -56,7 +57,7 @@ def compile_async_store(operands: Operands) -> Action:
 
 
 def _origin(turn: Turn, targets: IntArray, size: int) -> Origin | None:
-    """Return where undefined bits of what is updated come from; None if there are none."""
+    """Return the origin of undefined bits in the updated memory; None if there are none."""
     memory = turn.memory("shared")
     known = memory.arena.written(targets, size)
     if known is None or known.all():
@@ -66,7 +67,7 @@ def _origin(turn: Turn, targets: IntArray, size: int) -> Origin | None:
 
 
 def _touch(stores: RemoteStores, size: int) -> Touch:
-    """Return the writes to the cluster's shared memory."""
+    """Return the writes to distributed shared memory."""
     return Touch(
         "shared",
         writes=True,

@@ -1,4 +1,4 @@
-"""`barrier.cluster`: the barrier at which the blocks of a cluster meet. Manual: "barrier.cluster"."""
+"""`barrier.cluster`: the cluster barrier. Manual: "barrier.cluster"."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class ClusterBarriers:
     alone = False
 
     def __init__(self, wave: Wave) -> None:
-        """Begin with nobody arrived."""
+        """Start without arrivals."""
         height, cluster_size = wave.height, wave.geometry.launch.cluster_size
         self._wave = wave
         self._cluster: IntArray = wave.geometry.cta // cluster_size  # of each warp
         self._arrived: Mask = np.zeros((height, WARP), np.bool_)
-        self._owes: Mask = np.zeros((height, WARP), np.bool_)  # threads that have arrived, and have not waited yet
+        self._owes: Mask = np.zeros((height, WARP), np.bool_)  # threads that have arrived and not yet waited
         self._phase: IntArray = np.zeros(wave.geometry.ctas // cluster_size, np.int64)
         self._waits_for: IntArray = np.zeros((height, WARP), np.int64)
         wave.exits.append(self.recheck)
 
     def arrive(self, turn: Turn, *, relaxed: bool) -> None:
-        """Count lanes as arrived; unless `relaxed`, what they did is visible to whoever waits."""
+        """Count lanes as arrived; unless `relaxed`, an arrival releases to the waiting threads."""
         rows, masks = turn.rows, turn.mask
         clusters = self._cluster[rows]
         if turn.observed:
@@ -52,7 +52,7 @@ class ClusterBarriers:
             self._wave.report("barrier-divergence", f"a thread {what}", turn.pc, hint=hint, count=count)
 
     def wait(self, turn: Turn) -> None:
-        """Let lanes wait until all threads of their cluster have arrived."""
+        """Block lanes until all threads of their cluster have arrived."""
         rows, masks = turn.rows, turn.mask
         self._check_pairs(turn, ~self._owes[rows] & masks, "waits at the cluster's barrier without having arrived")
         self._owes[rows] &= ~masks
@@ -60,7 +60,7 @@ class ClusterBarriers:
         self.recheck()
 
     def recheck(self) -> None:
-        """Complete the phases for which every live thread has arrived, and release who waits."""
+        """Complete the phases for which every live thread has arrived, and release the waiting threads."""
         live, clusters = self._wave.live, self._cluster
         if self._arrived.any():
             missing = (live & ~self._arrived).any(1)
@@ -72,7 +72,7 @@ class ClusterBarriers:
         waiting = self._wave.stalled(self)
         if not len(waiting):
             return
-        # Of lanes that have come together, some may wait for the next phase already.
+        # Reconverged lanes may wait for different phases.
         warps = waiting.warps
         over = waiting.masks & (self._phase[clusters[warps]][:, None] >= self._waits_for[warps])
         some: Mask = np.asarray(over.any(axis=1))
@@ -87,7 +87,7 @@ class ClusterBarriers:
         waiting.resume()
 
     def describe(self, warp: int) -> str:
-        """Return how many threads of a waiting warp's cluster have arrived."""
+        """Return the number of arrived threads in a waiting warp's cluster, as text."""
         here = self._cluster == self._cluster[warp]
         live = self._wave.live[here]
         arrived = int(np.count_nonzero(self._arrived[here] & live))

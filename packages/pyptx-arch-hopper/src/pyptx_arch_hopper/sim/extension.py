@@ -1,4 +1,4 @@
-"""Hopper's part of the simulator, as an extension."""
+"""Hopper's simulator extension."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Accesses to multimem addresses. Manual: "Multimem Addresses", "multimem.ld_reduce", "multimem.st", "multimem.red".
 
-A multimem address stands for one place on each device of a team. Here there is one device, so it is an address like any
-other: a reduction over all places is the value of the only one. What more devices would add is not simulated, nor is it
-found when a program uses the address otherwise, for nothing tells which addresses these are.
+A multimem address refers to one location on each device of a team. The simulator has one device, so it is an ordinary
+address, and a reduction over all locations is the value of the only one. Effects of further devices are not simulated.
+Other uses of such an address are not reported, because multimem addresses are not marked.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pyptx_sim.extension import Step
 if TYPE_CHECKING:
     from pyptx_sim.extension import Action, Operands
 
-# The instructions that do the same at one place; of one value, a reduction is the value itself.
+# Equivalent instructions for one location; the reduction of one value is the value.
 _ALIKE: Final = {"ld_reduce": "ld", "st": "st", "red": "red", "cp": "cp.async.bulk"}
 
 
 def compile_multimem(operands: Operands) -> Action:
-    """Compile what the instruction does at its only place."""
+    """Compile the effect of the instruction on its only location."""
     return operands.alike(_ALIKE[next(filter(operands.word, _ALIKE))])
 
 

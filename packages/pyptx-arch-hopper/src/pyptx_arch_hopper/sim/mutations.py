@@ -1,4 +1,4 @@
-"""Faults of Hopper's instructions, planted into kernels to see whether anything notices."""
+"""Fault injection: mutation operators for Hopper's instructions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The registers that warps own, and those of each CTA that nobody owns. Manual: "setmaxnreg".
+"""The registers that warps own, and the free pool of each CTA. Manual: "setmaxnreg".
 
-A warp begins with as many for each thread as ptxas launches it with. What it gives up
-goes to the pool of its CTA; who asks for more waits until the pool has that many.
+A warp starts with the registers per thread of its launch. Registers freed by `.dec` go to the CTA's pool; `.inc` waits
+until the pool has enough.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class RegisterPool:
     hint = "let other warpgroups give up as many first, by setmaxnreg.dec, or ask for fewer"
 
     def __init__(self, wave: Wave, registers: int) -> None:
-        """Begin with empty pools: the warps own all, `registers` a thread."""
+        """Start with empty pools: each warp owns `registers` per thread."""
         self._wave = wave
         self._owned: IntArray = np.full(wave.height, registers, np.int64)
         self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
         self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: counts and pcs
-        self._wanted: dict[int, int] = {}  # by warp: the counts that are waited for
+        self._wanted: dict[int, int] = {}  # by warp: requested counts that are not yet granted
         wave.endings.append(self.finish)
 
     def release(self, turn: Turn, count: int) -> None:
-        """Let warps keep `count` registers a thread, and hand the others to whoever waits."""
+        """Reduce warps to `count` registers per thread, and grant the freed ones to waiting warps."""
         for warp in self._begin(turn, count):
             if self._owned[warp] < count:
                 self._undefined(turn, warp, f"gives up registers down to {count}", "setmaxnreg.dec", "at most")
@@ -45,7 +45,7 @@ class RegisterPool:
         self._serve()
 
     def request(self, turn: Turn, count: int) -> None:
-        """Let warps wait until they have `count` registers a thread."""
+        """Block warps until they have `count` registers per thread."""
         warps = self._begin(turn, count)
         sound = self._owned[warps] <= count
         for warp, asks in zip(warps, sound.tolist(), strict=True):
@@ -57,7 +57,7 @@ class RegisterPool:
         self._serve()
 
     def _begin(self, turn: Turn, count: int) -> list[int]:
-        """Note what warps set; return them."""
+        """Record the count that warps set; return the warps."""
         warps: list[int] = turn.warps.tolist()
         for warp in warps:
             self._counts[warp].append((count, turn.pc))
@@ -70,7 +70,7 @@ class RegisterPool:
         self._wave.report("setmaxnreg", message, turn.pc, hint=hint)
 
     def _serve(self) -> None:
-        """Let go on, in the order of the warps, who waits for what the pools have."""
+        """Resume, in warp order, the waiting warps whose requests the pools can satisfy."""
         cta = self._wave.geometry.cta
         waiting = self._wave.stalled(self)
         served = np.zeros(len(waiting), np.bool_)
@@ -88,7 +88,7 @@ class RegisterPool:
         return int(count - self._owned[warp]) * WARP
 
     def describe(self, warp: int) -> str:
-        """Return what a waiting warp lacks, with what the pool of its CTA has and the warps own."""
+        """Return, as text, the missing registers of a waiting warp, and those of its CTA's pool and warps."""
         cta = self._wave.geometry.cta
         count = self._wanted[warp]
         owned = self._owned[cta == cta[warp]]
@@ -100,9 +100,9 @@ class RegisterPool:
         )
 
     def finish(self) -> None:
-        """Report warpgroups whose warps have not all set the same counts. Manual: "setmaxnreg"."""
+        """Report warpgroups whose warps did not all set the same counts. Manual: "setmaxnreg"."""
         if not self._wave.ended:
-            return  # a deadlock, which says more
+            return  # a deadlock, whose report is more specific
         groups = self._wave.geometry.warpgroups
         members: list[list[int]] = groups.warps.tolist()
         for warps in members:
@@ -118,7 +118,7 @@ class RegisterPool:
                 self._wave.report("setmaxnreg", message, self._counts[warp][0][1], hint=_WARPGROUP_HINT)
 
     def _report_odd(self, warp: int, odd: int) -> None:
-        """Report the first count that a warp has set and another of its warpgroup has not."""
+        """Report the first count that a warp set and another warp of its warpgroup did not."""
         mine, other = self._counts[warp], self._counts[odd]
         same = next((i for i, (one, two) in enumerate(zip(mine, other, strict=False)) if one[0] != two[0]), len(other))
         count, pc = mine[same]

@@ -1,4 +1,4 @@
-"""st.async and red.async: stores and updates in the shared memory of a cluster, counted in bytes by an mbarrier."""
+"""st.async and red.async: stores and updates in distributed shared memory, with complete-tx on an mbarrier."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class RemoteStores(AsyncItem):
-    """What one instruction has issued for some threads: `values` are the elements of each thread's vector.
+    """Stores that one instruction issued for some threads: `values` are the elements of each thread's vector.
 
-    `update` None stores them, anything else combines the one element with what is there, of which undefined bits come
-    from `origin`.
+    If `update` is None the elements are stored; otherwise the single element is combined with memory, whose undefined
+    bits have the `origin`.
     """
 
     targets: IntArray
@@ -34,7 +34,7 @@ class RemoteStores(AsyncItem):
         return map(int, np.unique(self.barriers))
 
     def move(self) -> None:
-        """Store or combine, then count the bytes."""
+        """Store or combine, then perform complete-tx."""
         arena = self.wave.memory("shared").arena
         size = self.values.itemsize * self.values.shape[1]
         if self.update is None:

@@ -1,4 +1,4 @@
-"""What the simulator may find of Hopper's instructions."""
+"""Rules of the simulator for Hopper's instructions."""
 
 from __future__ import annotations
 

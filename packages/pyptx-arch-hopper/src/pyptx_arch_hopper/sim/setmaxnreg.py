@@ -1,4 +1,4 @@
-"""`setmaxnreg`: registers that warps hand to each other. Manual: "setmaxnreg"."""
+"""`setmaxnreg`: registers moved between warps. Manual: "setmaxnreg"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FEWEST, _MOST, _STEP = 24, 256, 8
 
 
 def compile_setmaxnreg(operands: Operands, following: int) -> Terminator:
-    """Give registers up, or wait for more; nothing where ptxas drops the instruction."""
+    """Free registers, or wait for more; no effect if ptxas ignores the instruction."""
     count = operands.number("count")
     if not _FEWEST <= count <= _MOST or count % _STEP:
         operands.fail(f"setmaxnreg cannot set {count} registers: {_FEWEST} to {_MOST} in steps of {_STEP}")
@@ -35,9 +35,9 @@ def compile_setmaxnreg(operands: Operands, following: int) -> Terminator:
 
 @cache
 def _pools(most: int) -> Callable[[Wave], RegisterPool]:
-    """Return what makes the registers of a wave of a program whose increases ask for no more than `most`.
+    """Return the factory of a wave's registers for a program whose largest `setmaxnreg.inc` is `most`.
 
-    ptxas 13.0 launches no thread with more than that.
+    ptxas 13.0 launches threads with at most that many registers.
     """
     return lambda wave: RegisterPool(wave, min(wave.thread_registers or 0, most))
 

@@ -1,4 +1,4 @@
-"""`pyptx_sim.TensorMap`: what a tensor map says, to its 128 bytes and back."""
+"""`pyptx_sim.TensorMap`: a tensor map, encoded to its 128 bytes and decoded from them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class TensorMap(Row):
-    """What a TMA descriptor says of a tensor, but for its address. CUDA driver API: "Tensor Map Object Management".
+    """Fields of a TMA tensor map, except the address. CUDA driver API: "Tensor Map Object Management".
 
-    Dimensions stand as in the array's shape, the innermost last; the driver wants them the other way round. `strides`
+    Dimensions are in the order of the array's shape, innermost last; the driver expects the reverse order. `strides`
     are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name. `pyptx_sim.Mapped(array, map)`
     passes it with its array; `encode` returns the bytes that are stored in memory.
     """
@@ -31,7 +31,7 @@ class TensorMap(Row):
     @classmethod
     def of(
         cls,
-        array: Any,  # noqa: ANN401 - an array of NumPy, or a DeviceArray, whose module plugins must not know
+        array: Any,  # noqa: ANN401 - a NumPy array, or a DeviceArray, whose module plugins must not import
         box: Sequence[int],
         *,
         dtype: str | None = None,
@@ -42,9 +42,9 @@ class TensorMap(Row):
     ) -> TensorMap:
         """Return the tensor map of an array or a `DeviceArray`, with its strides, for boxes of `box` elements.
 
-        `dtype`, a PTX name, is for elements that NumPy has no type of: "bf16" for an array of uint16, "b4x16" for one
-        of bytes that hold two elements each. LaunchError for a box of another rank, for a type without a tensor map,
-        for a `dtype` of another width, and for an array whose innermost elements are not adjacent.
+        `dtype`, a PTX name, is for elements without a NumPy type: "bf16" for an array of uint16, "b4x16" for bytes that
+        hold two elements each. LaunchError for a box of another rank, for a type without a tensor map, for a `dtype` of
+        another width, and for an array whose innermost elements are not adjacent.
         """
         held = getattr(array, "array", array)
         name, shape = _elements(tuple(held.shape), dtype, held.dtype)
@@ -57,18 +57,18 @@ class TensorMap(Row):
     def encode(self, address: int) -> bytes:
         """Return the 128 bytes of the map of a tensor at `address`, to be stored at a multiple of 64 bytes.
 
-        Fields that `tensormap.replace` has lie as devices read them. What else the driver writes is not known, so the
-        bytes are for the simulator alone. LaunchError for a map that no driver encodes.
+        Fields of `tensormap.replace` are at the offsets that devices use. The driver's other fields are unknown, so the
+        bytes are valid in the simulator only. LaunchError for a map that no driver encodes.
         """
         return maps.encode(self, address)
 
     @classmethod
     def decode(cls, data: bytes) -> tuple[TensorMap, int]:
-        """Return what 128 bytes say, and the tensor's address.
+        """Return the map in 128 bytes, and the tensor's address.
 
-        They are those of `encode`, or of a map in tiled mode as devices read it. Numbers of im2col mode and the
-        promotion to L2 are read where `encode` puts them: nobody says where the driver does. LaunchError for what is
-        no sound map.
+        The bytes are those of `encode`, or of a map in tiled mode as devices read it. Numbers of im2col mode and the L2
+        promotion are read at the offsets of `encode`, because the driver's are undocumented. LaunchError for an invalid
+        map.
         """
         record = maps.unpack(bytes(data)) if len(data) == SIZE else None
         if record is None:
@@ -99,7 +99,7 @@ class TensorMap(Row):
         )
 
 
-def _strides(array: Any) -> tuple[int, ...]:  # noqa: ANN401 - an array of NumPy, or what has its shape and strides
+def _strides(array: Any) -> tuple[int, ...]:  # noqa: ANN401 - a NumPy array, or an object with its shape and strides
     """Return the strides of an array in bytes; a dimension of extent 1 gets its stride in a dense array."""
     dense = [array.dtype.itemsize * math.prod(array.shape[axis + 1 :]) for axis in range(len(array.shape))]
     strides = zip(array.shape, array.strides, dense, strict=True)
@@ -113,7 +113,7 @@ def _strides(array: Any) -> tuple[int, ...]:  # noqa: ANN401 - an array of NumPy
 
 
 def _elements(shape: tuple[int, ...], dtype: str | None, stored: DType) -> tuple[str, tuple[int, ...]]:
-    """Return the PTX type of the elements of an array, and how many there are along each of its dimensions."""
+    """Return the PTX type of an array's elements, and their number along each dimension."""
     packing, size = maps.PACKINGS.get(dtype or ""), stored.itemsize
     if dtype is not None and packing is not None and size == 1:
         return dtype, (*shape[:-1], packing.elements.elements(shape[-1]))

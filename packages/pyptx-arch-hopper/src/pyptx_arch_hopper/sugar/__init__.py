@@ -1,1 +1,1 @@
-"""How the transpiler says what is of Hopper: rings of barriers, and descriptors of matrices."""
+"""Transpiler rules for Hopper: rings of mbarriers, matrix descriptors and accumulators."""

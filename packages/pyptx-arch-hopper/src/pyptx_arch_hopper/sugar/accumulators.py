@@ -1,4 +1,4 @@
-"""Accumulators of wgmma: the registers that products are added to are `acc`, not a slice that each call repeats."""
+"""Names for wgmma accumulators: `acc` instead of a slice that each call repeats."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["ACCUMULATOR", "find"]
 
 _FEWEST_USES = 2  # of a name
-_SHORTEST = 4  # registers: fewer are no slice
+_SHORTEST = 4  # registers: fewer are not printed as a slice
 
 
 def find(body: Body, _plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each declaration of a bank with accumulators, behind which these get their names."""
+    """Yield a rewrite for each declaration of a register group with accumulators, which binds their names."""
     if body.declared != body.start:
-        return  # it stands for several places, whose accumulators are parameters
+        return  # a helper's accumulators are parameters
     found = _accumulators(body)
     for at in range(body.start, body.end) if found else ():
         node = body.items[at].node
@@ -39,7 +39,7 @@ def find(body: Body, _plan: Plan) -> Iterator[Claim]:
 
 
 def _accumulators(body: Body) -> list[tree.Vector]:
-    """Return the accumulators that several wgmma of a body have, in the order of the text."""
+    """Return the accumulators that several wgmma of a body share, in text order."""
     counts: Counter[tree.Vector] = Counter()
     for at in body.places("wgmma"):
         match body.branch(at):
@@ -66,7 +66,7 @@ def _claim(at: int, vectors: Sequence[tree.Vector]) -> Claim:
         for vector in vectors:
             element = printer.values.expression(vector)
             if element.startswith("["):
-                continue  # its registers do not follow each other
+                continue  # its registers are not consecutive
             printer.page.bind(printer.registers.name(vector.elements, "acc"), element, element)
 
     return Claim("accumulator", at, at + 1, write, opens=0)

@@ -1,6 +1,6 @@
-"""The step to the next stage of a ring: its number wraps, its phase flips then. One call, `next_stage(r[1], r[2])`.
+"""Advance to the next stage of a ring: the index wraps, and then the phase flips. One call, `next_stage(r[1], r[2])`.
 
-Its instructions stand behind each other, in one of the orders of `ptx.mbarrier.advance`.
+Its instructions are consecutive, in one of the orders of `ptx.mbarrier.advance`.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ADVANCE", "find"]
 
-_NAMES = ("next_stage", "next_stage_2", "next_stage_3")  # which are reserved: see pyptx_transpile.names
+_NAMES = ("next_stage", "next_stage_2", "next_stage_3")  # reserved in pyptx_transpile.names
 _ZERO, _ONE = tree.Immediate("0"), tree.Immediate("1")
 Said: TypeAlias = "tuple[int, str]"
-"""What steps may have in common: the number of stages, and the opcodes."""
+"""Properties that several advances may share: the number of stages, and the opcodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Advance:
-    """The step from a stage to the next: the place of its first instruction, and what these do."""
+    """Advance from a stage to the next: the index of its first instruction, and the operands of all."""
 
     start: int
     steps: tuple[nodes.Instruction, ...]
@@ -44,13 +44,13 @@ class _Advance:
 
     @property
     def said(self) -> Said:
-        """What other steps may have too."""
+        """Properties that other advances may share."""
         return self.stages, " ".join([".".join(node.opcode) for node in self.steps])
 
 
 @dataclass(slots=True)
 class _Reading:
-    """What the instructions of a step have said so far."""
+    """Operands of the instructions matched so far."""
 
     stage: tree.Operand
     next: tree.Operand
@@ -60,7 +60,10 @@ class _Reading:
     phase: tree.Operand | None = None
 
     def takes(self, node: nodes.Instruction, *, flips: bool) -> bool:
-        """Read an instruction behind the first one; tell whether it is the next step. One that `flips` is 1 or 0."""
+        """Match an instruction after the first one; return whether it is the next step.
+
+        `flips`: the instruction selects 1 or 0 for the phase.
+        """
         match node:
             case nodes.Instruction(("setp", relation, _), (wraps, following, tree.Immediate(text))) if (
                 relation in COMPARED and following == self.next and text.isdecimal()
@@ -80,7 +83,7 @@ class _Reading:
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each step to a next stage."""
+    """Yield a rewrite for each advance to a next stage."""
     named = body.row.derived(_named)
     for found in _advances(body):
         constant = named.get(found.said)
@@ -89,7 +92,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _advances(body: Body) -> Iterator[_Advance]:
-    """Yield the steps of a body, each as long as it may be."""
+    """Yield the advances of a body, each as long as possible."""
     for at in body.places("add"):
         match body.branch(at):
             case nodes.Instruction(("add", _), (result, tree.Register() as stage, one), None) if one == _ONE:
@@ -100,7 +103,7 @@ def _advances(body: Body) -> Iterator[_Advance]:
 
 
 def _read(body: Body, at: int, order: tuple[str, ...], reading: _Reading) -> _Advance | None:
-    """Return the step whose instructions have the mnemonics of an order; None if they do something else."""
+    """Return the advance whose instructions have the mnemonics of an order; None if they do not match."""
     places = range(at, at + len(order))
     if places.stop > body.end or any(map(body.deviates, places[1:])):
         return None
@@ -125,7 +128,7 @@ def _claim(found: _Advance, constant: Constant) -> Claim:
 
 
 def _named(row: Row) -> dict[Said, Constant]:
-    """Return what the steps of a module have in common, under a name for each."""
+    """Return the shared properties of a module's advances, each with a name."""
     shared = dict.fromkeys(found.said for body in row.bodies() for found in _advances(body))
     return {said: Constant(name, _partial(*said)) for name, said in zip(_NAMES, shared, strict=False)}
 

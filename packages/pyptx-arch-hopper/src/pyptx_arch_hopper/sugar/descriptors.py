@@ -1,4 +1,4 @@
-"""Descriptors of wgmma's matrices: the instructions that make one of an address are one call, `descriptor(a, …)`."""
+"""Matrix descriptors of wgmma: instructions that compute one from an address become one call, `descriptor(a, …)`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["DESCRIPTOR"]
 
-_NAMES = ("descriptor", "descriptor_2", "descriptor_3")  # which are reserved: see pyptx_transpile.names
+_NAMES = ("descriptor", "descriptor_2", "descriptor_3")  # reserved in pyptx_transpile.names
 
 
 def _taken(body: Body, found: list[Found]) -> list[Found]:
-    """Return the sums that the wgmma of a body take for matrices."""
+    """Return the candidates that are operands of a wgmma in the body."""
     nodes = map(body.branch, body.places("wgmma"))
     used = {each for node in nodes if node.opcode[1] == "mma_async" for each in node.operands}
     return [each for each in found if each.result in used]

@@ -1,4 +1,4 @@
-"""Where the barrier of a stage lies, as compilers compute it: a row of instructions that add up to its address."""
+"""The mbarrier address of a stage, as compilers compute it: consecutive instructions that sum it up."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["Place", "distance_behind", "number", "place_in_front", "steps_text"]
 
 _STEPS = frozenset({"shl", "mul", "cvt", "mov", "add"})
-_FEWEST, _MOST = 2, 6  # steps
+_FEWEST, _MOST = 2, 6  # instructions
 
 
 @dataclass(slots=True)
 class _Address:
-    """The sum that a row of instructions computes, as far as it was read."""
+    """Address that consecutive instructions compute, as far as matched."""
 
     stage: tree.Operand | None = None
     value: tree.Operand | None = None
@@ -29,7 +29,7 @@ class _Address:
     offset: int | None = None
 
     def takes(self, node: nodes.Instruction) -> bool:
-        """Read an instruction; tell whether it is the next step to an address."""
+        """Match an instruction; return whether it is the next step of an address."""
         result, *sources = node.operands
         match node.opcode[0], sources:
             case ("shl" | "mul") as scale, [stage, tree.Immediate(times)] if self.stage is None:
@@ -52,9 +52,9 @@ class _Address:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the barrier of a stage lies: what computes that begins at `start`.
+    """Address of a stage's mbarrier, computed from index `start` on.
 
-    `stage` is None where the steps begin at `base`, which holds the base of the ring and the bytes of the stage.
+    `stage` is None if the steps start at `base`, a register with the ring's base plus the offset of the stage.
     """
 
     start: int
@@ -65,7 +65,7 @@ class Place:
 
 
 def place_in_front(body: Body, end: int, mbar: tree.Operand) -> Place | None:
-    """Return the place that the instructions in front of `end` compute, the most of them that fit; None for others."""
+    """Return the address that the instructions directly before `end` compute, the longest match; else None."""
     first = end
     while first > max(end - _MOST, body.start) and _is_step(body, first - 1):
         first -= 1
@@ -74,7 +74,7 @@ def place_in_front(body: Body, end: int, mbar: tree.Operand) -> Place | None:
 
 
 def distance_behind(body: Body, end: int, mbar: tree.Operand) -> Place | None:
-    """Return the place that one `add` in front of `end` computes, of a number to a register; None for others."""
+    """Return the address that one `add` of a constant directly before `end` computes; else None."""
     node = body.instruction(end - 1) if end > body.start else None
     if node is None or not isinstance(mbar, tree.Address) or mbar.offset is not None:
         return None
@@ -92,7 +92,7 @@ def _is_step(body: Body, at: int) -> bool:
 
 
 def _read(body: Body, mbar: tree.Operand, places: range) -> Place | None:
-    """Return the place that some instructions compute; None if that is another sum."""
+    """Return the address that some instructions compute; None if they do not match."""
     steps = tuple(map(body.branch, places))
     if any(map(body.deviates, places[1:])):
         return None
@@ -108,7 +108,7 @@ def _read(body: Body, mbar: tree.Operand, places: range) -> Place | None:
 
 
 def number(operand: tree.Operand) -> int | None:
-    """Return the number that a literal is, if it is one without a sign."""
+    """Return the value of an unsigned decimal literal; None for other operands."""
     return int(operand.text) if isinstance(operand, tree.Immediate) and operand.text.isdecimal() else None
 
 

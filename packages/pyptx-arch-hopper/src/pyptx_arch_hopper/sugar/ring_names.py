@@ -1,6 +1,6 @@
-"""What the rings of barriers of a module are called, and what the head of its file says of them.
+"""Names of a module's mbarrier rings, and their definitions at the head of the file.
 
-What several rings have in common is said once: `barrier_ring = partial(ptx.mbarrier.ring, form=…)`.
+Arguments that several rings share are bound once: `barrier_ring = partial(ptx.mbarrier.ring, form=…)`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Rings", "rings"]
 
-_RINGS_OF_A_NAME = 3  # which are reserved: see pyptx_transpile.names
-_COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # which are, too
-_LEAST = 2  # rings that have their options in common
+_RINGS_OF_A_NAME = 3  # reserved in pyptx_transpile.names
+_COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # reserved as well
+_LEAST = 2  # rings that share their options
 Rings: TypeAlias = "Mapping[Said, Constant]"
-"""The names of rings, by what is said of them."""
+"""Rings by their properties: the constant with the name."""
 
 
 def rings(row: Row) -> Rings:
-    """Return the rings of a module, each under a name: what its barriers are for, where that can be told."""
+    """Return the named rings of a module; names state the purpose of the mbarriers, if known."""
     counted, arrived = _arrivals(row)
     said = list(dict.fromkeys(_said(row)))
     common = _commons(said)
@@ -49,7 +49,7 @@ def rings(row: Row) -> Rings:
 
 
 def _said(row: Row) -> Iterator[Said]:
-    """Yield what is said of the rings that are waited for, then of those that are not."""
+    """Yield the properties of the rings with waits, then of those without."""
     waited = {ring.said: None for body in row.bodies() for ring in ring_waits(body)}
     yield from waited
     known = {said[:2] for said in waited}
@@ -58,7 +58,7 @@ def _said(row: Row) -> Iterator[Said]:
 
 
 def _commons(said: Iterable[Said]) -> dict[Options, Constant]:
-    """Return what several rings have in common, under a name for each."""
+    """Return the options that several rings share, each set with a name."""
     counts = Counter(options for _, _, options in said)
     shared = [options for options, count in counts.items() if options and count >= _LEAST]
     return {
@@ -81,7 +81,7 @@ def _written(options: Options) -> Sequence[str]:
 
 
 def _arrivals(row: Row) -> tuple[set[int], set[int]]:
-    """Return how far behind their bases the barriers lie that count bytes, which full ones do, and others' arrivals."""
+    """Return the offsets of mbarriers with expect-tx (full barriers), and of mbarriers with other arrivals only."""
     counted: set[int] = set()
     arrived: set[int] = set()
     for body in row.bodies():
@@ -100,7 +100,7 @@ def _arrivals(row: Row) -> tuple[set[int], set[int]]:
 
 
 def _distances(operands: Sequence[tree.Operand], added: dict[tree.Operand, int]) -> Iterator[int]:
-    """Yield how far behind its base the barrier lies that operands name, if it lies behind one."""
+    """Yield the offset of the mbarrier in the operands from its base, if known."""
     for operand in operands:
         if isinstance(operand, tree.Address):
             distance = number(operand.offset) if operand.offset is not None else added.get(operand.base)

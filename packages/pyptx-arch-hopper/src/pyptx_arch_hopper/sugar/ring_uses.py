@@ -1,4 +1,4 @@
-"""What is done with the barriers of a ring: waits for a stage, and arrivals at it, with what computes the address."""
+"""Uses of a ring's mbarriers: waits for a stage and arrivals at it, with the computation of the address."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Arrival", "RingWait", "Said", "arrivals", "ring_waits"]
 
 Said: TypeAlias = "tuple[int, str, Options]"
-"""What is said of a ring at the head of a file: where it begins, the steps to a stage, and how one waits."""
+"""Properties of a ring, stated at the head of a file: offset, steps to a stage's address, and options of the wait."""
 _ARRIVES: dict[tuple[str, ...], str] = {
     ("mbarrier", "arrive", "shared::cta", "b64"): "arrive",
     ("mbarrier", "arrive", "expect_tx", "shared::cta", "b64"): "arrive_expect_tx",
@@ -31,7 +31,7 @@ _ARRIVES: dict[tuple[str, ...], str] = {
 
 @dataclass(frozen=True, slots=True)
 class RingWait:
-    """A wait for a stage. `phase` is the instruction between the address and the poll that computes the phase."""
+    """A wait for a stage. `phase` is the instruction between address and poll that computes the phase, if any."""
 
     found: Found
     place: Place
@@ -39,15 +39,15 @@ class RingWait:
 
     @property
     def said(self) -> Said:
-        """What other waits may have too."""
+        """Properties that other waits may share."""
         return self.place.offset, steps_text(self.place), common(self.found)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An arrival at the barrier of a stage that keeps no state, the instruction at `at`.
+    """Arrival at a stage's mbarrier without a state operand: the instruction at `at`.
 
-    `count` is the instruction between the address and the arrival that computes what the latter counts.
+    `count` is the instruction between address and arrival that computes the count operand, if any.
     """
 
     at: int
@@ -57,17 +57,17 @@ class Arrival:
 
     @property
     def method(self) -> str:
-        """What it is called, of a barrier of a ring."""
+        """Name of the method of a ring's barrier."""
         return _ARRIVES[self.node.opcode]
 
     @property
     def said(self) -> Said:
-        """What its ring is, if nothing waits for that."""
+        """Properties of its ring, if the ring has no waits."""
         return self.place.offset, steps_text(self.place), ()
 
 
 def ring_waits(body: Body) -> Iterator[RingWait]:
-    """Yield the waits of a body whose address is computed right in front of them."""
+    """Yield the waits of a body whose address is computed directly before them."""
     for found in waits(body):
         if found.computed or body.deviates(found.start):
             continue
@@ -78,7 +78,7 @@ def ring_waits(body: Body) -> Iterator[RingWait]:
 
 
 def arrivals(body: Body) -> Iterator[Arrival]:
-    """Yield the arrivals of a body whose address, or the last step to it, is computed right in front of them."""
+    """Yield the arrivals of a body whose address, or its last step, is computed directly before them."""
     for at in body.places("mbarrier"):
         node = body.branch(at)
         if node.opcode not in _ARRIVES or body.deviates(at):
@@ -94,7 +94,7 @@ def arrivals(body: Body) -> Iterator[Arrival]:
 
 
 def _written_by(body: Body, at: int, operand: tree.Operand) -> nodes.Instruction | None:
-    """Return the instruction at a place if it computes an operand of the one behind it."""
+    """Return the instruction at an index if it computes `operand` without a guard; else None."""
     node = body.instruction(at) if at >= body.start and not body.deviates(at) else None
     if node is None or node.guard is not None or not node.operands:
         return None

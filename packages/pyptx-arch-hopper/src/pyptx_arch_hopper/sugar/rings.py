@@ -1,8 +1,9 @@
-"""Rings of barriers: the address of a stage's barrier, and the wait for it or the arrival at it, are one call.
+"""Rings of mbarriers: the address of a stage's mbarrier, and the wait or arrival, become one call.
 
-`full.at(stage).wait(phase)`, `empty.at(stage).arrive(…)`. What computes the address must stand right in front, or in
-front of one instruction that computes the phase or the count, which becomes the argument. Where it stands apart
-(compilers hoist it out of loops), both are said as they are; if one `add` is left, `full.behind(place)` is the barrier.
+`full.at(stage).wait(phase)`, `empty.at(stage).arrive(…)`. The computation of the address must directly precede it,
+except for one instruction that computes the phase or count, which becomes the argument. If the computation is elsewhere
+(compilers hoist it out of loops), both are printed unchanged; if one `add` is left, `full.behind(place)` is the
+barrier.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = ["ARRIVAL", "RING", "find_arrivals", "find_waits"]
 
 
 def find_waits(body: Body, _plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each wait with its address."""
+    """Yield a rewrite for each wait with its address."""
     named = body.row.derived(rings)
     for ring in ring_waits(body):
         constant = named.get(ring.said)
@@ -42,7 +43,7 @@ def find_waits(body: Body, _plan: Plan) -> Iterator[Claim]:
 
 
 def find_arrivals(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each arrival with its address, or the last step to it."""
+    """Yield a rewrite for each arrival with its address, or the address's last step."""
     named = body.row.derived(rings)
     for arrival in arrivals(body):
         constant = _ring_of(arrival, named)
@@ -51,7 +52,7 @@ def find_arrivals(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _ring_of(arrival: Arrival, named: Rings) -> Constant | None:
-    """Return the first ring whose barriers lie there; of an address that is computed elsewhere, its last step tells."""
+    """Return the first ring with matching address; if the address is computed elsewhere, the last step must match."""
     place = arrival.place
     offset, steps, _ = arrival.said
     if place.stage is not None:
@@ -60,7 +61,7 @@ def _ring_of(arrival: Arrival, named: Rings) -> Constant | None:
 
 
 def _ends(steps: str, step: str) -> bool:
-    """Tell whether the last of some steps is this one, and adds the offset: another one in front adds the base."""
+    """Return whether `step` is the last of the steps and adds the offset: an earlier `add` must add the base."""
     opcodes = steps.split()
     return opcodes[-1] == step and sum(each.startswith("add.") for each in opcodes) > 1
 
@@ -92,7 +93,7 @@ def _arrive(arrival: Arrival, constant: Constant) -> Claim:
 
 
 def _barrier(printer: BodyPrinter, place: Place, constant: Constant) -> str:
-    """Return the barrier of a stage."""
+    """Return the expression for the mbarrier of a stage."""
     temps = printer.values.vector(tuple([node.operands[0] for node in place.steps]), ())
     base = printer.values.expression(place.base)
     if place.stage is None:
@@ -101,7 +102,7 @@ def _barrier(printer: BodyPrinter, place: Place, constant: Constant) -> str:
 
 
 def _argument(printer: BodyPrinter, operand: tree.Operand, computed: nodes.Instruction | None) -> str:
-    """Return an operand, or the call of what computes it."""
+    """Return an operand, or the call of the instruction that computes it."""
     return printer.values.expression(operand) if computed is None else str(printer.called(computed))
 
 

@@ -1,4 +1,4 @@
-"""Manual: st.async and red.async, stores and reductions that nobody waits for."""
+"""Manual: st.async and red.async, asynchronous stores and reductions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TYPES = tuple(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64))
 # Without a state space, both are generic addresses.
 REMOTE = {"mbar": "address"}
 WIDE_SCOPES = ("gpu", "sys")
-# What may be combined in another block's shared memory.
+# Reductions in the shared memory of another CTA.
 REDUCTIONS = (
     (("inc", "dec"), ("u32",)),
     (("min", "max"), ("u32", "s32")),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 HOPPER = ("sm_90",)
 RUBIN = ("sm_107f",)
-# Where the manual has copies with memory ordering, even a weak one.
+# Targets for copies with memory ordering, including weak.
 ORDERED = ("sm_90a", "sm_100f", "sm_110f")
 SLOTS: dict[str, tuple[str, ...]] = {
     "scope": ("cta", "cluster", "gpu", "sys"),
@@ -26,7 +26,7 @@ SLOTS: dict[str, tuple[str, ...]] = {
     "multicast": ("multicast::cluster", "multicast::cluster::16b"),
     "hint": ("L2::cache_hint",),
 }
-# ptxas refuses constant sizes beyond 2^20 - 16, a limit that the manual doesn't state.
+# ptxas rejects constant sizes beyond 2^20 - 16, a limit that the manual does not state.
 OPERANDS = {
     "size": "int32 in 0..1048560 by 16",
     "mbar": "address(shared)",
@@ -41,9 +41,9 @@ OPERANDS = {
 LOAD = {"dst": "address(shared)", "src": "address(global)"}
 STORE = {"dst": "address(global)", "src": "address(shared)"}
 SEND = {"dst": "address(shared)", "src": "address(shared)"}
-# Memory ordering: the words in front of the spaces, the type at the end, and the first version.
+# Memory ordering: the modifiers before the state spaces, the type at the end, and the first version.
 ORDERS = (("", "", ptx(8, 0)), (".weak", "", ptx(9, 3)), (".relaxed.scope", ".b128", ptx(9, 3)))
-# Reductions of elements by bulk copies, and which of them shared memory has, too.
+# Element-wise reductions of bulk copies, and the types that shared memory supports too.
 REDUCTIONS = (
     (("and", "or", "xor"), ("b32", "b64"), ("b32",)),
     (("add",), ("u32", "s32", "u64", "f32", "f64"), ("u32", "s32", "u64")),
@@ -62,7 +62,7 @@ def form(
     manual: str = "",
     **slots: tuple[str, ...],
 ) -> InstructionRow:
-    """Return the row of a syntax line, whose slots and operands are those of the tables above."""
+    """Return the row of a syntax line, with slots and operands of the tables above."""
     head, _, operands = line.partition(" ")
     named = {
         name: values for name, values in {**SLOTS, **slots}.items() if name in re.findall(r"\.(\w+)(?![\w:])", head)

@@ -1,4 +1,4 @@
-"""Manual: "barrier.cluster", "mapa", "getctarank": the blocks of a cluster meet, and find each other's memory."""
+"""Manual: "barrier.cluster", "mapa", "getctarank": cluster barriers, and distributed shared memory."""
 
 from __future__ import annotations
 

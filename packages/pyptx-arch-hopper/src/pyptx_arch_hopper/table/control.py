@@ -1,4 +1,4 @@
-"""Manual: "elect.sync", "griddepcontrol", "setmaxnreg": what warps and grids tell the machine."""
+"""Manual: "elect.sync", "griddepcontrol", "setmaxnreg"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manual: the instructions on multimem addresses, which stand for memory on several devices."""
+"""Manual: instructions on multimem addresses, which refer to memory of several devices."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
 
 BLACKWELL = ("sm_100",)
-# Where devices add and compare 8-bit floating point.
+# Targets for 8-bit floating-point addition and comparison.
 EIGHT_BITS = ("sm_100f", "sm_110f", "sm_120a", "sm_121a")
 INTEGERS = ("u32", "u64", "s32", "s64")
 BITS = ("b32", "b64")
 BYTES = tuple(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64))
 WIDE_SCOPES = ("gpu", "sys")
 SIZED = {"a": "address(sized)"}
-INDEXED = {"a": "address(sized indexed)"}  # ptxas takes an element of an array in multimem.red alone
+INDEXED = {"a": "address(sized indexed)"}  # ptxas accepts an element of an array in multimem.red only
 
 
 @dataclass(frozen=True, slots=True)
 class Floats:
     """Floating-point types that fill 4, 8 or 16 bytes with the same vectors.
 
-    `held` is the type of register for one element, where the type isn't one of registers. `accumulate` is the other
-    precision that additions may have, from PTX `accumulated` on.
+    `held` is the register type for one element, if the type is not a register type. `accumulate` is the other precision
+    of additions, from PTX `accumulated` on.
     """
 
     types: tuple[str, ...]
@@ -73,7 +73,7 @@ OPS = (
 
 
 def _forms(name: str, orders: tuple[str, ...], weak: str, operands: str, access: str) -> tuple[InstructionRow, ...]:
-    """Return an instruction's forms: without memory ordering, and at a scope; on integers, and on floating point."""
+    """Return an instruction's forms: without memory ordering, and with a scope; for integers and floating point."""
     op = "" if name == "multimem.st" else ".op"
     ops = ((("",), (*BITS, *INTEGERS)),) if name == "multimem.st" else OPS
     floats = REDUCIBLE if name == "multimem.red" else FLOATS

@@ -33,9 +33,9 @@ REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """How a copy walks through a tensor: the word for it, the ranks that it is for, and its last operand.
+    """Traversal mode of a tensor copy: its modifier, valid ranks, and last operand.
 
-    `coordinates` is their number if it isn't the rank. `since` and `targets` hold with a tensor map in front.
+    `coordinates` is their number if it differs from the rank. `since` and `targets` apply to copies with a tensor map.
     """
 
     words: str
@@ -59,7 +59,7 @@ IM2COL_W_128 = Mode(".im2col::w::128", DIMENSIONS[2:], info="2*u16", since=ptx(8
 NO_OFFSETS = Mode(".im2col_no_offs", DIMENSIONS[2:])
 NO_OFFSETS_W = Mode(".im2col_no_offs::w", DIMENSIONS[2:], since=ptx(9, 4), targets=RUBIN)
 LOADS = (TILE, GATHER, IM2COL, IM2COL_W, IM2COL_W_128)
-# To the memory of the block itself, some modes go on more devices.
+# To the CTA's own shared memory, some modes exist on more devices.
 LOADS_NEAR = (
     TILE.at(ptx(8, 6), HOPPER),
     GATHER.at(ptx(8, 6), ("sm_100",)),
@@ -68,7 +68,7 @@ LOADS_NEAR = (
     IM2COL_W_128,
 )
 STORES = (TILE, SCATTER, NO_OFFSETS, NO_OFFSETS_W)
-# Only a whole tile can have other sizes and strides than its map says; their base is then another, too.
+# Only tiled mode can override sizes and strides of the map; the base address is then overridden too.
 RESIZED = (
     (TILE.at(ptx(9, 4), RUBIN), DIMENSIONS[:1], ".override::global_address.override::global_dim"),
     (TILE.at(ptx(9, 4), RUBIN), DIMENSIONS[1:], ".override::global_address.override::global_dim_stride"),
@@ -78,7 +78,7 @@ RESIZED = (
 def _form(
     name: str, words: str, operands: str, mode: Mode, ranks: tuple[str, ...], override: str, slots: Slots
 ) -> InstructionRow:
-    """Return the row of one mode; `words` and `operands` hold `MODE` and `INFO` where the mode's own come."""
+    """Return the row of one mode; `MODE` and `INFO` in `words` and `operands` are replaced by those of the mode."""
     line = f"{name}.dim{words.replace('MODE', mode.words)}{override}"
     info = {"info": mode.info} if mode.info else {}
     tail = operands.replace(", INFO", ", info" if info else "")
@@ -101,7 +101,7 @@ def _forms(
 ) -> tuple[InstructionRow, ...]:
     """Return the rows of these modes, and of those with overridden sizes if a tile is among them."""
     plain = ((mode, mode.ranks, "{.override::global_address}") for mode in modes)
-    # Beside other sizes, masks have 32 bits.
+    # With overridden sizes, masks have 32 bits.
     resized = RESIZED if any(mode.words == TILE.words for mode in modes) and "{.multicast}" not in words else ()
     return tuple(
         _form(name, words, operands, mode, ranks, override, slots) for mode, ranks, override in (*plain, *resized)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyptx_arch_hopper.table.bulk_copy import STORE, form
 from pyptx_ir.isa.rows import ptx, summarised
 
-# Tensor maps can be edited on these; Hopper's lack the newest fields.
+# Targets that can modify tensor maps; Hopper lacks the newest fields.
 EDITABLE = ("sm_90a", "sm_100f", "sm_110f", "sm_120f")
 NEWER = EDITABLE[1:]
 SPACES = ("global", "shared::cta")
 
-# Fields of one word (and its type), of one word for each dimension, and of a constant: its range, version and targets.
-# Two fields got more values later; their operands are named by these.
+# Fields with one value (and its type), with one value per dimension, and with a constant: range, version and targets.
+# Two fields got more values in later versions; their operands are named after these.
 WORDS = ((("global_address",), "b64"), (("rank",), "b32"))
 DIMENSIONS = ((("box_dim", "global_dim", "element_stride"), "b32"), (("global_stride",), "b64"))
 CONSTANTS = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 TARGETS = ("sm_90a",)
-# The columns of d: every eighth number, but integer and single-bit products skip some.
+# N of d: multiples of 8; integer and single-bit MMAs skip some.
 COLUMNS = tuple(range(8, 257, 8))
 INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
 FP8 = ("e4m3", "e5m2")
@@ -16,18 +16,18 @@ DENSE = ptx(8, 0)
 SPARSE = ptx(8, 2)
 MIXED_BYTES = ptx(8, 4)
 
-SIGNS = "-1 1"  # imm-scale-a and imm-scale-b negate a matrix, or do not
+SIGNS = "-1 1"  # imm-scale-a and imm-scale-b negate an operand, or do not
 ORDERS = "0 1"  # imm-trans-a and imm-trans-b transpose it
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A type of wgmma.mma_async.
+    """A type combination of wgmma.mma_async.
 
-    `factors` are the types of a and b, and `a` says which registers hold it (see `pyptx_ir.isa.kinds.fragments`).
-    `depth` is K of the dense product; the sparse one has twice as much. `selector` is the last pair of threads that can
-    hold the metadata of a sparse one; without it there is none. `negates` and `transposes` tell which immediates there
-    are; only matrices in shared memory are transposed.
+    `factors` are the types of a and b, and `a` is the register fragment of a (see `pyptx_ir.isa.kinds.fragments`).
+    `depth` is K of the dense MMA; the sparse one has twice as much. `selector` is the last pair of threads that can
+    provide the metadata of a sparse a; None without a sparse MMA. `negates` and `transposes`: whether the immediates
+    exist; only matrices in shared memory are transposed.
     """
 
     d: str
@@ -59,7 +59,7 @@ PRODUCTS = (
 
 
 def _row(product: Product, *, sparse: bool, registers: bool) -> InstructionRow:
-    """Return the form with a in registers, or in shared memory; dense or sparse."""
+    """Return the form with a in registers or in shared memory, dense or sparse."""
     metadata = {"meta": "braced(b32)", "sel": f"imm in 0..{product.selector}"} if sparse else {}
     signs = dict.fromkeys(("scale_a", "scale_b"), f"imm in {SIGNS}") if product.negates else {}
     turned = ("trans_b",) if registers else ("trans_a", "trans_b")

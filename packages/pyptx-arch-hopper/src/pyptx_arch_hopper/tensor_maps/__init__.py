@@ -1,1 +1,1 @@
-"""Tensor maps, the kind of descriptor that TMA reads: of which Tile, in which record, and how a C program makes one."""
+"""Tensor maps, the descriptor kind of TMA: their fields for a Tile, their records, and the C code that encodes them."""

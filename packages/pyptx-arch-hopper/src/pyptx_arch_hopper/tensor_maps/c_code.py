@@ -1,4 +1,4 @@
-"""The C that makes tensor maps: what a launch declares, and the call that encodes a map for an address.
+"""C code for tensor maps: declarations for a launch, and the call that encodes a map for an address.
 
 CUDA driver API: "Tensor Map Object Management".
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CODE"]
 
 _BYTES: Final = 128
-_ALIGNMENT: Final = 128  # cuda.h of CUDA 13, CUtensorMap; the driver asks for 64
+_ALIGNMENT: Final = 128  # cuda.h of CUDA 13, CUtensorMap; the driver requires 64
 _TENSOR: Final = "void *, int, unsigned int, void *, const uint64_t *, const uint64_t *"
 _COUNTS: Final = "const unsigned int *"
 _COLUMNS: Final = "const int *, const int *, unsigned int, unsigned int"
@@ -32,12 +32,12 @@ _FUNCTIONS: Final = (
 
 
 def _expresses(described: TensorMap) -> bool:
-    """Tell whether the driver has tensor maps of such elements."""
+    """Return whether the driver supports tensor maps of the element type."""
     return _number(described) is not None
 
 
 def _number(described: TensorMap) -> int | None:
-    """Return the driver's number of the type of the elements; None where it has none."""
+    """Return the driver's number of the element type; None if it has none."""
     element = PACKED_ELEMENTS.get(described.dtype) or BY_NAME.get(described.dtype)
     return None if element is None else element.tensor_map
 
@@ -55,7 +55,7 @@ def _storage(name: str, described: TensorMap) -> list[str]:
 
 
 def _window(name: str, described: TensorMap) -> list[str]:
-    """Return what a copy takes: a box, or the corners of columns."""
+    """Return the window of a copy: a box, or the corners of im2col."""
     columns = described.im2col
     if columns is None:
         return [f"static const unsigned int {name}_box[] = {{{_listed(described.box[::-1])}}};"]

@@ -1,4 +1,4 @@
-"""What the tensor map of a Tile says, for arrays of given sizes."""
+"""Fields of a Tile's tensor map, for arrays of given sizes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from pyptx_dsl.contract.specs import Tile
     from pyptx_ir.plugins.packed import PackedElements
 
-# The width of a slab of the `{0, row, column / 64}` convention, and of its rows in shared memory when they are padded
-# to spread over the banks: one swizzle row, and 16 bytes more.
+# Width of a slab for coordinates `{0, row, column / 64}`, and of its rows in shared memory if padded against bank
+# conflicts: one swizzle row, plus 16 bytes.
 _SLAB_BYTES = 128
 _PADDED_BYTES = 144
 
 
 def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
-    """Return the tensor map of a tensor that lies densely, as the tile's layout says.
+    """Return the tensor map of a dense tensor with the tile's layout.
 
-    A matrix whose tile asks for `tma_rank=3` becomes slabs of 128-byte rows: `{0, row, column / 64}` for 2-byte types.
+    With `tma_rank=3`, a matrix becomes slabs of 128-byte rows: `{0, row, column / 64}` for 2-byte types.
     """
     shape, box = tile.resolve_shape(sizes), tile.resolve_box(sizes)
     if tile.layout is Layout.COL:
@@ -64,7 +64,7 @@ def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
 
 
 def _counted(packed: PackedElements, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return sizes whose innermost counts elements in place of bytes."""
+    """Return sizes whose innermost one counts elements instead of bytes."""
     return (*sizes[:-1], packed.elements(sizes[-1])) if sizes else ()
 
 
@@ -73,7 +73,7 @@ def _im2col(window: Im2col) -> Row:
 
 
 def _check_swizzle(tile: Tile, inner: int) -> None:
-    """Refuse `inner` elements that are wider than the swizzle. Manual: "Tensor Swizzle Modes": the span of a row."""
+    """Reject `inner` elements that are wider than the swizzle. Manual: "Tensor Swizzle Modes": the span of a row."""
     span, row = tile.layout.swizzle_bytes, inner * tile.dtype.bits // 8
     if tile.layout.swizzle is None or row <= span:
         return
@@ -86,7 +86,7 @@ def _check_swizzle(tile: Tile, inner: int) -> None:
 
 
 def _dense(shape: tuple[int, ...], width: int) -> tuple[int, ...]:
-    """Return the strides in bytes of a dense array, the last dimension innermost."""
+    """Return the strides in bytes of a dense array, last dimension innermost."""
     strides = [width]
     for size in reversed(shape[1:]):
         strides.append(strides[-1] * size)

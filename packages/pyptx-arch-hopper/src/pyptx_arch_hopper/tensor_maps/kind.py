@@ -1,4 +1,4 @@
-"""The row of tensor maps among the kinds of descriptors."""
+"""The descriptor kind of tensor maps."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pyptx_ir.plugins.rows import TensorMap
 
 __all__ = ["TENSOR_MAP"]
 
-# CUDA driver API, cuTensorMapEncodeTiled: what the address of a tensor must be a multiple of; more with interleave 32B,
-# and with padding.
+# CUDA driver API, cuTensorMapEncodeTiled: alignment of the tensor's address; larger for interleave 32B and for padded
+# elements.
 _ALIGNMENT: Final = 16
 _WIDE_ALIGNMENT: Final = 32
 

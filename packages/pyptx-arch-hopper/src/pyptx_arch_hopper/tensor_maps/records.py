@@ -1,4 +1,4 @@
-"""Tensor maps in the records of bundles, as plain data for JSON, and back: `restore(Field("", plain(d))) == d`."""
+"""Tensor maps in bundle records, as plain data for JSON, and back: `restore(Field("", plain(d))) == d`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_RANK: Final = 5
 
 
 def plain(described: TensorMap) -> dict[str, object]:
-    """Return a tensor map as an object of strings, integers and lists; with `im2col` only where it has one."""
+    """Return a tensor map as a dictionary of strings, integers and lists; with `im2col` only if it has one."""
     found = _plain(described, _MEMBERS)
     return found if described.im2col is None else {**found, "im2col": _plain(described.im2col, _IM2COL)}
 
@@ -36,7 +36,7 @@ def _plain(row: object, members: tuple[str, ...]) -> dict[str, object]:
 
 
 def restore(field: Field) -> TensorMap:
-    """Return a tensor map of whole numbers; its many rules are those of whoever encodes it."""
+    """Return a tensor map of integers; the encoder checks its rules."""
     value = field.value
     columns = isinstance(value, dict) and "im2col" in cast("dict[str, object]", value)
     found = field.members((*_MEMBERS, "im2col") if columns else _MEMBERS)

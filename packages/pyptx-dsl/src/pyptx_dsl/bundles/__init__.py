@@ -1,4 +1,4 @@
-"""Kernels compiled ahead of time: records of what a launch needs, and the folders that hold them."""
+"""Ahead-of-time compiled kernels: records of launches, and the folders that store them."""
 
 from __future__ import annotations
 

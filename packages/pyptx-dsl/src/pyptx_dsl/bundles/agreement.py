@@ -1,4 +1,4 @@
-"""Holding a record against its own text: the entry is there, and takes the parameters that the record says."""
+"""Consistency checks of a record: the entry exists in the text, with the parameters of the record."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POINTER: Final = "u64"
 
 
 def check_agreement(field: Field, special: Specialization) -> None:
-    """Raise BundleError where the rows of a specialisation do not fit each other, or not the text."""
+    """Raise BundleError if the rows of a specialization contradict each other or the text."""
     _check_target(field, special)
     function = _entry(field, special)
     declared, rows = function.parameters or (), special.parameters
@@ -63,12 +63,12 @@ def _fits(parameter: Parameter, row: EntryParameter) -> bool:
 
 
 def _kinds(row: EntryParameter) -> Sequence[DescriptorKind]:
-    """Return the kinds that a descriptor may be of: any, where nothing says what it describes."""
+    """Return the possible kinds of a descriptor; all kinds if the row has no description."""
     return descriptor_kinds() if row.descriptor is None else (descriptor_kind_of(type(row.descriptor)),)
 
 
 def _check_tensors(field: Field, special: Specialization) -> None:
-    """Hold the indices of tensors against the inputs and outputs; without a contract, against each other."""
+    """Check the indices of tensors against the inputs and outputs; without a contract, against each other."""
     named = [row.index for row in special.parameters if row.kind == "tensor"]
     arrays = [row.name for row in special.inputs] + [row.name for row in special.outputs]
     count = len(arrays) if special.inputs else len(named)

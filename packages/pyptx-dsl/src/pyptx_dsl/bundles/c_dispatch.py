@@ -1,4 +1,4 @@
-"""The C function that takes sizes and launches the specialisation that was compiled for them, or refuses."""
+"""The C function that takes sizes and launches the specialization for them, or returns an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN: Final = 8
 
 
 def dispatch_declaration(interface: Interface) -> str:
-    """Return the struct of the sizes, and the function that takes them; nothing where there is nothing to choose by."""
+    """Return the struct of sizes and the declaration of the function; empty if there is nothing to select by."""
     if not interface.dispatched:
         return ""
     name = interface.name
@@ -36,7 +36,7 @@ def dispatch_declaration(interface: Interface) -> str:
 
 
 def _values(interface: Interface, selector: Selector) -> str:
-    """Return the comment that lists what a member can be."""
+    """Return the comment that lists the values of a member."""
     found = [entry.keywords[selector.keyword] for entry in interface.entries]
     values = dict.fromkeys(str(int(value)) if selector.kind == "flag" else f"{value!a}" for value in found)
     shown = ", ".join([*list(values)[:_SHOWN], *(["..."] if len(values) > _SHOWN else [])])
@@ -44,7 +44,7 @@ def _values(interface: Interface, selector: Selector) -> str:
 
 
 def dispatch_function(interface: Interface) -> str:
-    """Return the function that chooses."""
+    """Return the function that selects a specialization."""
     if not interface.dispatched:
         return ""
     name, prefix = interface.name, interface.upper
@@ -72,11 +72,11 @@ def _choice(interface: Interface, entry: Entry) -> list[str]:
 
 
 def not_compiled(interface: Interface) -> str:
-    """Return the words for sizes that nothing was compiled for, as a literal of C."""
+    """Return the error message for sizes without a specialization, as a C literal."""
     return quoted(f"{interface.outline.name} was not compiled for these sizes; there is {listed(interface.entries)}")
 
 
 def compiled_for(entry: Entry) -> str:
-    """Return what a specialisation was made for, as a comment of C says it."""
+    """Return the sizes of a specialization for a C comment."""
     sizes = in_comment(spelt(entry.keywords))
     return f"{entry.kernel}{' for ' + sizes if sizes else ''}"

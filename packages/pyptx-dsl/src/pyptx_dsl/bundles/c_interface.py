@@ -1,4 +1,4 @@
-"""What a C program passes to the kernel of a bundle, and under which names: arrays, sizes, template values, scalars."""
+"""Arguments of a bundle's kernel in C, and their names: arrays, sizes, template values, scalars."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.bundles.outline import Outline
 
 ADDRESS: Final = "unsigned long long"
-# C's type for a scalar, and its letter in Python's `struct`.
+# C type of each scalar, and its format character in Python's `struct`.
 SCALARS: Final = {
     **dict.fromkeys(("u8", "b8"), ("unsigned char", "B")),
     **dict.fromkeys(("u16", "b16"), ("unsigned short", "H")),
@@ -28,16 +28,16 @@ SCALARS: Final = {
     "f32": ("float", "f"),
     "f64": ("double", "d"),
 }
-# C's type for a value that tells specialisations apart, by the kind of its values, with what stands before the member.
+# C type of a value that distinguishes specializations, by kind; written before the member name.
 SELECTORS: Final = {"flag": "int ", "integer": "long long ", "number": "double ", "text": "const char *"}
 _LEAST_INTEGER, _MOST_INTEGER = -(1 << 63), (1 << 63) - 1  # of C's long long
-# C99 5.2.4.1 promises 4095 characters of a string.
+# C99 5.2.4.1 guarantees 4095 characters of a string literal.
 _LONGEST_WORDS: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A size or another value that tells specialisations apart; `kind` is a key of `SELECTORS`."""
+    """A size or another value that distinguishes specializations; `kind` is a key of `SELECTORS`."""
 
     keyword: str
     member: str
@@ -48,7 +48,7 @@ class Selector:
         return f"{SELECTORS[self.kind]}{self.member};"
 
     def condition(self, place: str, value: Plain) -> str:
-        """Return the expression that tells whether the member at `place` has a value."""
+        """Return the C expression that compares the member of `place` with a value."""
         member = f"{place}{self.member}"
         if self.kind == "text":
             return f"{member} != NULL && strcmp({member}, {quoted(str(value))}) == 0"
@@ -56,16 +56,16 @@ class Selector:
             return f"{member} == {float(value).hex()}"
         if self.kind == "flag":
             return f"{member} == {int(value)}"
-        # The least integer has no literal of its own.
+        # The smallest integer has no literal of its own.
         return f"{member} == " + (f"({int(value) + 1}LL - 1)" if value == _LEAST_INTEGER else f"{int(value)}LL")
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """The names of a kernel's C functions and of what they take.
+    """Names of a kernel's C functions and of their arguments.
 
-    `members` are the C names of arrays, scalars and keywords; `selectors` the dimensions, then whatever else tells
-    apart two specialisations of the same sizes.
+    `members` are the C names of arrays, scalars and keywords. `selectors` are the dimensions, then other keywords that
+    distinguish specializations of the same sizes.
     """
 
     name: str
@@ -76,17 +76,17 @@ class Interface:
 
     @property
     def dispatched(self) -> bool:
-        """Whether there is anything to choose a specialisation by."""
+        """Whether a specialization is selected by values."""
         return bool(self.selectors)
 
     @property
     def upper(self) -> str:
-        """What the names of its constants begin with."""
+        """Prefix of the constants' names."""
         return self.name.upper()
 
 
 def interface_of(name: str, outline: Outline, entries: Sequence[Entry]) -> Interface:
-    """Return the interface of a kernel; raise BundleError for a keyword that C has no way to name."""
+    """Return the interface of a kernel; raise BundleError for a keyword that is not a valid C name."""
     dimensions = outline.dimensions
     chosen = (*dimensions, *_differing(dimensions, entries))
     odd = next((keyword for keyword in (*dimensions, *entries[0].keywords) if not keyword.isascii()), None)
@@ -98,7 +98,7 @@ def interface_of(name: str, outline: Outline, entries: Sequence[Entry]) -> Inter
 
 
 def _differing(dimensions: Sequence[str], entries: Sequence[Entry]) -> list[str]:
-    """Return the keywords, other than dimensions, in which two specialisations of the same sizes differ."""
+    """Return the keywords, other than dimensions, in which two specializations of the same sizes differ."""
     groups: dict[tuple[Plain, ...], list[Entry]] = {}
     for entry in entries:
         groups.setdefault(tuple(entry.keywords[name] for name in dimensions), []).append(entry)
@@ -121,14 +121,14 @@ def _kind(values: Sequence[Plain]) -> str:
 
 
 def _is_double(value: float) -> bool:
-    """Tell whether a number is one of C's doubles, all digits of it."""
+    """Return whether a number is exactly representable as a C double."""
     return math.isfinite(value) and abs(value) < float(1 << 53) and float(value) == value
 
 
 def _member_names(names: Iterable[str]) -> dict[str, str]:
-    """Return the C name of each: its own, with a `_` behind where C or C++ has another use for that.
+    """Return the C name of each: its own, with `_` appended if C or C++ reserves it.
 
-    Reserved are the keywords of C99 and C++20, and what compilers have as macros.
+    Reserved are the keywords of C99 and C++20, and predefined macros of compilers.
     """
     found, reserved = dict[str, str](), resource("reserved.txt").split()
     for own in dict.fromkeys(names):
@@ -147,22 +147,22 @@ def resource(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a literal of C with these characters in UTF-8, cut to what every compiler takes."""
+    """Return a C string literal in UTF-8, truncated to the length that every compiler accepts."""
     data = text.encode("utf-8", "surrogateescape")[:_LONGEST_WORDS]
     return '"' + "".join(_character(byte) for byte in data) + '"'
 
 
 def _character(byte: int) -> str:
-    """Return a byte of a literal; `?` may begin a trigraph."""
+    """Return a byte of a literal; `?` is escaped because it may start a trigraph."""
     word = chr(byte)
     return f"\\{word}" if word in '"\\?' else word if " " <= word <= "~" else f"\\{byte:03o}"
 
 
 def in_comment(text: str) -> str:
-    """Return a text that neither ends the comment that it stands in nor begins another."""
+    """Return a text without comment delimiters."""
     return text.replace("*/", "* /").replace("/*", "/ *")
 
 
 def spelt(keywords: Mapping[str, Plain]) -> str:
-    """Return keywords as a call writes them, in ASCII."""
+    """Return keywords as in a call, in ASCII."""
     return ", ".join(f"{name}={value!a}" for name, value in keywords.items())

@@ -1,4 +1,4 @@
-"""The C function of each specialisation: arguments checked, descriptors encoded, the launch handed to the driver."""
+"""The C function of each specialization: checks arguments, encodes descriptors, and calls the driver."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _CLUSTER_DIMENSION: Final = 4  # CUlaunchAttributeID
 
 
 def alignments(special: Specialization) -> list[int]:
-    """Return what each array's address must be a multiple of: as its contract says, and its descriptor."""
+    """Return the alignment that each array's address needs, from its contract and its descriptor."""
     found = [array.alignment for array in special.inputs] + [array.alignment for array in special.outputs]
     described = described_alignments(special.parameters)
     return [max(alignment, described.get(index, 1)) for index, alignment in enumerate(found)]
 
 
 def code_of(described: object) -> DescriptorCode | None:
-    """Return how C makes the descriptor of a description, None where it has no way to."""
+    """Return the C code generator of a descriptor, None if C cannot encode it."""
     code = None if described is None else descriptor_kind_of(type(described)).code
     return code if code is not None and code.expresses(described) else None
 
 
 def launch_functions(interface: Interface, rows: Sequence[int]) -> str:
-    """Return the launches of the specialisations, whose code is that of these rows of the table of kernels.
+    """Return the launch functions of the specializations, with their rows in the table of kernels.
 
-    Those that differ in nothing but their code and their grid share the function that does the work.
+    Specializations that differ only in code and grid share the function that performs the launch.
     """
     shared, public = dict[str, int](), list[str]()
     for entry, row in zip(interface.entries, rows, strict=True):
@@ -55,7 +55,7 @@ def launch_functions(interface: Interface, rows: Sequence[int]) -> str:
 
 
 def _body(interface: Interface, special: Specialization) -> str:
-    """Return the body of the function that launches a specialisation with any grid."""
+    """Return the body of the function that launches a specialization with any grid."""
     members, prefix, attributes = interface.members, interface.upper, _attributes(special)
     described = [parameter for parameter in special.parameters if parameter.kind == "descriptor"]
     passed = [parameter for parameter in special.parameters if _is_passed(parameter)]
@@ -89,7 +89,7 @@ def _body(interface: Interface, special: Specialization) -> str:
 
 
 def _shortened(special: Specialization) -> list[str]:
-    """Return the statement that gives a persistent kernel the blocks that the device has room for."""
+    """Return the statement that limits a persistent kernel's grid to the CTAs that fit on the device."""
     if not special.persistent:
         return []
     asked = f"on_device({special.persistent}, {special.cluster[0]}, &config)"
@@ -101,7 +101,7 @@ def _is_passed(parameter: EntryParameter) -> bool:
 
 
 def _attributes(special: Specialization) -> list[tuple[int, bytes]]:
-    """Return the launch attributes, the cluster among them."""
+    """Return the launch attributes, including the cluster."""
     found = list(special.attributes)
     if special.cluster != (1, 1, 1):
         found.append((_CLUSTER_DIMENSION, struct.pack("<3I", *special.cluster)))
@@ -116,7 +116,7 @@ def _attribute_table(attributes: Sequence[tuple[int, bytes]]) -> list[str]:
 
 
 def _storage(row: EntryParameter) -> list[str]:
-    """Return the locals that hold a parameter which is not the caller's."""
+    """Return the local variables for a parameter that the caller does not pass."""
     name = row.name
     if row.kind == "scalar" and row.value is not None:
         return [f"    unsigned char {name}_value[] = {{{_listed(_packed(row.type, row.value))}}}; /* {row.value!r} */"]
@@ -125,7 +125,7 @@ def _storage(row: EntryParameter) -> list[str]:
 
 
 def _packed(dtype: str, value: int | float) -> bytes:
-    """Return a scalar's bytes; untyped bits may be given as a negative number, and large floats round to infinity."""
+    """Return a scalar's bytes; untyped bits may be negative numbers, and large floats become infinity."""
     form = "<" + SCALARS[dtype][1]
     if isinstance(value, int):
         return struct.pack(form, value % (1 << from_name(dtype).bits) if dtype.startswith("b") else value)
@@ -136,7 +136,7 @@ def _packed(dtype: str, value: int | float) -> bytes:
 
 
 def _checks(special: Specialization, members: Mapping[str, str]) -> Iterable[str]:
-    """Yield the statement that refuses addresses which are null or not aligned."""
+    """Yield the statement that rejects null and misaligned addresses."""
     wanted, lead, end = alignments(special), "    if (", " != 0"
     rows = [(row.index or 0, members[row.name]) for row in special.parameters if row.kind == "tensor"]
     for number, (index, member) in enumerate(rows):
@@ -154,7 +154,7 @@ def _assignments(special: Specialization, members: Mapping[str, str]) -> Iterabl
 
 
 def _encoded(row: EntryParameter, members: Mapping[str, str], special: Specialization) -> list[str]:
-    """Return the statements that make a descriptor; `check_expressible` has been through it."""
+    """Return the statements that encode a descriptor, already checked by `check_expressible`."""
     code = code_of(row.descriptor)
     if code is None:
         return []

@@ -1,7 +1,7 @@
-"""The C side of a bundle: a header and a source file of C99 that need neither Python nor a CUDA toolkit.
+"""C sources of a bundle: a C99 header and source file that need neither Python nor a CUDA toolkit.
 
-The fixed parts are the files in `c/`; here is what each kernel adds to them. The machine code stands in the source as
-an array, so that there is nothing to find when the program runs.
+The fixed parts are the files in `c/`; this module generates the parts of each kernel. The machine code is an array in
+the source, so the program needs no other file at run time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _IN_A_LINE: Final = 20
 _WIDTH: Final = 110
-# What `persistent.c.in` asks.
+# Functions that `persistent.c.in` calls.
 _OF_PERSISTENT: Final = (
     ("cuStreamGetCtx", "struct CUstream_st *, void **"),
     ("cuDeviceGetAttribute", "int *, int, int"),
@@ -50,7 +50,7 @@ def sources(heading: Heading, entries: Sequence[Entry]) -> dict[str, bytes]:
 
 
 def check_expressible(name: str, special: Specialization) -> None:
-    """Raise BundleError for a kernel that a C program has no way to launch."""
+    """Raise BundleError for a kernel that a C program cannot launch."""
     for row in special.parameters:
         if row.kind == "descriptor" and row.type != "b8":
             raise BundleError(
@@ -77,7 +77,7 @@ def _header(interface: Interface) -> dict[str, str]:
 
 
 def _arguments(interface: Interface) -> str:
-    """Return the struct of what every launch by addresses takes."""
+    """Return the struct of arguments of every launch by addresses."""
     members, outline = interface.members, interface.outline
     lines = [f"    {ADDRESS} {members[name]};" for name in outline.tensors]
     lines += [f"    {SCALARS[row.type.name][0]} {members[row.name]};" for row in outline.open]
@@ -96,7 +96,7 @@ def _arguments(interface: Interface) -> str:
 
 
 def _declaration(interface: Interface, entry: Entry) -> str:
-    """Return the launch of a specialisation."""
+    """Return the declaration of a specialization's launch function."""
     lines = [f"{compiled_for(entry)}: {_launched_as(entry.special)}.", *_described(interface, entry.special)]
     own = f"typedef {interface.name}_arguments {entry.name}_arguments;"
     return "\n".join(
@@ -117,7 +117,7 @@ def _launched_as(special: Specialization) -> str:
 
 
 def _described(interface: Interface, special: Specialization) -> Iterable[str]:
-    """Yield what the header says of each array."""
+    """Yield the header's description of each array."""
     verbs = ["reads and writes" if index in special.mutated else "reads" for index in range(len(special.inputs))]
     verbs += ["writes"] * len(special.outputs)
     arrays = [(row.shape, row.dtype, row.strides) for row in special.inputs]
@@ -135,7 +135,7 @@ def _array(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> str:
 
 
 def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
-    rows = dict[tuple[bytes, int], int]()  # code and what it is allowed, once, however many sizes share it
+    rows = dict[tuple[bytes, int], int]()  # one row per code and shared memory limit, shared by all sizes
     images, kernels, row_of = list[str](), list[str](), list[int]()
     for entry in interface.entries:
         key = (entry.cubin, entry.special.shared_bytes)
@@ -160,7 +160,7 @@ def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
 
 
 def _functions(entries: Sequence[Entry]) -> str:
-    """Return the rows of the driver's functions that the entries need, behind those of the template."""
+    """Return the driver functions that the entries need, to be appended to those of the template."""
     codes = [code_of(row.descriptor) for entry in entries for row in entry.special.parameters]
     found = dict.fromkeys(function for code in codes if code is not None for function in code.functions)
     found |= dict.fromkeys(_OF_PERSISTENT if _persistent(entries) else ())

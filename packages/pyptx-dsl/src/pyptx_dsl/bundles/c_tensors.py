@@ -1,4 +1,4 @@
-"""The C functions that take arrays as DLPack describes them: one of plain C, and one that TVM-FFI calls."""
+"""The C functions that take arrays as DLPack tensors: one of plain C, and one that TVM-FFI calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def takes_tensors(interface: Interface) -> bool:
-    """Tell whether a kernel's arrays are such as DLPack describes, and there is one to say which device is meant."""
+    """Return whether a kernel has arrays (which determine the device), all of element types of DLPack."""
     tiles = _tiles(interface)
     return bool(tiles) and all(tile.dtype.name in BY_NAME for tile in tiles)
 
@@ -33,7 +33,7 @@ def _tiles(interface: Interface) -> tuple[Tile, ...]:
 
 
 def tensors_declaration(interface: Interface) -> str:
-    """Return the struct of a call by DLPack, and the function that takes it; or why there is none."""
+    """Return the struct and the function of a call by DLPack, or a comment why there is none."""
     odd = [tile.dtype.name for tile in _tiles(interface) if tile.dtype.name not in BY_NAME]
     if odd:
         return f"\n/* There is no launch by DLPack, which has no elements of type {odd[0]}. */\n"
@@ -53,7 +53,7 @@ def tensors_declaration(interface: Interface) -> str:
 
 
 def _chosen(interface: Interface) -> list[Selector]:
-    """Return what chooses a specialisation and is no size of an array."""
+    """Return the selectors that are not sizes of arrays."""
     return [each for each in interface.selectors if each.keyword not in interface.outline.dimensions]
 
 
@@ -64,7 +64,7 @@ def _verb(interface: Interface, index: int) -> str:
 
 
 def described(tile: Tile) -> str:
-    """Return the element type and the shape of an array as C would declare it, with names for its sizes."""
+    """Return the element type and the shape of an array in C syntax, with names for its sizes."""
     by_columns = tile.layout is Layout.COL and tile.rank > 1
     return f"{tile.dtype.name}{_shape(tile)}{' by columns' if by_columns else ''}"
 
@@ -77,7 +77,7 @@ def _shape(tile: Tile) -> str:
 
 
 def refusals(interface: Interface) -> str:
-    """Return the rows of the table of words: for each array what can be wrong with it, in the order of the reasons."""
+    """Return the table of error messages: for each array, the texts in the order of the C error codes."""
     rows = list[str]()
     for index, (name, tile) in enumerate(zip(interface.outline.tensors, _tiles(interface), strict=True)):
         wanted = sorted({alignments(entry.special)[index] for entry in interface.entries})
@@ -94,7 +94,7 @@ def refusals(interface: Interface) -> str:
 
 
 def tensors_function(interface: Interface) -> str:
-    """Return the functions that take tensors, with the table that they check them by."""
+    """Return the functions that take tensors, with the tables for their checks."""
     if not takes_tensors(interface):
         return ""
     tiles, outline = _tiles(interface), interface.outline
@@ -107,7 +107,7 @@ def tensors_function(interface: Interface) -> str:
         "arrays": "".join(_array_row(number, tile) for number, tile in enumerate(tiles)),
         "inputs": len(outline.inputs),
         "count": len(tiles),
-        "dimensions": max(1, len(dimensions)),  # C has no arrays of nothing
+        "dimensions": max(1, len(dimensions)),  # C has no arrays of length 0
         "given": _lines(
             f"given[{index}] = tensors->{interface.members[name]};" for index, name in _numbered(interface)
         ),
@@ -135,18 +135,18 @@ def _numbered(interface: Interface) -> Iterable[tuple[int, str]]:
 
 
 def _shape_row(number: int, tile: Tile, dimensions: dict[str, int]) -> str:
-    """Return the shape that an array must have; -1 - n stands for the dimension number n."""
+    """Return the required shape of an array; -1 - n is dimension number n."""
     sizes = [size if isinstance(size, int) else -1 - dimensions[size] for size in tile.shape]
     return f"static const int64_t shape_{number}[] = {{{', '.join(map(str, sizes))}}};\n"
 
 
 def _fitting(name: str) -> list[tuple[int, int, int]]:
-    """Return DLPack's types of the elements that may stand where a type is declared."""
+    """Return the DLPack types that are valid for a declared element type."""
     return list(dict.fromkeys(row.dlpack for row in ELEMENT_TYPES if takes(name, row.name)))
 
 
 def _type_row(name: str) -> str:
-    """Return the element types that an array declared with `name` may have."""
+    """Return the table of element types that are valid for arrays declared with `name`."""
     listed = ", ".join(f"{{{code}, {bits}, {lanes}}}" for code, bits, lanes in _fitting(name))
     return f"static const DLDataType {name}_types[] = {{{listed}}};\n"
 
@@ -160,7 +160,7 @@ def _array_row(number: int, tile: Tile) -> str:
 
 
 def _values(interface: Interface) -> Iterable[str]:
-    """Yield the assignments of what the launch takes."""
+    """Yield the assignments of the launch arguments."""
     members, outline = interface.members, interface.outline
     for index, name in _numbered(interface):
         yield f"arguments.{members[name]} = address_of(given[{index}]);"
@@ -187,7 +187,7 @@ def _takes(interface: Interface) -> str:
 
 
 def _unpacked(interface: Interface) -> dict[str, str]:
-    """Return the statements that take arguments out of a packed call, and the helpers that they need."""
+    """Return the statements that unpack the arguments of a packed call, and the helper functions that they need."""
     outline, members = interface.outline, interface.members
     lines = [line for index, name in _numbered(interface) for line in _tensor_lines(index, name, members[name])]
     start, used = len(outline.tensors), set[str]()
@@ -229,7 +229,7 @@ def _chosen_lines(number: int, selector: Selector) -> list[str]:
 
 
 def _scalar_lines(number: int, row: RawParameter, member: str) -> list[str]:
-    """Return the lines of one scalar: in range as a call from Python has it to be."""
+    """Return the lines of one scalar, with the same range check as for a call from Python."""
     kind, place = SCALARS[row.type.name][0], f"&arguments[{number}]"
     if row.type.is_float:
         lines = _refused(f"as_number({place}, &number)", row.name, "number")

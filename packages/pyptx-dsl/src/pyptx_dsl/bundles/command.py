@@ -1,4 +1,4 @@
-"""`pyptx export`: the command line of compiling ahead of time."""
+"""`pyptx export`: the command line for ahead-of-time compilation."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ USAGE_ERROR = 2
 
 
 def run(argv: Sequence[str]) -> int:
-    """Export a kernel; return 0, 1 if it can't be exported, 2 if the command was called wrongly."""
+    """Export a kernel; return 0, 1 if it cannot be exported, 2 for a usage error."""
     try:
         options = _parser().parse_args(argv)
         shapes = [_pairs("--shape", word) for word in options.shape]
         settings = {name: value for word in options.set for name, value in _pairs("--set", word).items()}
-    except SystemExit as leaving:  # argparse has said why
+    except SystemExit as leaving:  # argparse has printed the error
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     except BundleError as error:
         sys.stderr.write(f"pyptx export: {error.message}\n")
@@ -49,7 +49,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _told(error: PyptxError, here: str | None) -> str:
-    """Return an error without its place, if that is only the program that runs this command."""
+    """Return an error without its location, if that is only the program that runs this command."""
     return str(error if error.where != here else PyptxError(error.message, hint=error.hint))
 
 
@@ -92,7 +92,7 @@ def _choice(kernel: Kernel, words: Mapping[str, str]) -> dict[str, object]:
 
 
 def _value(default: object, word: str) -> object:
-    """Return what a word means: a literal of Python, a type where the kernel's own value is one, else the word."""
+    """Return the value of a command-line word: a Python literal, a type if the default is a type, else the word."""
     if isinstance(default, PtxType):
         try:
             return from_name(word)
@@ -105,7 +105,7 @@ def _value(default: object, word: str) -> object:
 
 
 def find_kernel(word: str) -> Kernel:
-    """Return the kernel that `module:kernel` or `path/to/file.py:kernel` names; raise BundleError if there is none."""
+    """Return the kernel named `module:kernel` or `path/to/file.py:kernel`; raise BundleError if there is none."""
     place, colon, name = word.rpartition(":")
     if not (colon and place and name):
         raise BundleError(f"{word!r} names no kernel", hint="write MODULE:KERNEL, as in my.kernels:rms_norm")
@@ -120,7 +120,7 @@ def find_kernel(word: str) -> Kernel:
 
 
 def _module(place: str) -> ModuleType:
-    """Import a module as `python -m` or `python FILE` would find it: beside the file, or in the current folder."""
+    """Import a module like `python -m` (from the current folder) or `python FILE` (from the file's folder)."""
     import importlib
 
     path = Path(place)
@@ -141,7 +141,7 @@ def _module(place: str) -> ModuleType:
 def _from_file(path: Path) -> ModuleType:
     from importlib.util import module_from_spec, spec_from_file_location
 
-    name = f"_exported_{path.stem}"  # a file may be called like a module that somebody imports
+    name = f"_exported_{path.stem}"  # the file may have the name of an importable module
     spec = spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
         raise BundleError(f"{path} can't be imported")
@@ -152,7 +152,7 @@ def _from_file(path: Path) -> ModuleType:
 
 
 def _place(error: BaseException) -> str:
-    """Return the line of user code that an import failed at."""
+    """Return the line of user code at which an import failed."""
     from pyptx_dsl.origin import show
 
     last = error.__traceback__

@@ -1,4 +1,4 @@
-"""Looking at machine code before the driver does: an ELF of NVIDIA's, for the target that is said, with the entry."""
+"""Checks of machine code before it is passed to the driver: an ELF file for NVIDIA GPUs, the target, and the entry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx_ir.plugins.targets import find_target
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Specialization
 
-# The header of ELF files (ELF-64 object file format, "File header"), as ptxas and nvJitLink of CUDA 11 to 13 write it.
+# ELF header (ELF-64 object file format, "File header"), as ptxas and nvJitLink of CUDA 11 to 13 write it.
 _HEADER_BYTES: Final = 64
 _MAGIC: Final = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 _EM_CUDA: Final = 190
@@ -19,14 +19,14 @@ _ABI_VERSION_OF_CUDA_13: Final = 8
 
 
 def check_cubin(name: str, cubin: bytes, special: Specialization) -> None:
-    """Raise BundleError unless these bytes look like the machine code of a specialisation."""
+    """Raise BundleError unless the bytes look like the machine code of a specialization."""
     if len(cubin) < _HEADER_BYTES or not cubin.startswith(_MAGIC):
         raise BundleError(f"{name} is no cubin: it does not begin like a 64-bit ELF file")
     (machine,) = struct.unpack_from("<H", cubin, 18)
     if machine != _EM_CUDA:
         raise BundleError(f"{name} is an ELF file for machine {machine}; NVIDIA's GPUs are {_EM_CUDA}")
     (flags,) = struct.unpack_from("<I", cubin, 48)
-    # Where the architecture stands in e_flags: the second byte since CUDA 13, the first before.
+    # The architecture is the second byte of e_flags since CUDA 13, the first byte before.
     number = (flags >> 8 if cubin[8] >= _ABI_VERSION_OF_CUDA_13 else flags) & 0xFF
     if number != find_target(special.target).number:
         raise BundleError(f"{name} is machine code for sm_{number}, and its record is for {special.target}")

@@ -1,4 +1,4 @@
-"""Compiling a kernel ahead of time: specialisations for given sizes, their machine code, and the folder with both."""
+"""Ahead-of-time compilation of a kernel: specializations for given sizes, their machine code, and the bundle folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LONGEST_NAME: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to compile: a kernel's declaration and, for each specialisation, its keywords."""
+    """A kernel's declaration and the keywords of each specialization to compile."""
 
     declaration: Declaration
     choices: Sequence[Mapping[str, object]]
@@ -53,9 +53,9 @@ def export(
 ) -> Path:
     """Compile a kernel once for each of `choices` (sizes, template values, raw parameters by name) into `folder`.
 
-    `name` is that of the C functions and files, by default the kernel's. `arch` traces the kernel anew for another
-    target than its own, and checks it for that. A raw parameter that no choice gives is left open: each call passes it.
-    Raise BundleError for what cannot be exported, and whatever tracing and compiling raise.
+    `name` is that of the C functions and files, by default the kernel's. `arch` traces and checks the kernel for
+    another target than its own. A raw parameter without a value in a choice stays open: each call passes it. Raises
+    BundleError for a kernel that cannot be exported, and the errors of tracing and compiling.
     """
     path = Path(folder)
     chosen = name or kernel.name
@@ -72,7 +72,7 @@ def export(
 
 
 def _version() -> str:
-    """Return the version of this distribution, whose sources may be used without installing it."""
+    """Return the version of this distribution; its sources may be used without installing it."""
     try:
         return version("pyptx-dsl")
     except PackageNotFoundError:
@@ -94,7 +94,7 @@ def _check_described(declaration: Declaration) -> None:
 
 
 def retarget(declaration: Declaration, arch: str) -> Declaration:
-    """Return the declaration for another target; raise the error of the first limit that is lower there."""
+    """Return the declaration for another target; raise an error for the first limit that the kernel exceeds there."""
     try:
         target = find_target(arch)
     except TargetError as error:
@@ -122,7 +122,7 @@ def retarget(declaration: Declaration, arch: str) -> Declaration:
 
 
 def _compiled(name: str, request: Request) -> tuple[list[Entry], str]:
-    """Return the entries and what compiled them."""
+    """Return the entries, and the name and version of the compiler."""
     from pyptx_dsl.inspect.answers import Listing, assembled
     from pyptx_ir.toolchain import find_compiler
 
@@ -139,9 +139,9 @@ def _compiled(name: str, request: Request) -> tuple[list[Entry], str]:
 
 
 def _names(name: str, declaration: Declaration, made: Sequence[Mapping[str, Plain]]) -> list[str]:
-    """Return the names of the specialisations: the common one if there is one, else with what they were made for.
+    """Return the names of the specializations: the common name if there is only one, else with a suffix each.
 
-    Sizes stand behind the name, and template values that differ: `norm_B16_N512`.
+    The suffix has the sizes, and the template values that differ: `norm_B16_N512`.
     """
     if len(made) == 1:
         return [name]
@@ -158,7 +158,7 @@ def _names(name: str, declaration: Declaration, made: Sequence[Mapping[str, Plai
 
 
 def specialized(declaration: Declaration, choice: Mapping[str, object]) -> tuple[Specialization, dict[str, Plain]]:
-    """Trace a kernel for one choice of keywords; return it with all the values that it was made for."""
+    """Trace a kernel for one choice of keywords; return the specialization and all its keyword values."""
     given = sort_keywords(declaration, choice)
     try:
         bound = bind(declaration, given.sizes, given.templates)
@@ -186,7 +186,7 @@ def _is_given(name: str, given: Keywords, bound: Mapping[str, int]) -> bool:
 
 
 def _files(heading: Heading, entries: Sequence[Entry]) -> dict[str, bytes]:
-    """Return all files of a bundle, the manifest last: it has the digests of the others."""
+    """Return all files of a bundle. The manifest is last, because it contains the digests of the others."""
     files = sources(heading, entries)
     for entry in entries:
         files[f"{entry.name}.ptx"] = entry.special.text.encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Reading values out of JSON that nobody vouches for: each is checked as it is taken, and named where it is wrong."""
+"""Validated access to untrusted JSON values; errors name the path of the value."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 _SHOWN = 60
 MOST_BYTES = 1 << 49
-"""No device addresses more. CUDA programming guide, "Unified Memory": 49 bits of virtual addresses."""
+"""Largest device address range. CUDA programming guide, "Unified Memory": 49 bits of virtual addresses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A value and the path that names it: `entries[0].grid[1]`. What is read from it is checked, or a BundleError."""
+    """A value and its path: `entries[0].grid[1]`. Accessors validate the value or raise BundleError."""
 
     path: str
     value: object
 
     def wrong(self, problem: str) -> BundleError:
-        """Return the error that says what is wrong with this value."""
+        """Return the error for an invalid value."""
         return BundleError(
             f"{self.path} is {self._shown()}: {problem}", hint="the bundle is damaged; export the kernel again"
         )
 
     def _shown(self) -> str:
-        """Return the value for a message: short, and no more than the kind of what is nested."""
+        """Return the value for a message: shortened, and only the kind of a nested value."""
         match self.value:
             case str(text) if len(text) > _SHOWN:
                 return f"{text[:_SHOWN]!r}…"
@@ -44,7 +44,7 @@ class Field:
                 return "an object"
 
     def members(self, names: Collection[str]) -> dict[str, Field]:
-        """Return the members of an object, which are exactly these."""
+        """Return the members of an object, whose names must be exactly these."""
         value = self.value
         if not isinstance(value, dict):
             raise self.wrong("it must be an object")
@@ -58,7 +58,7 @@ class Field:
         return {name: Field(f"{self.path}.{name}".lstrip("."), found[name]) for name in names}
 
     def pairs(self, most: int) -> list[tuple[str, Field]]:
-        """Return the members of an object of any names, at most that many."""
+        """Return the members of an object with any names, at most `most`."""
         value = self.value
         if not isinstance(value, dict):
             raise self.wrong("it must be an object")
@@ -68,7 +68,7 @@ class Field:
         return [(name, Field(f"{self.path}.{name}", member)) for name, member in found.items()]
 
     def items(self, most: int, least: int = 0) -> list[Field]:
-        """Return the items of a list of that length."""
+        """Return the items of a list with `least` to `most` items."""
         value = self.value
         if not isinstance(value, list):
             raise self.wrong("it must be a list")
@@ -78,7 +78,7 @@ class Field:
         return [Field(f"{self.path}[{index}]", item) for index, item in enumerate(found)]
 
     def integer(self, low: int, high: int) -> int:
-        """Return an integer in that range, ends included."""
+        """Return an integer from `low` to `high` (inclusive)."""
         value = self.value
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.wrong("it must be an integer")
@@ -87,7 +87,7 @@ class Field:
         return value
 
     def text(self, most: int, pattern: re.Pattern[str] | None = None) -> str:
-        """Return a string of at most that many characters that the whole pattern fits."""
+        """Return a string of at most `most` characters that matches the whole pattern."""
         if not isinstance(self.value, str):
             raise self.wrong("it must be a string")
         if len(self.value) > most:

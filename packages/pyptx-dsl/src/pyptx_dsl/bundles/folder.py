@@ -1,4 +1,4 @@
-"""Folders of plain files: written whole or not at all, and read without following anything out of them."""
+"""Folders of plain files: replaced atomically, and read without following links."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 _MOST_MANIFEST: Final = 1 << 24
 _MOST_FILES: Final = 10_000
-# Flags that Windows lacks: there, opening a link or a pipe is refused by the check of what was opened.
+# Windows lacks these flags; there, the check of the opened file rejects links and pipes.
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def described(name: str, data: bytes) -> File:
-    """Return what a manifest says of a file."""
+    """Return the manifest's row for a file."""
     return File(name, len(data), hashlib.sha256(data).hexdigest())
 
 
@@ -29,9 +29,9 @@ def described(name: str, data: bytes) -> File:
 
 
 def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """Make `path` a folder of these files, in the place of an older bundle; whoever looks sees one of the two, whole.
+    """Write these files to the folder `path`, and replace an older bundle atomically.
 
-    Raise BundleError where something else stands in the place, or nothing can be written.
+    Raises BundleError if something else exists at `path`, or if writing fails.
     """
     import shutil
     import tempfile
@@ -52,7 +52,7 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def refuse_strangers(path: Path) -> None:
-    """Raise BundleError if `path` is there, and neither a bundle nor an empty folder: it may be somebody's work."""
+    """Raise BundleError if `path` exists and is neither a bundle nor an empty folder, to protect other files."""
     if not path.is_symlink() and (not path.exists() or (path.is_dir() and _is_ours(path))):
         return
     raise BundleError(f"{path} is there already, and is no bundle", hint="name another folder, or remove it")
@@ -63,14 +63,14 @@ def _is_ours(path: Path) -> bool:
 
 
 def _umask() -> int:
-    """Return the process's mask of permissions, which can only be asked for by setting it."""
+    """Return the umask of the process, which can be read only by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 def _exchange(fresh: Path, path: Path) -> None:
-    """Put `fresh` in the place of `path`, and what was there in the place of `fresh`."""
+    """Exchange `fresh` and `path`, if `path` exists; else rename `fresh` to `path`."""
     if not path.exists():
         fresh.rename(path)
         return
@@ -97,7 +97,7 @@ def read_manifest_bytes(path: Path) -> bytes:
 
 
 def read_files(path: Path, files: Sequence[File]) -> dict[str, bytes]:
-    """Return the files that the manifest names, and no others, with the sizes and digests that it says."""
+    """Return the files of the manifest, after a check of sizes and digests; the folder must contain no other files."""
     _check_listing(path, [file.name for file in files])
     return {file.name: _checked(file, _read(path, file.name, file.bytes)) for file in files}
 
@@ -125,7 +125,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _read(path: Path, name: str, most: int) -> bytes:
-    """Return the bytes of a regular file; one that is larger than `most` is not read."""
+    """Return the bytes of a regular file; a file larger than `most` is not read."""
     try:
         handle = os.open(path / name, _FLAGS)
         with os.fdopen(handle, "rb") as file:

@@ -1,4 +1,4 @@
-"""`pyptx.load`: a bundle read as the data that it is, everything checked before anything is used."""
+"""`pyptx.load`: read a bundle as data, and validate everything before use."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _MOST_MEMBERS: Final = 100
 def load(path: str | os.PathLike[str]) -> Bundle:
     """Return the kernels of the bundle that `pyptx export` wrote to the folder `path`.
 
-    Everything in it is checked first: names, sizes and digests of its files, every field of its manifest, and that PTX,
-    machine code and manifest agree. Raise BundleError that says what is wrong. Digests tell damage, not forgery: a
-    kernel is code, so load the bundles of those whose code you would run.
+    First everything is validated: names, sizes and digests of the files, every field of the manifest, and the
+    consistency of PTX, machine code and manifest. Raises BundleError with the reason. Digests detect damage, not
+    forgery: a kernel is code, so load bundles only from sources whose code you would run.
     """
     folder = Path(path)
     try:
@@ -47,7 +47,7 @@ def load(path: str | os.PathLike[str]) -> Bundle:
 
 
 def _check_names(manifest: Manifest) -> None:
-    """Raise BundleError unless each kernel has entries, and the files are those that such a bundle consists of."""
+    """Raise BundleError unless each kernel has entries, and the manifest lists exactly the files of such a bundle."""
     names, kernels = [entry.name for entry in manifest.entries], [outline.name for outline in manifest.kernels]
     for each, what in ((names, "entries"), (kernels, "kernels")):
         if len({name.lower() for name in each}) != len(each):

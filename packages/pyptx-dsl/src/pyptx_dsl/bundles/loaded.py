@@ -1,4 +1,4 @@
-"""Kernels out of a bundle: called like those that were decorated, without their Python source."""
+"""Kernels of a bundle: called like decorated kernels, without their Python source."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
 
 
 class LoadedKernel(Kernel):
-    """A kernel compiled ahead of time, in one or several specialisations.
+    """A kernel compiled ahead of time, in one or several specializations.
 
-    It is a Kernel: called, simulated, compiled into graphs like any other. The specialisation is taken that was made
-    for the sizes of a call's arrays. A keyword that is left out is what the kernel was compiled with; it must be given
-    where the sizes leave several. Scalars that the export left open are passed by each call.
+    It is a Kernel: called, simulated and compiled into graphs like any other. A call uses the specialization for the
+    sizes of its arrays. A keyword defaults to its value at compilation; it is required if several specializations have
+    these sizes. Each call passes the scalars that the export left open.
     """
 
     def __init__(self, outline: Outline, entries: Sequence[Entry]) -> None:
-        """Hold the specialisations, of which there is at least one."""
+        """Store the specializations, at least one."""
         self._begin(declared(outline, entries))
         self._entries = tuple(entries)
 
     @property
     def source_text(self) -> str:
-        """The PTX of all specializations, each with the keywords that it was compiled for."""
+        """PTX of all specializations, each with its compilation keywords."""
         return "\n".join(f"{dict(entry.keywords)}\n{entry.special.text}" for entry in self._entries)
 
     @property
     def specializations(self) -> tuple[Specialization, ...]:
-        """What was compiled; each brings its machine code along."""
+        """Compiled specializations, with their machine code."""
         return tuple(entry.special for entry in self._entries)
 
     def __repr__(self) -> str:
-        """Return the name, the target and how many specialisations there are."""
+        """Return the name, the target and the number of specializations."""
         return f"LoadedKernel({self.name}, arch={self.arch!r}, {len(self._entries)} specializations)"
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
-        """Check the inputs against the contract and return the specialisation that was made for them."""
+        """Check the inputs against the contract and return the specialization for them."""
         declaration = self.declaration
         given = sort_keywords(declaration, keywords)
         sizes = given.sizes
@@ -64,7 +64,7 @@ class LoadedKernel(Kernel):
         return _with_scalars(self.name, declaration.raw, entry.special, given.raw)
 
     def ptx(self, **kwargs: object) -> str:
-        """Return the PTX of the specialisation made for these keywords; they may be left out if there is but one."""
+        """Return the PTX of the specialization for these keywords, which are optional if there is only one."""
         return self._one(kwargs).special.text
 
     def module(self, **kwargs: object) -> Module:
@@ -76,11 +76,11 @@ class LoadedKernel(Kernel):
         return self._one(kwargs).cubin
 
     def resources(self, **kwargs: object) -> Resources:
-        """Return registers, spills, stack and shared memory, as the compiler reported them; keywords as for `ptx`."""
+        """Return registers, spills, stack and shared memory, as reported by the compiler; keywords as for `ptx`."""
         return self._one(kwargs).resources
 
     def explain(self, **kwargs: object) -> NoReturn:
-        """Raise BundleError: what would be explained are lines of Python, which a bundle does not hold."""
+        """Raise BundleError: a bundle does not contain the Python lines to explain."""
         self._one(kwargs)
         raise BundleError(
             f"the Python of {self.name} is not in its bundle, so there is nothing to explain it by",
@@ -98,7 +98,7 @@ class LoadedKernel(Kernel):
 def _with_scalars(
     kernel: str, rows: Sequence[RawParameter], special: Specialization, given: Mapping[str, object]
 ) -> Specialization:
-    """Return a specialisation with the values of the scalars that were left open."""
+    """Return a specialization with values for its open scalars."""
     if not rows:
         return special
     missing = next((row.name for row in rows if row.name not in given), None)
@@ -110,31 +110,31 @@ def _with_scalars(
 
 
 class Bundle(Mapping[str, Kernel]):
-    """The kernels of a bundle, by name."""
+    """Kernels of a bundle, by name."""
 
     def __init__(self, path: Path, manifest: Manifest, kernels: Mapping[str, LoadedKernel]) -> None:
-        """Hold what was read."""
+        """Store the contents of the bundle."""
         self._path = path
         self._manifest = manifest
         self._kernels = dict(kernels)
 
     @property
     def path(self) -> Path:
-        """The folder."""
+        """Folder of the bundle."""
         return self._path
 
     @property
     def version(self) -> str:
-        """The version of pyptx that exported it."""
+        """Version of pyptx that exported it."""
         return self._manifest.version
 
     @property
     def compiler(self) -> str:
-        """The compiler and its version."""
+        """Name and version of the compiler."""
         return self._manifest.compiler
 
     def __getitem__(self, name: str) -> LoadedKernel:
-        """Return a kernel; raise KeyError for one that is not there."""
+        """Return a kernel; raise KeyError for an unknown name."""
         return self._kernels[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -142,7 +142,7 @@ class Bundle(Mapping[str, Kernel]):
         return iter(self._kernels)
 
     def __len__(self) -> int:
-        """Return how many kernels there are."""
+        """Return the number of kernels."""
         return len(self._kernels)
 
     def __repr__(self) -> str:

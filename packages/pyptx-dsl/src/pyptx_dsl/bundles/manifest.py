@@ -1,4 +1,4 @@
-"""`manifest.json`: what a bundle says of itself, written with the same bytes each time and read without trust."""
+"""`manifest.json`: written reproducibly, and validated when read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _COUNTS: Final = tuple(row.name for row in fields(Resources) if row.name not in 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One specialisation in a bundle; `name` is that of its files and C functions, `keywords` what it was made for."""
+    """One specialization of a bundle; `name` is that of its files and C functions, `keywords` its values."""
 
     name: str
     kernel: str
@@ -54,7 +54,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What the manifest says of a file beside it."""
+    """The manifest's row for another file."""
 
     name: str
     bytes: int
@@ -63,7 +63,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """An entry whose files have not been looked at: `record` is that of a specialisation, but for the text."""
+    """An entry whose files have not been read: `record` is that of a specialization, without the text."""
 
     name: str
     kernel: str
@@ -74,7 +74,7 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A manifest that has been read, each field checked by itself."""
+    """A parsed manifest, each field validated by itself."""
 
     name: str
     version: str
@@ -86,7 +86,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What a manifest begins with: the bundle's name, the versions that made it, the kernels in it."""
+    """Head of a manifest: the bundle's name, the versions of pyptx and compiler, the kernels."""
 
     name: str
     version: str
@@ -95,13 +95,13 @@ class Heading:
 
 
 def compose(heading: Heading, entries: Sequence[Entry], files: Sequence[File]) -> bytes:
-    """Return the bytes of a manifest: keys sorted, a member a line."""
+    """Return the bytes of a manifest: sorted keys, one member per line."""
     from pyptx_dsl.bundles.record import record
 
     rows = list[dict[str, object]]()
     for entry in entries:
         described = record(entry.special)
-        del described["text"]  # it stands in its own file
+        del described["text"]  # stored in a separate file
         counts = {key: value for key, value in asdict(entry.resources).items() if key in _COUNTS}
         resources = {**counts, "constant": [list(pair) for pair in entry.resources.constant]}
         rows.append(
@@ -126,9 +126,9 @@ def compose(heading: Heading, entries: Sequence[Entry], files: Sequence[File]) -
 
 
 def read_manifest(data: bytes) -> Manifest:
-    """Return what the bytes say; raise BundleError for whatever `compose` would not have written."""
+    """Return the parsed manifest; raise BundleError for anything that `compose` does not write."""
     document = Field("manifest", _json(data))
-    for name, member in document.pairs(_MOST_KEYWORDS):  # first: another format may have other members
+    for name, member in document.pairs(_MOST_KEYWORDS):  # first, because another format may have other members
         if name == "format":
             _check_format(member)
     found = document.members(_MEMBERS)
@@ -195,7 +195,7 @@ def _file(field: Field) -> File:
 
 
 def _json(data: bytes) -> object:
-    """Return the document; JSON as its standard has it, each key once, numbers that are finite and of a sane length."""
+    """Return the document: standard JSON with unique keys, finite numbers, and integers of limited length."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Which of a kernel's specialisations a call means: the one that was made for its sizes and template values."""
+"""Selection of a kernel's specialization by the sizes and template values of a call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN = 8
 
 
 def plain(value: object) -> Plain:
-    """Return a keyword's value as a manifest keeps it: numbers, words and switches as they are, a type by its name."""
+    """Return the manifest's form of a keyword value: numbers, strings and bools unchanged, a type by its name."""
     if isinstance(value, bool | str):
         return value
     if isinstance(value, PtxType):
@@ -31,10 +31,9 @@ def plain(value: object) -> Plain:
 
 
 def choose(kernel: str, entries: Sequence[Entry], sizes: Mapping[str, int], values: Mapping[str, object]) -> Entry:
-    """Return the one entry that was made for these sizes and template values; what is not given, does not count.
+    """Return the entry for these sizes and template values; keywords that are not given match any value.
 
-    Raise ContractError where none was made for the sizes, and KeywordError where none was made for the values, or where
-    several are left.
+    Raises ContractError if no entry has the sizes, and KeywordError if none has the values, or if several match.
     """
     sized = [entry for entry in entries if all(entry.keywords.get(name) == size for name, size in sizes.items())]
     if not sized:
@@ -55,6 +54,6 @@ def _spelt(keywords: Mapping[str, object]) -> str:
 
 
 def listed(entries: Sequence[Entry]) -> str:
-    """Return what the first entries were made for, and how many more there are."""
+    """Return the keywords of the first entries, and the number of further ones."""
     rows = [f"({_spelt(entry.keywords)})" for entry in entries[:_SHOWN]]
     return "; ".join(rows) + (f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else "")

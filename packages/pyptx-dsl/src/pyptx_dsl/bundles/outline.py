@@ -1,6 +1,6 @@
-"""What a bundle says of a kernel beside its specialisations: the Tiles that it promised, and what a call must pass.
+"""Properties of a bundled kernel other than its specializations: its Tiles, and the scalars that a call passes.
 
-It is the kernel's declaration without the function, so that runtimes treat a loaded kernel like any other.
+They replace the kernel's declaration without the function, so that runtimes treat a loaded kernel like any other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOST_SIZE: Final = 1 << 49
 class Outline:
     """A kernel's name, its arrays with their Tiles, and the scalars that each call passes.
 
-    `positions` are those of scalars among the arguments of a call, and their names.
+    `positions` are the positions of scalars among the arguments of a call, with their names.
     """
 
     name: str
@@ -54,12 +54,12 @@ class Outline:
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """The names of the Tiles' dimensions."""
+        """Names of the Tiles' dimensions."""
         return tuple(dict.fromkeys(name for tile in (*self.inputs, *self.outputs) for name in tile.symbolic_dims))
 
 
 def outline_of(declaration: Declaration, special: Specialization) -> Outline:
-    """Return the outline of a kernel that was compiled."""
+    """Return the outline of a compiled kernel."""
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}
     scalars = tuple(row for row in declaration.raw if row.name in left)
     fixed = [position for position, name in declaration.scalars if name not in left]
@@ -92,7 +92,7 @@ def _plain_tile(tile: Tile) -> dict[str, object]:
 
 
 def read_outline(field: Field) -> Outline:
-    """Return the outline that a manifest holds, each field checked."""
+    """Return the outline in a manifest, each field validated."""
     found = field.members(_MEMBERS)
     scalars = [_scalar(item) for item in found["open"].items(_MOST)]
     return Outline(
@@ -128,11 +128,11 @@ def _scalar(field: Field) -> tuple[RawParameter, int | None]:
     return row, None if found["position"].value is None else found["position"].integer(0, _MOST)
 
 
-# --- holding it against the specialisations, and making a declaration of it -------------------------
+# --- consistency with the specializations, and conversion to a declaration -------------------------
 
 
 def check_outline(outline: Outline, entries: Sequence[Entry]) -> None:
-    """Raise BundleError where the specialisations are not those of one kernel, or not of this one."""
+    """Raise BundleError if the specializations are not those of one kernel, or not of this one."""
     first = entries[0]
     for entry in entries:
         if _shared(entry.special) != _shared(first.special) or set(entry.keywords) != set(first.keywords):
@@ -145,7 +145,7 @@ def check_outline(outline: Outline, entries: Sequence[Entry]) -> None:
 
 
 def _shared(special: Specialization) -> tuple[object, ...]:
-    """Return what a declaration decides, whatever the sizes."""
+    """Return the properties of the declaration that do not depend on sizes."""
     row = special
     return row.entry, row.target, row.cluster, row.mutated, row.attributes, _version(row)
 
@@ -169,13 +169,13 @@ def _agrees(outline: Outline, special: Specialization, keywords: Mapping[str, Pl
 
 
 def _version(special: Specialization) -> tuple[int, int]:
-    """Return the text's `.version`; the first, as ptxas does."""
+    """Return the text's `.version`; if there are several, the first, like ptxas."""
     versions = [(row.major, row.minor) for row in special.module.body if isinstance(row, Version)]
     return versions[0] if versions else (0, 0)
 
 
 def declared(outline: Outline, entries: Sequence[Entry]) -> Declaration:
-    """Return the declaration of a loaded kernel; its function only says that it is not there."""
+    """Return the declaration of a loaded kernel; its function raises BundleError."""
     special, names = entries[0].special, outline.dimensions
     return Declaration(
         name=outline.name,

@@ -1,8 +1,7 @@
-"""A specialisation as plain data for JSON, and back: `restore(record(s)) == s`.
+"""Conversion of a specialization to JSON data and back: `restore(record(s)) == s`.
 
-A record says all that a launch needs, but for the origins of its lines: they belong to the machine that traced it. It
-may have gone through anybody's hands, so nothing in it is believed: `restore` checks every field, and then all of them
-against the text.
+A record contains everything that a launch needs, except the origins of its lines, which are valid only on the machine
+that traced it. Records are untrusted: `restore` validates every field, and then all of them against the text.
 """
 
 from __future__ import annotations
@@ -48,21 +47,21 @@ _TARGET: Final = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _FLOAT: Final = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf)|nan", re.ASCII)
 _HEX: Final = re.compile(r"([0-9a-f]{2})*")
 
-# Far beyond any kernel, far below what hurts: a name of C++ is rarely longer, NVIDIA's largest text has 60 MB.
+# Limits well above those of real kernels: C++ names are rarely longer, and NVIDIA's largest PTX text has 60 MB.
 _LONGEST_NAME: Final = 4096
 _LONGEST_TEXT: Final = 1 << 27
 _LONGEST_NUMBER: Final = 32
 _MOST_ROWS: Final = 4096
 _MOST_DIMENSIONS: Final = 32
 _MOST_SIZE: Final = 2**31 - 1
-# CUDA driver API, CUlaunchAttributeValue: 64 bytes. Identifiers are small; the driver judges them.
+# CUDA driver API, CUlaunchAttributeValue: 64 bytes. Identifiers are small; the driver validates them.
 _ATTRIBUTE_BYTES: Final = 64
 _MOST_ATTRIBUTE: Final = 255
-_ALIGNMENTS: Final = tuple(1 << power for power in range(9))  # as a Tile's
+_ALIGNMENTS: Final = tuple(1 << power for power in range(9))  # as for a Tile
 
 
 def record(specialization: Specialization) -> dict[str, object]:
-    """Return a specialisation as objects, lists, strings and integers; floating-point values as strings."""
+    """Return a specialization as objects, lists, strings and integers; floating-point values as strings."""
     row = specialization
     return {
         "entry": row.entry,
@@ -82,7 +81,7 @@ def record(specialization: Specialization) -> dict[str, object]:
 
 
 def _plain_parameter(row: EntryParameter) -> dict[str, object]:
-    """Return a parameter; a description stands by the name of its kind."""
+    """Return a parameter; its description is stored under the name of its kind."""
     described = row.descriptor
     kind = None if described is None else descriptor_kind_of(type(described))
     return {**_plain(row, _PARAMETER), "descriptor": None if kind is None else {kind.name: kind.plain(described)}}
@@ -103,12 +102,12 @@ def _plain_value(value: object) -> object:
 
 
 def restore(record: object) -> Specialization:
-    """Return the specialisation of a record; raise the BundleError that names the first field that is wrong."""
+    """Return the specialization of a record; raise BundleError, with the path, for the first invalid field."""
     return restore_field(Field("record", record))
 
 
 def restore_field(field: Field) -> Specialization:
-    """Return the specialisation of a record that lies at some path."""
+    """Return the specialization of a record at any path."""
     found = field.members(_MEMBERS)
     target = _target(found["target"])
     persistent = found["persistent"].integer(0, _MOST_SIZE)
@@ -205,7 +204,7 @@ def _value(field: Field, dtype: str) -> int | float | None:
 
 
 def _description(field: Field) -> object:
-    """Return what a descriptor says of its array, as the kind by whose name it stands reads it."""
+    """Return the description of a descriptor, parsed by the kind under whose name it is stored."""
     pairs = field.pairs(1)
     if not pairs:
         raise field.wrong("it lacks a description")
@@ -223,7 +222,7 @@ def _input(field: Field) -> Input:
 
 
 def _output(field: Field) -> Output:
-    """Return an array that lies densely, by rows or by columns."""
+    """Return a dense array, row-major or column-major."""
     found = field.members(_ARRAY)
     name, dtype = found["name"].text(_LONGEST_NAME, _NAME), found["dtype"].choice(_TYPES)
     shape = tuple(item.integer(1, MOST_BYTES) for item in found["shape"].items(_MOST_DIMENSIONS, 1))

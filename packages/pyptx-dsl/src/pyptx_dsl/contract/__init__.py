@@ -1,1 +1,1 @@
-"""What a kernel promises: about its arrays, its parameters, and how it is launched."""
+"""Contract of a kernel: its arrays, its parameters, and its launch."""

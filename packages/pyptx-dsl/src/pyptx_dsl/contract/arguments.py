@@ -1,4 +1,4 @@
-"""Holding arrays against the Tiles of a kernel, before anything is launched."""
+"""Checks of arrays against the Tiles of a kernel, before a launch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TMA_ALIGNMENT = 16
 def check_arguments(
     kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: Sequence[Argument]
 ) -> dict[str, int]:
-    """Return the size of every named dimension; raise a ContractError for the first argument that does not fit."""
+    """Return the size of every named dimension; raise a ContractError for the first invalid argument."""
     if len(arguments) != len(tiles):
         listed = ", ".join(f"{name}: {tile!r}" for name, tile in zip(names, tiles, strict=False))
         missing = names[len(arguments) : len(tiles)]
@@ -82,7 +82,7 @@ def _check_shape(
 
 
 def _check_strides(kernel: str, name: str, tile: Tile, argument: Argument) -> None:
-    """Strides of dimensions of size 1 mean nothing."""
+    """Check strides; those of dimensions of size 1 are ignored."""
     wanted = dense_strides(argument.shape, tile.layout)
     compared = zip(argument.shape, argument.strides, wanted, strict=True)
     if all(actual == dense for size, actual, dense in compared if size > 1):
@@ -105,7 +105,7 @@ def dense_strides(shape: Sequence[int], layout: Layout) -> tuple[int, ...]:
 
 
 def alignment_of(tile: Tile) -> int:
-    """Return what the address of an array must be a multiple of."""
+    """Return the required alignment of an array's address in bytes."""
     return max(tile.align, _TMA_ALIGNMENT if tile.layout.swizzle_bytes else tile.dtype.bytes)
 
 

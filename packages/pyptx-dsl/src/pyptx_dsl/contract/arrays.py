@@ -1,8 +1,8 @@
-"""The arrays of a call: all of one framework, and those of NumPy with elements that PTX has types for.
+"""Checks that the arrays of a call are of one framework, and that NumPy arrays have element types of PTX.
 
-Runtimes claim arrays by their framework. What belongs to none, and what belongs to two, is refused here, by argument,
-so that the error is the same whoever would have run the call. No framework is imported: whoever has an array has done
-that.
+Runtimes claim arrays by their framework. Arrays of no framework or of different frameworks are rejected here, by
+argument name, so that the error does not depend on the runtime. No framework is imported: a caller with an array has
+already imported it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @value
 class ArrayKind(Value):
-    """Arrays of a framework: what they are called, their type, and what makes one of something else."""
+    """Array type of a framework: its name in messages, its type, and the function that converts other arrays to it."""
 
     name: str
     module: str
@@ -33,11 +33,11 @@ JAX: Final = ArrayKind("jax array", "jax", "Array", "jnp", "asarray")
 TORCH: Final = ArrayKind("torch tensor", "torch", "Tensor", "torch", "as_tensor")
 NUMPY: Final = ArrayKind("NumPy array", "numpy", "ndarray", "np", "asarray")
 KINDS: Final = (JAX, TORCH, NUMPY)
-"""In the order in which they decide whose a call is."""
+"""In order of priority when the framework of a call is determined."""
 
 
 def kind_of(value: object) -> ArrayKind | None:
-    """Return what kind of array a value is."""
+    """Return the framework kind of an array; None for any other value."""
     for kind in KINDS:
         known = getattr(sys.modules.get(kind.module), kind.type, None)
         if known is not None and isinstance(value, known):
@@ -46,10 +46,10 @@ def kind_of(value: object) -> ArrayKind | None:
 
 
 def check_arrays(kernel: str, named: Iterable[tuple[str, object]]) -> None:
-    """Raise the ContractError of the first argument that is no array like the others, or of NumPy's and no kernel's.
+    """Raise ContractError for the first argument of another framework, or for an invalid NumPy array.
 
-    Torch tensors stand by themselves; beside jax arrays there may be NumPy's, which jax takes as its own. A call with
-    no array at all is left to whoever looks for its runtime.
+    Torch tensors cannot be mixed with other arrays; jax arrays can be mixed with NumPy arrays, which jax converts. A
+    call without arrays is not checked here.
     """
     arguments = [(name, value, kind_of(value)) for name, value in named]
     first = next((kind for kind in KINDS if any(found is kind for _, _, found in arguments)), None)
@@ -64,7 +64,7 @@ def check_arrays(kernel: str, named: Iterable[tuple[str, object]]) -> None:
 
 
 def foreign(kernel: str, name: str, value: object, wanted: ArrayKind) -> ForeignArrayError:
-    """Return the error of an argument that is no array of the kind that the others are."""
+    """Return the error for an argument of another kind than the other arguments."""
     kind = kind_of(value)
     what = f"a {kind.name}" if kind else f"of type {type(value).__name__}"
     function = "from_dlpack" if hasattr(value, "__dlpack__") else wanted.function
@@ -75,13 +75,13 @@ def foreign(kernel: str, name: str, value: object, wanted: ArrayKind) -> Foreign
 
 
 def element_name(array: object) -> str:
-    """Return the name of an array's element type, as NumPy, torch and jax share it."""
+    """Return the name of an array's element type, which NumPy, torch and jax share."""
     dtype = cast("Any", array).dtype
     return str(getattr(dtype, "name", dtype)).rpartition(".")[2]
 
 
 def unknown_elements(kernel: str, name: str, array: object) -> DtypeError:
-    """Return the error of an array whose elements PTX has no type for."""
+    """Return the error for an array with an element type that PTX lacks."""
     return DtypeError(
         f"{kernel}: {name} holds {element_name(array)}, which PTX has no type for",
         hint=f"convert {name} before the call",
@@ -89,7 +89,7 @@ def unknown_elements(kernel: str, name: str, array: object) -> DtypeError:
 
 
 def _check_numpy(kernel: str, name: str, array: object) -> None:
-    """Raise the ContractError of a NumPy array that no runtime takes; other arrays are their runtimes' to judge."""
+    """Raise ContractError for a NumPy array that no runtime accepts; runtimes check other arrays."""
     if element_name(array) not in BY_ARRAY:
         raise unknown_elements(kernel, name, array)
     dtype = cast("Any", array).dtype
@@ -108,7 +108,7 @@ def _check_numpy(kernel: str, name: str, array: object) -> None:
 def named_arguments(
     tensors: Sequence[str], arrays: Sequence[object], outputs: Sequence[object] = ()
 ) -> list[tuple[str, object]]:
-    """Return the arguments of a call by name: inputs in order, then those that were given for outputs."""
+    """Return the arguments of a call by name: inputs in order, then the arrays of `out=`."""
     found = [(tensors[at] if at < len(tensors) else f"array {at}", array) for at, array in enumerate(arrays)]
     behind = tensors[len(tensors) - len(outputs) :] if len(outputs) <= len(tensors) else ()
     return [*found, *((f"out= for {name}", array) for name, array in zip(behind, outputs, strict=False))]

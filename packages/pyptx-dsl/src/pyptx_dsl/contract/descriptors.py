@@ -1,4 +1,4 @@
-"""How an entry declares the parameters that hold descriptors of its arrays, or point to them."""
+"""Declarations of the entry parameters that contain descriptors of arrays, or point to them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def descriptor_parameter(tensor: str, kind: DescriptorKind, slots: str) -> Param
 
 
 def has_room(parameter: Parameter, kind: DescriptorKind) -> bool:
-    """Tell whether a parameter has the size of a descriptor, and is aligned as that has to be."""
+    """Return whether a parameter has the size and the alignment of a descriptor."""
     return _has_size(parameter, kind) and (parameter.alignment or 1) >= kind.alignment
 
 
 def kind_of_size(parameter: Parameter) -> DescriptorKind | None:
-    """Return the first kind of descriptors that are as large as a parameter; None if there is none."""
-    if parameter.type != "b8" or not parameter.dimensions:  # a number or a pointer, for which no plugin is asked
+    """Return the first kind of descriptors with the size of a parameter; None if there is none."""
+    if parameter.type != "b8" or not parameter.dimensions:  # a number or a pointer; avoids loading plugins
         return None
     from pyptx_ir.plugins.descriptors import descriptor_kinds
 

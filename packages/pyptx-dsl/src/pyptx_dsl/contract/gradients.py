@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def check_tensors(kernel: str, named: Iterable[tuple[str, object]]) -> None:
     """Raise GradientError for a tensor whose gradient would be lost, LayoutError for one without dense memory.
 
-    Raise RuntimeMissingError in a transform of torch.func (vmap), and while torch records a program: it would hold the
-    results as constants.
+    Raises RuntimeMissingError in a torch.func transform (vmap), and while torch records a program, which would store
+    the results as constants.
     """
     for name, value in named:
         if kind_of(value) is not TORCH:
@@ -51,7 +51,7 @@ def check_tensors(kernel: str, named: Iterable[tuple[str, object]]) -> None:
 
 
 def count_versions(written: Iterable[object]) -> None:
-    """Count a new version of written tensors, so that autograd detects writes to tensors that it saved."""
+    """Increment the version of written tensors, so that autograd detects writes to tensors that it saved."""
     for value in written:
         tensor: Any = value
         if kind_of(value) is TORCH and not tensor.is_inference():
@@ -59,13 +59,13 @@ def count_versions(written: Iterable[object]) -> None:
 
 
 def _is_recording() -> bool:
-    """Return whether torch.jit.trace or make_fx records the calls of torch."""
+    """Return whether torch.jit.trace or make_fx records calls."""
     proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
     return sys.modules["torch"].jit.is_tracing() or (proxies is not None and proxies.get_proxy_mode() is not None)
 
 
 def _is_differentiated(tensor: Any) -> bool:  # noqa: ANN401 - torch is never imported
-    """Return whether autograd follows a tensor, in reverse or in forward mode."""
+    """Return whether autograd tracks a tensor, in reverse or in forward mode."""
     torch = sys.modules["torch"]
     if torch.is_grad_enabled() and tensor.requires_grad:
         return True

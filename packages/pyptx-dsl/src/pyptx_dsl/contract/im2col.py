@@ -1,4 +1,4 @@
-"""Columns of pixels in place of boxes: the TMA mode that makes a convolution a matrix product.
+"""TMA im2col mode: columns of pixels instead of boxes, which makes a convolution a GEMM.
 
     window = Im2col.convolution((3, 3), pixels=128, channels=64, padding=1)
     Tile("N", "H", "W", "C", bf16, layout=Layout.TMA_128B, im2col=window)
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["Im2col"]
 
 _MOST_PIXELS, _MOST_CHANNELS, _MOST_STRIDE = 1024, 256, 8
-# By the number of spatial dimensions, the bits of a corner's offsets.
+# Bits of a corner's offsets, by the number of spatial dimensions.
 _CORNER_BITS = {1: 16, 2: 8, 3: 5}
 
 
 @value
 class Im2col(Value):
-    """What a TMA copy takes of a tensor N x (D x H x) W x C: `pixels` pixels in this order, `channels` of each.
+    """Pixels of one TMA copy of a tensor N x (D x H x) W x C: `pixels` pixels in this order, `channels` of each.
 
-    It begins at the pixel that the copy's coordinates name and goes by `strides` through a bounding box, image after
-    image. `lower` and `upper`, one offset for each of D, H and W, are where the box begins, counted from the first
-    pixel, and where it ends, counted from the last one. The copy's offsets, the place inside of a filter, are added to
-    every pixel; what then lies outside of the tensor is filled up. `convolution` computes all of it from a filter.
+    The copy starts at the pixel of its coordinates and advances by `strides` through a bounding box, image after image.
+    `lower` and `upper` have one offset for each of D, H and W: `lower` is the start of the box relative to the first
+    pixel, `upper` its end relative to the last pixel. The copy's offsets (the position in the filter) are added to
+    every pixel; pixels outside the tensor are filled. `convolution` computes these values from a filter.
     """
 
     pixels: int
@@ -41,7 +41,7 @@ class Im2col(Value):
     strides: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what no tensor map has."""
+        """Raise SpecError for values that no tensor map can have."""
         spatial = len(self.lower)
         if not len(self.upper) == len(self.strides) == spatial or spatial not in _CORNER_BITS:
             raise SpecError(
@@ -70,10 +70,10 @@ class Im2col(Value):
         stride: int | Sequence[int] = 1,
         dilation: int | Sequence[int] = 1,
     ) -> Im2col:
-        """Return the columns of a convolution: pixel i of a copy is the i-th output's, counted from the first one.
+        """Return the columns of a convolution: pixel i of a copy belongs to the i-th output after the first one.
 
-        `filter_size` is (D, H,) W. The first output's coordinates are `lower`; that of the filter's element (y, x) has
-        the offsets (x * dilation, y * dilation).
+        `filter_size` is (D, H,) W. The first output's coordinates are `lower`; the filter element (y, x) has the
+        offsets (x * dilation, y * dilation).
         """
         count = len(filter_size)
         before, steps, gaps = (_each(value, count) for value in (padding, stride, dilation))
@@ -86,7 +86,7 @@ class Im2col(Value):
         return cls(pixels, channels, tuple(-pad for pad in before), tuple(after), steps)
 
     def outputs(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """Return how many pixels of each of D, H and W a tensor with these extents has for a walk: the outputs."""
+        """Return the number of outputs in each of D, H and W for a tensor with these extents."""
         corners = zip(extents, self.lower, self.upper, self.strides, strict=True)
         return tuple(len(range(low, extent + high, step)) for extent, low, high, step in corners)
 

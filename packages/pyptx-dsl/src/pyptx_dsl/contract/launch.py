@@ -42,13 +42,13 @@ def three(what: str, value: object, least: int = 1) -> Dims:
 
 
 def _listed(value: object) -> object:
-    """Return the items of a one-dimensional array, and anything else as it is."""
+    """Return the items of a one-dimensional array, and any other value unchanged."""
     listed = getattr(value, "tolist", None)
     return listed() if callable(listed) and getattr(value, "ndim", None) == 1 else value
 
 
 def check_block(block: Dims, target: TargetRow) -> None:
-    """Raise LaunchError when no block of that size can run on the target."""
+    """Raise LaunchError if the target cannot run a CTA of that size."""
     _check_limits("block", block, _BLOCK_LIMITS)
     threads = math.prod(block)
     if threads > target.threads:
@@ -59,7 +59,7 @@ def check_block(block: Dims, target: TargetRow) -> None:
 
 
 def check_cluster(cluster: Dims, target: TargetRow) -> None:
-    """Raise LaunchError when the target has no clusters of that size."""
+    """Raise LaunchError if the target does not support clusters of that size."""
     blocks = math.prod(cluster)
     if blocks > target.cluster_optin:
         have = f"at most {target.cluster_optin} blocks" if target.cluster_optin > 1 else "no clusters"
@@ -69,7 +69,7 @@ def check_cluster(cluster: Dims, target: TargetRow) -> None:
 
 
 def check_grid(grid: Dims, cluster: Dims, persistent: int = 0) -> None:
-    """Raise LaunchError for a grid that is too large, that clusters don't divide, or that nobody could shorten."""
+    """Raise LaunchError for a grid above the limits, not divisible by the cluster, or persistent but not 1-D."""
     _check_limits("grid", grid, _GRID_LIMITS)
     if persistent and grid[1:] != (1, 1):
         raise LaunchError(
@@ -97,9 +97,9 @@ def call_sizes(
     templates: Mapping[str, object],
     least: int = 1,
 ) -> Dims:
-    """Ask a function for a grid or block, by the dimensions and template values in its `parameters`.
+    """Call a grid or block function with the dimensions and template values in its `parameters`.
 
-    These are what `size_parameters` returns. Every size must be at least `least`.
+    `parameters` is the result of `size_parameters`. Every size must be at least `least`.
     """
     sizes = tuple(dimensions.values())
     positional, keywords = parameters
@@ -110,10 +110,11 @@ def call_sizes(
 def size_parameters(
     what: str, function: Callable[..., object], dimensions: Sequence[str], templates: Sequence[str]
 ) -> tuple[int, tuple[str, ...]]:
-    """Return how many dimensions the function of a grid or block takes by position, and the names that it takes.
+    """Return the number of dimensions that a grid or block function takes by position, and its keywords.
 
-    By position go dimensions to positional-only parameters and to `*sizes`, and the only dimension of a kernel to a
-    function of one parameter, whatever its name. Raise SignatureError for any other name that the kernel has not.
+    Dimensions are passed by position to positional-only parameters and to `*sizes`. The only dimension of a kernel is
+    passed by position to a function of one parameter, whatever its name. Raises SignatureError for any other parameter
+    that is neither a dimension nor a template parameter.
     """
     from inspect import Parameter, signature
 

@@ -1,6 +1,6 @@
-"""Launch attributes: what `@kernel(launch={"cooperative": True})` asks of the driver, checked and encoded.
+"""Launch attributes of `@kernel(launch={"cooperative": True})`: validation and encoding for the driver.
 
-The rows here are what every device knows; architectures hand in theirs through the hook `pyptx_launch_attributes`.
+The rows here are supported by every device; architecture plugins add theirs through the hook `pyptx_launch_attributes`.
 CUDA driver API: "CUlaunchAttributeID", "CUlaunchAttributeValue".
 """
 
@@ -30,7 +30,7 @@ ROWS: Final = (
 
 
 def encode_attributes(launch: object, target: TargetRow) -> tuple[tuple[int, bytes], ...]:
-    """Return the number and the bytes of each attribute; raise LaunchError for one that is unknown or out of place."""
+    """Return the number and the bytes of each attribute; raise LaunchError for an unknown or unsupported one."""
     if launch is None:
         return ()
     if not isinstance(launch, Mapping):
@@ -59,7 +59,7 @@ def _encoded(name: str, value: object, known: Mapping[str, LaunchAttribute], tar
 
 
 def check_attributes(attributes: Iterable[tuple[int, bytes]], target: TargetRow) -> None:
-    """Raise LaunchError for an encoded attribute that the target's devices lack; for a kernel that changes targets."""
+    """Raise LaunchError for an encoded attribute that a target lacks; for kernels with a changed target."""
     rows = {row.number: row for row in _known().values()} if attributes else {}
     for number, _ in attributes:
         _check_capability(rows[number], target)

@@ -1,7 +1,8 @@
-"""Entry parameters: the mini language of `raw_params`, and the values that a call passes for them.
+"""Entry parameters: the syntax of `raw_params`, and the values that a call passes for them.
 
 `type[.ptr][.space][.alignN][.palignN][.arrayN]`: `"u32"`, `"u64.ptr.global.palign16"`, `"b8.align64.array128"`.
-`align` is the parameter's own alignment, `palign` that of what it points to.
+
+`align` is the parameter's own alignment, `palign` that of the memory to which it points.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class RawParameter:
 
     @property
     def is_scalar(self) -> bool:
-        """Tell whether a call passes it as one number; a pointer is one, the address that it points to."""
+        """Whether a call passes one number for it; a pointer is also a number, its address."""
         return self.array is None
 
     def declaration(self) -> Parameter:
@@ -50,7 +51,7 @@ class RawParameter:
         )
 
     def value(self, given: object) -> int | float:
-        """Return what a call passes, checked against the type; raise KeywordError for anything else."""
+        """Return the value that a call passes, checked against the type; raise KeywordError for an invalid one."""
         number: int | float | None = as_float(given) if self.type.is_float else as_integer(given)
         if number is None or not _fits(self.type, number):
             raise KeywordError(f"{self.name}={given!r}: the parameter is declared {self.type}")
@@ -66,7 +67,7 @@ def _fits(dtype: PtxType, number: float) -> bool:
 
 
 def parse_raw_parameters(declared: Sequence[tuple[str, str]]) -> tuple[RawParameter, ...]:
-    """Parse `raw_params`; raise SpecError for the first entry that makes no sense."""
+    """Parse `raw_params`; raise SpecError for the first invalid entry."""
     parsed = list[RawParameter]()
     entries = as_items(declared)
     if entries is None:
@@ -113,7 +114,7 @@ def entry_parameters(
     descriptors: Iterable[tuple[str, DescriptorKind]],
     slots: str,
 ) -> tuple[Parameter, ...]:
-    """Return the entry's parameters in their order: tensor pointers, raw ones, descriptors of tensors."""
+    """Return the entry's parameters in order: tensor pointers, raw parameters, descriptors of tensors."""
     pointers = [Parameter("u64", name) for name in tensors]
     described = [descriptor_parameter(name, kind, slots) for name, kind in descriptors]
     return (*pointers, *(parameter.declaration() for parameter in raw), *described)

@@ -1,4 +1,4 @@
-"""A number among the arguments of a kernel: `in_specs=(Tile("N", f32), Scalar(f32))`, and `k(x, 2.0)`."""
+"""Numbers among the arguments of a kernel: `in_specs=(Tile("N", f32), Scalar(f32))`, and `k(x, 2.0)`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["Scalar", "apart"]
 
 @value
 class Scalar(Value):
-    """A number of type `dtype` that a call passes at the place of an input, or by the name of the parameter.
+    """A number of type `dtype` that a call passes at the position of an input, or by the parameter's name.
 
-    The body of the kernel gets a register with the number, loaded by `ld.param`. The number is a launch parameter:
-    another one needs no new trace. Manual: "Kernel Function Parameters".
+    In the kernel's function it is a register, loaded by `ld.param`. The number is a launch parameter: another value
+    needs no new trace. Manual: "Kernel Function Parameters".
     """
 
     dtype: PtxType
 
     def __init__(self, dtype: PtxType) -> None:
-        """Describe a number; raise SpecError for a type that a parameter cannot have."""
+        """Describe a number; raise SpecError for a type that is not valid for parameters."""
         if not is_type(dtype):
             raise SpecError(f"Scalar({dtype!r}) has no PTX type", hint="write a type of pyptx.types: Scalar(f32)")
         if dtype.memory != dtype.name:
@@ -36,17 +36,16 @@ class Scalar(Value):
         object.__setattr__(self, "dtype", dtype)
 
     def __repr__(self) -> str:
-        """Return the call that makes it."""
+        """Return the constructor call."""
         return f"Scalar({self.dtype})"
 
 
 def apart(
     declaration: Declaration, arguments: tuple[object, ...], keywords: Mapping[str, object]
 ) -> tuple[tuple[object, ...], dict[str, object]]:
-    """Return the arrays among the arguments of a call, and its keywords with the numbers among them.
+    """Return the arrays among the arguments of a call, and its keywords extended by the numbers.
 
-    Raise ArgumentCountError where the call has not as many arguments as the kernel has inputs. torch.compile traces
-    this.
+    Raises ArgumentCountError for a wrong number of arguments. torch.compile traces this function.
     """
     given = [(place, name) for place, name in declaration.scalars if name not in keywords]
     if len(arguments) != len(declaration.in_specs) + len(given):

@@ -1,8 +1,7 @@
-"""What a kernel promises about its arrays: `Tile("B", "N", f32)` and `Layout`.
+"""Specifications of kernel arrays: `Tile("B", "N", f32)` and `Layout`.
 
-A Tile is a contract. Before a launch every array is held against it: rank, element type, each dimension (a name must
-have one size everywhere), strides, alignment, device. `pyptx_dsl.contract.arguments` checks, here is what can be
-declared.
+A Tile is a contract. Before a launch every array is checked against it: rank, element type, each dimension (a name must
+have one size everywhere), strides, alignment, device. `pyptx_dsl.contract.arguments` performs the checks.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ Dim: TypeAlias = int | str
 
 
 class Layout(enum.Enum):
-    """How an array lies in memory, and how TMA swizzles its boxes.
+    """Memory layout of an array, and the swizzle of its TMA boxes.
 
-    `ROW` is C-contiguous. `COL` has unit stride on dimension 0 and is otherwise dense in reverse order (a matrix
-    stored by columns). `TMA_…B` are C-contiguous in global memory; the name is the swizzle of the box in shared
-    memory, so the inner width of the box may not exceed it. `INTERLEAVED` is TMA without swizzle, in 16-byte slices.
+    `ROW` is C-contiguous. `COL` has unit stride on dimension 0 and is otherwise dense in reverse order (a column-major
+    matrix). `TMA_…B` are C-contiguous in global memory; the name is the swizzle of the box in shared memory, so the
+    inner width of the box may not exceed it. `INTERLEAVED` is TMA without swizzle, in 16-byte slices.
     """
 
     ROW = "row"
@@ -44,12 +43,12 @@ class Layout(enum.Enum):
 
     @property
     def swizzle(self) -> str | None:
-        """The name of the shared-memory swizzle, or None."""
+        """Name of the shared memory swizzle, or None."""
         return _SWIZZLES.get(self.name)
 
     @property
     def swizzle_bytes(self) -> int:
-        """The width of a swizzled row in bytes; 0 without a swizzle."""
+        """Width of a swizzled row in bytes; 0 without a swizzle."""
         return _SWIZZLE_BYTES.get(self.name, 0)
 
 
@@ -58,26 +57,28 @@ _SWIZZLE_BYTES = {"TMA_128B": 128, "TMA_64B": 64, "TMA_32B": 32, "INTERLEAVED": 
 # Manual: "Tensor Dimension, size and format": a tiled tensor has up to five dimensions.
 _MAX_TMA_RANK = 5
 _MAX_BOX = 256
-# Manual: "Restriction on Tensor Copy instructions": what a row has where elements are padded.
+# Manual: "Restriction on Tensor Copy instructions": elements per row of padded types.
 _PADDED_ELEMENTS = 128
 _PAIR = "e2m1x2"
 MAX_ALIGN = 256
-"""What allocations on a device begin at multiples of. CUDA programming guide: "Size and Alignment Requirement"."""
+"""Alignment of device allocations in bytes. CUDA programming guide: "Size and Alignment Requirement"."""
 
 
 @value
 class Tile(Value):
-    """The shape, element type and layout of one array; dimensions are sizes or names.
+    """Shape, element type and layout of one array; dimensions are sizes or names.
 
-    `tma_box` is the box that one TMA copy moves (sizes or names, one per dimension); for `TMA_…B` it defaults to the
-    whole rows of the tensor, cut to the swizzle's width. `tma_rank` is the rank of its descriptor: 2, or 3 for the
-    `{0, row, column / 64}` convention, where `tma_padding` asks for the padded row pitch. `tma_promotion` (`"none"`,
-    `"64B"`, `"128B"`, `"256B"`) lets the L2 cache fetch that much where a copy needs a part of it, `tma_fill`
-    (`"zeros"`, `"nan"`) is what copies bring of places outside of the tensor. `tma_elements` says what the bytes of a
-    tile of bytes or of `e2m1x2` are to TMA: `"b4x16"`, copied as they are (which `e2m1x2` is by itself), `"b4x16_p64"`
-    or `"b6x16_p32"`, spread over 16 bytes for 16 elements, 64 or 96 bytes a row. With `im2col`, copies take columns of
-    pixels in place of boxes. `align` is what the address must be a multiple of, in bytes, where a kernel's
-    accesses are wider than an element: 16 for `ld.v4.f32`.
+    - `tma_box`: the box of one TMA copy (sizes or names, one per dimension); for `TMA_…B` it defaults to whole rows of
+      the tensor, cut to the swizzle's width.
+    - `tma_rank`: the rank of the descriptor: 2, or 3 for the `{0, row, column / 64}` convention, where `tma_padding`
+      selects the padded row pitch.
+    - `tma_promotion` (`"none"`, `"64B"`, `"128B"`, `"256B"`): the size of L2 fetches.
+    - `tma_fill` (`"zeros"`, `"nan"`): the value of elements outside the tensor.
+    - `tma_elements`: the TMA type of a tile of bytes or of `e2m1x2`: `"b4x16"`, copied unchanged (the default of
+      `e2m1x2`); `"b4x16_p64"` or `"b6x16_p32"`, padded to 16 bytes per 16 elements, with 64 or 96 bytes per row.
+    - `im2col`: copies take columns of pixels instead of boxes.
+    - `align`: the required alignment of the address in bytes, if accesses are wider than an element: 16 for
+      `ld.v4.f32`.
     """
 
     shape: tuple[Dim, ...]
@@ -134,7 +135,7 @@ class Tile(Value):
         self._check()
 
     def _check(self) -> None:
-        """Refuse boxes and ranks that TMA has not, and alignments that are none."""
+        """Raise SpecError for invalid boxes, ranks and alignments."""
         if not 1 <= self.tma_rank <= _MAX_TMA_RANK:
             raise SpecError(f"tma_rank={self.tma_rank}: a TMA descriptor has 1 to {_MAX_TMA_RANK} dimensions")
         align = as_count(self.align)
@@ -159,7 +160,7 @@ class Tile(Value):
             self._check_columns(len(self.im2col.lower) + 2)
 
     def _check_elements(self) -> None:
-        """Refuse elements that share bytes, but of a tile of bytes."""
+        """Raise SpecError for packed elements in a tile that is not of bytes."""
         if self.tma_elements is None:
             return
         if self.tma_elements not in PACKED_ELEMENTS:
@@ -173,7 +174,7 @@ class Tile(Value):
 
     @property
     def packed(self) -> PackedElements | None:
-        """What shares bytes in the tensor, to TMA; None where nothing does."""
+        """TMA type of elements that share bytes; None if no elements do."""
         name = self.tma_elements or ("b4x16" if self.dtype.name == _PAIR else None)
         return None if name is None else PACKED_ELEMENTS[name]
 
@@ -188,21 +189,21 @@ class Tile(Value):
 
     @property
     def rank(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
         return len(self.shape)
 
     @property
     def symbolic_dims(self) -> tuple[str, ...]:
-        """The names among the dimensions, in order, each once."""
+        """Names among the dimensions, in order, each once."""
         return tuple(dict.fromkeys(size for size in self.shape if isinstance(size, str)))
 
     @property
     def swizzle(self) -> str | None:
-        """The swizzle of the layout."""
+        """Swizzle of the layout."""
         return self.layout.swizzle
 
     def resolve_shape(self, env: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the sizes with every name looked up; raise UnboundDimensionsError for one that `env` has not."""
+        """Return the sizes with names replaced; raise UnboundDimensionsError for a name that is not in `env`."""
         missing = [name for name in self.symbolic_dims if name not in env]
         if missing:
             raise UnboundDimensionsError(
@@ -211,9 +212,9 @@ class Tile(Value):
         return tuple(env[size] if isinstance(size, str) else size for size in self.shape)
 
     def resolve_box(self, env: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the TMA box: the declared one, or the tensor's own sizes cut to what one copy can move.
+        """Return the TMA box: the declared one, or the tensor's sizes limited to those of one copy.
 
-        There is none, `()`, for copies of columns.
+        It is `()` for copies of columns.
         """
         if self.im2col is not None:
             return ()
@@ -227,7 +228,7 @@ class Tile(Value):
         return tuple(sizes)
 
     def extract_env(self, array_shape: Sequence[int]) -> dict[str, int]:
-        """Return the sizes that an array's shape gives the names; raise RankError or ShapeError if it does not fit."""
+        """Return the sizes of named dimensions in an array's shape; raise RankError or ShapeError for a mismatch."""
         if len(array_shape) != self.rank:
             raise RankError(
                 f"{self!r} has {self.rank} dimensions, the array has {len(array_shape)}: {tuple(array_shape)}"
@@ -240,7 +241,7 @@ class Tile(Value):
         return env
 
     def matches(self, array_shape: Sequence[int], dtype_name: str) -> bool:
-        """Tell whether rank, fixed sizes and element type fit; `dtype_name` is PTX's or NumPy's."""
+        """Return whether rank, fixed sizes and element type match; `dtype_name` is PTX's or NumPy's."""
         held = BY_ARRAY[dtype_name].name if dtype_name in BY_ARRAY else dtype_name
         if len(array_shape) != self.rank or not takes(self.dtype.name, held):
             return False
@@ -252,12 +253,12 @@ class Tile(Value):
 
     @classmethod
     def wgmma_a(cls, m: Dim, k: Dim, dtype: PtxType, *, tile_m: Dim | None = None, tile_k: Dim | None = None) -> Tile:
-        """Return the tile of A for warpgroup products, M x K: layout by the inner width, box `tile_m` x `tile_k`."""
+        """Return the tile of A of a warpgroup MMA, M x K; layout by the inner width; box `tile_m` x `tile_k`."""
         return cls._operand((m, k), dtype, (tile_m, tile_k))
 
     @classmethod
     def wgmma_b(cls, k: Dim, n: Dim, dtype: PtxType, *, tile_k: Dim | None = None, tile_n: Dim | None = None) -> Tile:
-        """Return the tile of B for warpgroup products, K x N: layout by the inner width, box `tile_k` x `tile_n`."""
+        """Return the tile of B of a warpgroup MMA, K x N; layout by the inner width; box `tile_k` x `tile_n`."""
         return cls._operand((k, n), dtype, (tile_k, tile_n))
 
     @classmethod
@@ -267,7 +268,7 @@ class Tile(Value):
         return cls(*shape, dtype=dtype, layout=_layout_for(box[1], dtype), tma_box=box if given else None, tma_rank=2)
 
     def __repr__(self) -> str:
-        """Return the call that makes this tile."""
+        """Return the constructor call."""
         dims = ", ".join(repr(size) for size in self.shape)
         layout = "" if self.layout is Layout.ROW else f", Layout.{self.layout.name}"
         align = f", align={self.align}" if self.align > 1 else ""
@@ -299,7 +300,7 @@ def _dim(size: object) -> Dim:
 
 
 def _element_type(value: object) -> str | None:
-    """Return the PTX name of what NumPy, torch or jax call an element type; None for anything else."""
+    """Return the PTX name of an element type of NumPy, torch or jax; None for any other value."""
     if isinstance(value, str | int | PtxType):
         return None
     word = getattr(value, "__name__", None) or str(value).rpartition(".")[2]
@@ -309,7 +310,7 @@ def _element_type(value: object) -> str | None:
 
 
 def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
-    """Return the TMA layout for an inner width; a name leaves it open."""
+    """Return the TMA layout for an inner width; `ROW` for a named dimension."""
     if isinstance(inner, str):
         return Layout.ROW
     width = inner * dtype.bits // 8
@@ -322,7 +323,7 @@ def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
 
 
 def unify_envs(envs: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Merge the sizes that several shapes give to names; raise ShapeError where two disagree."""
+    """Merge the sizes of named dimensions in several shapes; raise ShapeError for a conflict."""
     merged: dict[str, int] = {}
     for env in envs:
         for name, size in env.items():

@@ -1,4 +1,4 @@
-"""What the body of a kernel gets for each array: its name, shape, type, and descriptors of it."""
+"""Array arguments of a kernel's function during a trace: name, shape, type, and descriptors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TensorSpec:
         dtype: PtxType | None = None,
         layout: Layout | None = None,
     ) -> None:
-        """Name a parameter and say what is known of it."""
+        """Store the parameter's name and the known properties."""
         self.name = name
         self.shape = shape
         self.dtype = dtype
@@ -52,11 +52,11 @@ class TensorSpec:
         return self.descriptor(_TMA)
 
     def descriptor(self, kind: str) -> Reg | TmaDescriptorHandle:
-        """Return a register with the generic address of a descriptor of the tensor, of a kind that a plugin brings.
+        """Return a register with the generic address of a tensor's descriptor, of a kind defined by a plugin.
 
-        The first call in a trace adds a parameter, `<name>_tma_desc` for TMA's, and emits, at the head of the body,
-        `mov.b64` and `cvta.param.u64` (two instructions; with `tma_slots="pointer"` one `ld.param.u64`); further calls
-        emit nothing. Outside a trace, return a symbolic handle. Raise MissingPluginError where no plugin has the kind.
+        The first call in a trace adds a parameter, `<name>_tma_desc` for TMA's. It emits `mov.b64` and `cvta.param.u64`
+        at the start of the body (with `tma_slots="pointer"` one `ld.param.u64`); later calls emit nothing. Outside a
+        trace, return a symbolic handle. Raises MissingPluginError if no plugin defines the kind.
         """
         trace = current()
         if trace is None:
@@ -84,7 +84,7 @@ class TensorSpec:
 
 
 def _known(kind: str) -> DescriptorKind:
-    """Return a kind of descriptors; a MissingPluginError gets the user's line."""
+    """Return a kind of descriptors; a MissingPluginError is located at the user's line."""
     try:
         return find_descriptor_kind(kind)
     except MissingPluginError as error:
@@ -93,18 +93,18 @@ def _known(kind: str) -> DescriptorKind:
 
 
 class TmaDescriptorHandle:
-    """The descriptor of a tensor outside a trace, TMA's or another: a name that a launcher resolves."""
+    """Descriptor of a tensor (TMA's or another) outside a trace: a name that a launcher resolves."""
 
     __slots__ = ("kind", "tensor")
 
     def __init__(self, tensor: TensorSpec, kind: DescriptorKind) -> None:
-        """Refer to a tensor, and to the kind of its descriptor."""
+        """Refer to a tensor and the kind of its descriptor."""
         self.tensor = tensor
         self.kind = kind
 
     @property
     def name(self) -> str:
-        """The name of the descriptor's parameter."""
+        """Name of the descriptor's parameter."""
         return self.tensor.name + self.kind.suffix
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
-"""How `break_` and `continue_` leave loops and blocks that are open; `block`, which is nothing but its end.
+"""`break_` and `continue_` for open loops and blocks, and `block`, which only defines its end label.
 
-Labels behind a loop and before its test exist if `break_` and `continue_` use them, or if they are named: `end_label`
-behind the loop (not with `define_end=False`, which leaves it to another place), `next_label` before the test (not where
-it names the loop's own label, to which `continue_` then goes). Manual: "Control Flow Instructions: bra".
+Labels after a loop and before its test are defined if `break_` and `continue_` use them, or if they are named.
+`end_label` is after the loop; with `define_end=False` it is defined elsewhere. `next_label` is before the test. If it
+is the loop's own label, `continue_` branches to that. Manual: "Control Flow Instructions: bra".
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ __all__ = ["LoopLabels", "block", "break_", "continue_"]
 
 @dataclass(frozen=True, slots=True)
 class LoopLabels:
-    """What a loop's call says of the labels of `continue_` and `break_`."""
+    """Options of a loop for the labels of `continue_` and `break_`."""
 
     next_label: str | None = None
     end_label: str | None = None
     define_end: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse an end without a name that nothing would define."""
+        """Raise OperandError for an unnamed end label that is not defined."""
         refuse_unnamed("end_label", self.end_label, define=self.define_end)
 
     def frame(self, trace: Trace, label: str | None) -> LoopFrame:
-        """Open a loop with these names."""
+        """Open a loop with these labels."""
         return LoopFrame(trace, self.end_label, label=label, next_label=self.next_label, define_end=self.define_end)
 
 
 def _around(trace: Trace, what: str, label: str | None) -> LoopFrame:
-    """Return the innermost loop, or what has a name."""
+    """Return the innermost loop, or the loop or block with this label."""
     for frame in reversed(open_frames(trace)):
         if (label is None and not frame.is_block) or (label is not None and label in {frame.label, frame.end}):
             return frame
@@ -59,20 +59,20 @@ def _around(trace: Trace, what: str, label: str | None) -> LoopFrame:
 
 
 def break_(label: str | None = None, *, pred: Reg | None = None, uniform: bool = False) -> None:
-    """Emit one `bra` behind the innermost loop; with `pred`, for the threads where it is true.
+    """Emit a `bra` to the end of the innermost loop; with `pred`, for the threads where it is true.
 
-    `label` chooses what it leaves: a loop or a `block` around this, by its `label` or its `end_label`, or an `if_`,
-    `elif_` or `else_`, by the label that it was given for what is behind it. Python's own `break` leaves the tracing of
-    a `range_` body, not the loop. Raise ControlFlowError outside a loop, or if none is so named.
+    `label` selects the construct to leave: an enclosing loop or `block`, by its `label` or its `end_label`, or an
+    `if_`, `elif_` or `else_`, by the label after it. Python's own `break` ends the tracing of a `range_` body, not the
+    loop. Raises ControlFlowError outside a loop, or for an unknown label.
     """
     trace = active("ptx.break_")
     jump(trace, _around(trace, "break_", label).at_end(), pred, uniform=uniform)
 
 
 def continue_(label: str | None = None, *, pred: Reg | None = None, uniform: bool = False) -> None:
-    """Emit one `bra` to the next iteration of the innermost loop; with `pred`, for the threads where it is true.
+    """Emit a `bra` to the next iteration of the innermost loop; with `pred`, for the threads where it is true.
 
-    `label` chooses a loop as in `break_`. Raise ControlFlowError outside a loop, for a block, or if none is so named.
+    `label` selects a loop as in `break_`. Raises ControlFlowError outside a loop, for a block, or for an unknown label.
     """
     trace = active("ptx.continue_")
     frame = _around(trace, "continue_", label)
@@ -82,7 +82,7 @@ def continue_(label: str | None = None, *, pred: Reg | None = None, uniform: boo
 
 
 class LabelledBlock:
-    """Statements behind which a label stands, as a context manager."""
+    """Context manager that defines a label after its statements."""
 
     __slots__ = ("_frame", "_label", "_promise", "_trace", "_watch")
 
@@ -118,10 +118,10 @@ class LabelledBlock:
 
 
 def block(label: str | None = None) -> LabelledBlock:
-    """Define a label behind a block, which branches leave for it: `with ptx.block("$L__BB0_9") as done: …`.
+    """Define a label after a block, so that branches can leave it: `with ptx.block("$L__BB0_9") as done: …`.
 
-    Emits nothing else. `ptx.break_(done)`, or with `pred=`, leaves the block from any depth; without a name, `break_`
-    leaves the innermost loop and no block. Raise DuplicateNameError if the label is taken, and ControlFlowError for a
-    name that a block with a `break_` binds to another value and that is read behind it.
+    Emits nothing else. `ptx.break_(done)`, also with `pred=`, leaves the block from any depth; without a label,
+    `break_` leaves the innermost loop, never a block. Raises DuplicateNameError if the label is taken. Raises
+    ControlFlowError for a name that a block with a `break_` rebinds and that is read after the block.
     """
     return LabelledBlock(active("ptx.block"), label)

@@ -3,16 +3,16 @@
     with ptx.if_(x < 0):            #     @!%p1 bra $L_else_0;
         ...                         #     …
                                     #     bra $L_endif_0;
-    with ptx.elif_(x == 0):         # $L_else_0:    (the comparison stands here)
+    with ptx.elif_(x == 0):         # $L_else_0:    (the comparison is emitted here)
         ...                         #     @!%p2 bra $L_else_1;  …  bra $L_endif_0;
     with ptx.else_():               # $L_else_1:
         ...                         #     …
                                     # $L_endif_0:
 
-One branch opens each `if_` and `elif_`, and one closes a block that another one follows, unless it ends in a jump
-already. `label` and `end_label` name what is numbered here, `uniform` makes it `bra.uni`, and a label that another
-place defines is left to it: so what compilers write can be written, branch by branch. Manual: "Control Flow
-Instructions".
+One branch opens each `if_` and `elif_`, and one ends a block that is followed by another, unless it already ends in a
+jump. `label` and `end_label` replace generated labels, `uniform` emits `bra.uni`, and `define_label=False` leaves the
+definition of a label to another place. So any control flow of compilers can be written, branch by branch. Manual:
+"Control Flow Instructions".
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Condition", "bra", "brkpt", "elif_", "else_", "exit_", "if_", "label", "pmevent", "ret", "trap"]
 
 Condition: TypeAlias = Reg | Callable[[], Reg]
-"""A predicate register, or a function that emits what computes one and returns it."""
+"""A predicate register, or a function that emits its computation and returns it."""
 
 _CHAIN = "ptx.control.chain"
 _JUMPS = frozenset({"bra", "brx", "exit", "ret"})
@@ -51,14 +51,14 @@ _JUMPS = frozenset({"bra", "brx", "exit", "ret"})
 
 
 def label(name: str) -> None:
-    """Define a label here. Raise DuplicateNameError if the kernel has it already."""
+    """Define a label. Raises DuplicateNameError if the kernel has it already."""
     active("ptx.label").append(nodes.Label(name=name))
 
 
 def bra(label: str, *, pred: Reg | None = None, uni: bool = False) -> None:
     """Emit `bra{.uni} label;`.
 
-    A label that nothing defines is an UndefinedLabelError at this line when the trace ends.
+    An undefined label raises UndefinedLabelError at this line when the trace ends.
     """
     words = ("bra", "uni") if uni else ("bra",)
     active("ptx.bra").emit(words, (tree.Symbol(identifier(label, "a label")),), pred)
@@ -70,7 +70,7 @@ def ret(*, uni: bool = False, pred: Reg | None = None) -> None:
 
 
 def exit_(*, pred: Reg | None = None) -> None:
-    """Emit `exit;`: the thread ends."""
+    """Emit `exit;`: the thread exits."""
     active("ptx.exit").emit(("exit",), (), pred)
 
 
@@ -85,7 +85,7 @@ def brkpt(*, pred: Reg | None = None) -> None:
 
 
 def pmevent(number: int, *, mask: bool = False, pred: Reg | None = None) -> None:
-    """Emit `pmevent{.mask} number;`: trigger a performance monitor event, 0 to 15, or those of a mask of 16 bits."""
+    """Emit `pmevent{.mask} number;`: trigger a performance monitor event, 0 to 15, or those of a 16-bit mask."""
     active("ptx.pmevent").emit(("pmevent", "mask") if mask else ("pmevent",), (number,), pred)
 
 
@@ -116,7 +116,7 @@ def jump(trace: Trace, target: str, guard: Reg | None = None, *, uniform: bool =
 
 
 def refuse_unnamed(keyword: str, label: str | None, *, define: bool) -> None:
-    """Raise OperandError for a label that is to stand elsewhere and has no name; `keyword` is what would name it."""
+    """Raise OperandError for an unnamed label that is defined elsewhere; `keyword` is the argument that names it."""
     if label is None and not define:
         raise OperandError("a label that another place defines needs its name", hint=f'name it: {keyword}="$L__BB0_2"')
 
@@ -126,7 +126,7 @@ def refuse_unnamed(keyword: str, label: str | None, *, define: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BranchLabels:
-    """What a call says of the branches and labels that it emits: of its condition, and of the jump behind the chain."""
+    """Options for the branch of a condition, its label, and the jump to the end of the chain."""
 
     label: str | None = None
     uniform: bool = False
@@ -136,19 +136,18 @@ class BranchLabels:
     define_end: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse labels without a name that nothing would define."""
+        """Raise OperandError for unnamed labels that are not defined."""
         refuse_unnamed("label", self.label, define=self.define_label)
         refuse_unnamed("end_label", self.end_label, define=self.define_end)
 
 
 @dataclass(slots=True)
 class Chain:
-    """What `if_ … elif_ … else_` blocks share.
+    """State shared by `if_ … elif_ … else_` blocks.
 
-    `index` is where, among the statements of `scope`, the label stands to which a false condition of the last block
-    jumps; `length` is how many statements the scope had when that block ended. `end` is the label behind the whole
-    chain, once a block needs it, `named` whether a call has named it, and `defines_end` whether it stands there.
-    `complete` says that nothing may follow.
+    `index` is the position, in `scope`, of the target label of the last block's false condition. `length` is the number
+    of statements in the scope when that block ended. `end` is the label after the whole chain, if a block needs it;
+    `named`: whether a call has named it; `defines_end`: whether it is defined there. `complete`: no block may follow.
     """
 
     scope: Scope
@@ -180,9 +179,9 @@ class Arm:
         self._watch: Watch | None = None
 
     def __enter__(self) -> str:
-        """Leave the block before, and branch around this one if its condition is false.
+        """End the preceding block, and branch around this one if its condition is false.
 
-        Return the label behind the chain, which stands there if a `break_` goes to it.
+        Returns the label after the chain, which is defined if a `break_` branches to it.
         """
         trace = self._trace
         enter_block(trace, self._promise)
@@ -203,11 +202,11 @@ class Arm:
         return end
 
     def _open(self, behind: str) -> None:
-        """Let `break_` leave the block for a label behind it."""
+        """Allow `break_` to leave the block for a label after it."""
         self._frames.append(LoopFrame(self._trace, behind, label=behind, is_block=True))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Define the labels behind the block."""
+        """Define the labels after the block."""
         chain, trace, watch = self._chain, self._trace, self._watch
         self._watch = None
         for frame in reversed(self._frames):
@@ -241,12 +240,14 @@ def if_(
 ) -> Arm:
     """Run a block where `pred` is true: `with ptx.if_(x < 8): …`.
 
-    Emits one instruction, `@!pred bra` to the label behind the block. `pred` is a predicate register, `~p`, or a
-    function that returns one. `label` names that label; with `define_label=False` it stands elsewhere, as the end that
-    several blocks share, and no `else_` can follow. `uniform` emits `bra.uni`. `end_label` names the label behind the
-    whole chain of blocks, so that `break_` leaves it from each of them; with `define_end=False` it stands elsewhere.
-    Raise RegisterTypeError for any other register, and ControlFlowError for a name that the block binds to another
-    value and that is read behind it.
+    Emits one instruction, `@!pred bra` to the label after the block. `pred` is a predicate register, `~p`, or a
+    function that returns one. `label` names that label; with `define_label=False` it is defined elsewhere, such as a
+    shared end of several blocks, and `else_` cannot follow. `uniform` emits `bra.uni`. `end_label` names the label
+    after the whole chain of blocks, so that `break_` leaves it from each of them; with `define_end=False` it is defined
+    elsewhere.
+
+    Raises RegisterTypeError for any other register, and ControlFlowError for a name that the block rebinds and that is
+    read after it.
     """
     trace = active("ptx.if_")
     if not callable(pred):
@@ -265,12 +266,12 @@ def elif_(
     end_uniform: bool = False,
     define_end: bool = True,
 ) -> Arm:
-    """Run a block where `pred` is true and the conditions before it were false; must follow `if_` or `elif_`.
+    """Run a block where `pred` is true and the preceding conditions were false; must follow `if_` or `elif_`.
 
-    Emits two instructions: a `bra` that ends the block before (none if that ends in a jump), and `@!pred bra`. What
-    computes `pred` inside the call's parentheses runs only if the conditions before were false. `label`, `uniform` and
-    `define_label` are those of `if_`; `end_label`, `end_uniform` and `define_end` those of `else_`. The last
-    `elif_` has no label of its own if its `label` is that behind the chain.
+    Emits two instructions: a `bra` that ends the preceding block (none if it ends in a jump), and `@!pred bra`. The
+    computation of `pred` inside the call's parentheses runs only if the preceding conditions were false. `label`,
+    `uniform` and `define_label` are those of `if_`; `end_label`, `end_uniform` and `define_end` those of `else_`. The
+    last `elif_` has no label of its own if its `label` is that after the chain.
     """
     trace = active("ptx.elif_")
     chain = _pending(trace, "elif_")
@@ -284,11 +285,11 @@ def elif_(
 
 
 def else_(*, end_label: str | None = None, end_uniform: bool = False, define_end: bool = True) -> Arm:
-    """Run a block where the conditions of the `if_` and `elif_` before it were false.
+    """Run a block where the conditions of the preceding `if_` and `elif_` were false.
 
-    Emits one instruction, the `bra` that ends the block before (none if that ends in a jump). `end_label` names its
-    target, the label behind the chain; with `define_end=False` it stands elsewhere. `end_uniform` emits `bra.uni`.
-    Raise ControlFlowError unless it directly follows such a block, and for another name than the chain's end has.
+    Emits one instruction, the `bra` that ends the preceding block (none if it ends in a jump). `end_label` names its
+    target, the label after the chain; with `define_end=False` it is defined elsewhere. `end_uniform` emits `bra.uni`.
+    Raises ControlFlowError unless it directly follows such a block, and for a second name of the chain's end.
     """
     trace = active("ptx.else_")
     chain = _pending(trace, "else_")
@@ -317,7 +318,7 @@ def _pending(trace: Trace, what: str) -> Chain:
 
 
 def behind_block(trace: Trace) -> bool:
-    """Tell whether the last thing that happened is the end of an `if_`, `elif_` or `else_` block."""
+    """Return whether the last traced event is the end of an `if_`, `elif_` or `else_` block."""
     chain = trace.notes.get(_CHAIN)
     if not isinstance(chain, Chain) or chain.scope is not trace.open_scope:
         return False
@@ -332,7 +333,7 @@ def _misplaced(what: str) -> ControlFlowError:
 
 
 def _leave(trace: Trace, chain: Chain, labels: BranchLabels) -> None:
-    """End the block before with a jump behind the chain, in front of the label where its condition's failure lands."""
+    """End the preceding block with a jump to the end of the chain, before the label for its false condition."""
     scope, index = chain.scope, chain.index
     if chain.end is not None and chain.defines_end:
         chain.end_place = _taken(scope, index + 1)
@@ -348,7 +349,7 @@ def _leave(trace: Trace, chain: Chain, labels: BranchLabels) -> None:
 
 
 def _name_end(chain: Chain, labels: BranchLabels) -> None:
-    """Take the name of the label behind the chain, and whether it stands there, from the call that leaves a block."""
+    """Store the name of the label after the chain, and whether it is defined there."""
     if labels.end_label is None:
         return
     if chain.end not in {None, labels.end_label}:
@@ -360,7 +361,7 @@ def _name_end(chain: Chain, labels: BranchLabels) -> None:
 
 
 def _taken(scope: Scope, index: int) -> tuple[nodes.Statement, Site]:
-    """Take a plain statement out of a scope."""
+    """Remove and return a plain statement of a scope."""
     node = scope.nodes.pop(index)
     if not isinstance(node, nodes.Label | nodes.Instruction):
         raise TypeError(f"{node!r} is neither the label nor the branch of an if_")
@@ -368,12 +369,12 @@ def _taken(scope: Scope, index: int) -> tuple[nodes.Statement, Site]:
 
 
 def _is_jump(node: object) -> bool:
-    """Tell whether control never passes a statement."""
+    """Return whether a statement is an unconditional jump."""
     return isinstance(node, nodes.Instruction) and node.guard is None and node.opcode[0] in _JUMPS
 
 
 def _place_end(trace: Trace, chain: Chain, end: str) -> None:
-    """Define the label behind the chain, or move it there."""
+    """Define the label after the chain, or move it there."""
     if chain.end_place is None:
         trace.append(nodes.Label(name=end))
         return
@@ -383,7 +384,7 @@ def _place_end(trace: Trace, chain: Chain, end: str) -> None:
 
 
 def _refuse_between(chain: Chain) -> None:
-    """Let only what the call's own line has emitted stand between two blocks of a chain."""
+    """Raise ControlFlowError for statements between two blocks of a chain that another line than the call's emitted."""
     sites = chain.scope.sites[chain.length :]
     if not sites:
         return

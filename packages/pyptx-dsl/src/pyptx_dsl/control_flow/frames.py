@@ -1,4 +1,4 @@
-"""What is open around the statement that is traced next, and can be left: loops, blocks, and `if_` with a label."""
+"""Open constructs around the next statement that can be left: loops, blocks, and `if_` with a label."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _OPEN = "ptx.loops.open"
 
 
 def open_frames(trace: Trace) -> list[LoopFrame]:
-    """Return what is open, innermost last."""
+    """Return the open constructs, innermost last."""
     return cast("list[LoopFrame]", trace.notes.setdefault(_OPEN, list[LoopFrame]()))
 
 
 class LoopFrame:
-    """One open loop, block or `if_` of a trace: where `break_` and `continue_` go, once somebody asks."""
+    """One open loop, block or `if_` of a trace: the targets of `break_` and `continue_`, created on demand."""
 
     __slots__ = ("_defines_end", "_trace", "end", "is_block", "label", "left", "next")
 
@@ -34,7 +34,7 @@ class LoopFrame:
         define_end: bool = True,
         is_block: bool = False,
     ) -> None:
-        """Open a loop, or what only a `break_` that names it leaves, a block; `label` is the name of either."""
+        """Open a loop, or a block, which only a `break_` with its label leaves; `label` names either."""
         self._trace = trace
         self._defines_end = define_end
         self.end = end
@@ -45,14 +45,14 @@ class LoopFrame:
         open_frames(trace).append(self)
 
     def at_end(self) -> str:
-        """Return the label behind the loop, to which a branch is made."""
+        """Return the label after the loop, as the target of a branch."""
         self.left = True
         if self.end is None:
             self.end = self._trace.new_label("end")
         return self.end
 
     def at_next(self) -> str:
-        """Return the label in front of what leads to the next iteration."""
+        """Return the label before the code that leads to the next iteration."""
         if self.next is None:
             self.next = self._trace.new_label("next")
         return self.next
@@ -63,12 +63,12 @@ class LoopFrame:
             self._trace.append(nodes.Label(name=self.next))
 
     def define_end(self) -> None:
-        """Define the label of `break_`, if it is used or named, and does not stand elsewhere."""
+        """Define the label of `break_`, if it is used or named, and not defined elsewhere."""
         if self.end is not None and self._defines_end:
             self._trace.append(nodes.Label(name=self.end))
 
     def close(self) -> None:
-        """Close this loop, and those inside that were left without notice."""
+        """Close this loop and any inner ones that were not closed."""
         frames = open_frames(self._trace)
         if self in frames:
             del frames[frames.index(self) :]

@@ -37,13 +37,16 @@ def kloop(
 ) -> None:
     """Run `body` `total` times, `unroll` times per branch.
 
-    With a register, 11 instructions beside the bodies (4 of them branches): a main loop that holds `unroll` copies of
-    the body, and a tail loop that holds one; `body` is traced `unroll + 1` times. With a number, `body` is traced
-    `total` times in a row and nothing else is emitted. `loop_label` names the main loop's label; if it is taken, a
-    number is added. `tail_label` names the label in front of the tail loop's first test, `rest_label` that loop's own,
-    `end_label` the one behind it; `uniform` makes the branches `bra.uni`. `break_` leaves the whole loop, `continue_`
-    goes to the next run of the body. Raise OperandError unless `unroll` is a positive number, RegisterTypeError unless
-    `total` is an integer, CallError unless `body` is a function without arguments.
+    With a register, 11 instructions in addition to the bodies (4 of them branches): a main loop with `unroll` copies of
+    the body, and a tail loop with one; `body` is traced `unroll + 1` times. With a number, `body` is traced `total`
+    times in a row and nothing else is emitted.
+
+    `loop_label` names the main loop's label; if it is taken, a number is added. `tail_label` names the label before the
+    tail loop's first test, `rest_label` that loop's own, `end_label` the one after it; `uniform` emits `bra.uni`.
+    `break_` leaves the whole loop, `continue_` branches to the next run of the body.
+
+    Raises OperandError unless `unroll` is a positive number, RegisterTypeError unless `total` is an integer, CallError
+    unless `body` is a function without arguments.
     """
     trace = active("ptx.kloop")
     factor = as_integer(unroll)
@@ -68,7 +71,7 @@ def kloop(
 
 @dataclass(frozen=True, slots=True)
 class KloopLabels:
-    """The names of a `kloop`'s labels, and whether its branches are `bra.uni`."""
+    """Names of a `kloop`'s labels, and whether its branches are `bra.uni`."""
 
     loop: str
     tail: str | None
@@ -123,7 +126,7 @@ def _repeat(
     *,
     uniform: bool,
 ) -> None:
-    """Emit `label:`, `copies` bodies, and the branch back while as many iterations are left."""
+    """Emit `label:`, `copies` bodies, and a backward branch while at least `copies` iterations are left."""
     left, test, word = counter
     trace.append(nodes.Label(name=label))
     watch = Watch(trace, "ptx.kloop", repeats=True, skipped=True)
@@ -136,5 +139,5 @@ def _repeat(
 
 
 def _free(trace: Trace, label: str) -> str:
-    """Return a label as it is while it is free."""
+    """Return the label if it is free, else a numbered one."""
     return trace.new_label(label) if trace.has_label(label) or trace.has_symbol(label) else label

@@ -1,9 +1,9 @@
-"""Which variables of a Python function are read later, from where: live variables of its bytecode.
+"""Live variables of a Python function's bytecode: the variables read later, for each instruction.
 
-The textbook's backward analysis. Of the instructions, only those are looked at that read or bind a variable, jump, or
-end the function; what they do is told by their names, which may join two (`STORE_FAST_LOAD_FAST`). Exceptions are left
-out: no block of a kernel is traced on after one. The bytes are read here, since a body may be long: `dis` takes fifty
-times as long for what it tells of lines and values.
+This is the standard backward analysis. An instruction is relevant if it reads or binds a variable, jumps, or ends the
+function. The effects are determined by its name, which may combine two (`STORE_FAST_LOAD_FAST`). Exceptions are
+ignored: no block of a kernel is traced after one. The bytes are decoded here, because a body may be long: `dis` takes
+fifty times as long, for lines and values that are not needed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from types import CodeType
 
 _PLACES = re.compile(r"(LOAD|STORE|DELETE)_(FAST|DEREF|CLOSURE|NAME|CLASSDEREF|FROM_DICT_OR_DEREF)")
-# The variables that an inlined comprehension hides, and gives back behind it.
+# Saves and clears the variables that an inlined comprehension hides; they are restored after it.
 _HIDES = "LOAD_FAST_AND_CLEAR"
 _NO_SUCCESSOR = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"})
 _UNCONDITIONAL = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE", "JUMP")
 _TARGETS = ("STORE_", "UNPACK_", "CACHE", "NOP")
 _NOTHING = frozenset[str]()
-_UNIT = 2  # bytes: an opcode and its argument, of which larger ones have more in front
+_UNIT = 2  # bytes: an opcode and its argument; larger arguments have prefixes
 _CACHE = 0
-_HALF = 4  # bits of an argument that names two variables
+_HALF = 4  # bits per variable, in an argument that names two
 
 
 class _Meaning(NamedTuple):
-    """What an instruction's name says: how it uses which variables, whether it jumps, back, and may go on behind."""
+    """Effects of an opcode: uses of variables, whether it jumps, backward, and whether it can fall through."""
 
     uses: tuple[tuple[str, str], ...]
     jumps: bool
@@ -42,7 +42,7 @@ class _Meaning(NamedTuple):
 
 @cache
 def _meanings() -> tuple[_Meaning | None, ...]:
-    """Return what each opcode means; None for those that have no part in the flow of variables."""
+    """Return the effects of each opcode; None for those irrelevant to the flow of variables."""
     return tuple([_meaning(name, number) for number, name in enumerate(dis.opname[:256])])
 
 
@@ -54,7 +54,7 @@ def _meaning(name: str, opcode: int) -> _Meaning | None:
 
 
 class _Point(NamedTuple):
-    """One instruction: what it reads before it binds, what it binds, where it jumps to, and whether it may go on."""
+    """One instruction: variables read before bound, variables bound, jump target, and whether it can fall through."""
 
     reads: frozenset[str]
     binds: frozenset[str]
@@ -64,9 +64,9 @@ class _Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The instructions that have a part in it, by their offsets; `live[i]` are the variables read from the i-th on.
+    """The relevant instructions, by offset; `live[i]` are the variables read from the i-th on.
 
-    The last of `live` is what is read at the end: nothing.
+    The last element of `live` is the empty set, for the end.
     """
 
     code: bytes
@@ -75,18 +75,18 @@ class Flow:
     live: tuple[frozenset[str], ...]
 
     def live_inside(self, offset: int) -> frozenset[str]:
-        """Return what the block that the instruction at `offset` enters reads before it is bound."""
+        """Return the variables that the block entered at `offset` reads before it binds them."""
         return self.live[bisect_right(self.offsets, offset)]
 
     def live_behind(self, offset: int) -> frozenset[str]:
-        """Return what is read behind the block that the instruction at `offset` leaves, the head of a `for`."""
+        """Return the variables read after the block that the instruction at `offset` leaves (the head of a `for`)."""
         target = self._target(offset)
         return self.live_inside(offset) if target is None else self.live[bisect_left(self.offsets, target)]
 
     def stores(self, name: str, first: int, last: int) -> list[int]:
         """Return the offsets of the instructions that bind a variable in a block.
 
-        The block begins behind `first` and ends before `last`; of a `for`, both are its head, which jumps behind it.
+        The block begins after `first` and ends before `last`; for a `for`, both are its head, which jumps to its end.
         """
         end = self._instruction(last)
         if end <= self._instruction(first):
@@ -96,7 +96,7 @@ class Flow:
         return [self.offsets[at] for at in inside if name in self.points[at].binds]
 
     def targets_behind(self, offset: int) -> set[int]:
-        """Return the offsets of the instructions behind `offset` that bind what a `for` or a `with … as` names."""
+        """Return the offsets of the instructions after `offset` that bind the targets of a `for` or a `with … as`."""
         found = set[int]()
         for at in range(offset + _UNIT, len(self.code), _UNIT):
             if not dis.opname[self.code[at]].startswith(_TARGETS):
@@ -105,20 +105,20 @@ class Flow:
         return found
 
     def _target(self, offset: int) -> int | None:
-        """Return where the instruction at an offset jumps to; None if it does not."""
+        """Return the jump target of the instruction at an offset; None if it does not jump."""
         start = self._instruction(offset)
         at = bisect_left(self.offsets, start)
         return self.points[at].target if at < len(self.offsets) and self.offsets[at] == start else None
 
     def _instruction(self, offset: int) -> int:
-        """Return the offset of the instruction whose cache may lie at another, where Python 3.12 goes on in a `for`."""
+        """Return the offset of an instruction, given that of its cache, at which Python 3.12 resumes in a `for`."""
         while self.code[offset] == _CACHE:
             offset -= _UNIT
         return offset
 
 
 def flow_of(code: CodeType) -> Flow:
-    """Analyse a function."""
+    """Analyze a function."""
     raw = code.co_code
     found = dict(_points(code, raw))
     offsets, points = tuple(found), tuple(found.values())
@@ -126,7 +126,7 @@ def flow_of(code: CodeType) -> Flow:
 
 
 def _points(code: CodeType, raw: bytes) -> Iterator[tuple[int, _Point]]:
-    """Yield what has a part in the flow of variables, by its offset."""
+    """Yield the relevant instructions, by offset."""
     meanings, extended, more = _meanings(), dis.EXTENDED_ARG, 0
     cells = [name for name in code.co_cellvars if name not in code.co_varnames]
     variables = (*code.co_varnames, *cells, *code.co_freevars)
@@ -145,7 +145,7 @@ def _points(code: CodeType, raw: bytes) -> Iterator[tuple[int, _Point]]:
 
 
 def _jump(raw: bytes, offset: int, argument: int, *, back: bool) -> int:
-    """Return the offset of a jump's target, which counts from the next instruction."""
+    """Return the offset of a jump's target, which is relative to the next instruction."""
     behind = offset + _UNIT
     while behind < len(raw) and raw[behind] == _CACHE:
         behind += _UNIT
@@ -155,7 +155,7 @@ def _jump(raw: bytes, offset: int, argument: int, *, back: bool) -> int:
 def _variables(
     uses: Sequence[tuple[str, str]], argument: int, names: Sequence[str]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the variables that an instruction reads before it binds them, and those that it binds."""
+    """Return the variables that an instruction reads before it binds them, and the variables that it binds."""
     if not uses:
         return _NOTHING, _NOTHING
     if len(uses) == 1:
@@ -171,7 +171,7 @@ def _variables(
 
 
 def _live(offsets: Sequence[int], points: Sequence[_Point]) -> tuple[frozenset[str], ...]:
-    """Return for each instruction, and the end, the variables that are read from it on, before they are bound."""
+    """Return, for each instruction and the end, the variables read from there on before they are bound."""
     live = [_NOTHING] * (len(points) + 1)
     targets = [None if point.target is None else bisect_left(offsets, point.target) for point in points]
     changed = True

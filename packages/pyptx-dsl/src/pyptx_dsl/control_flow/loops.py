@@ -1,4 +1,4 @@
-"""Loops: `loop` and `while_`. Counted ones are in `ranges` and `kloops`, how they are left in `blocks`.
+"""Loops: `loop` and `while_`. Counted loops are in `ranges` and `kloops`, `break_` and `continue_` in `blocks`.
 
 Every loop tests at its end, so an iteration takes one branch. Labels are named as in `blocks`; `uniform` makes the
 branches of the loop `bra.uni`. Manual: "Control Flow Instructions: bra".
@@ -55,7 +55,7 @@ class Loop:
         self._watch: Watch | None = None
 
     def __enter__(self) -> str:
-        """Define the label, behind the branch to where the first turn starts; return it."""
+        """Define the label, after the branch to the start of the first iteration; return it."""
         enter_block(self._trace, self._promise)
         if self._start is not None:
             jump(self._trace, self._start, uniform=True)
@@ -67,7 +67,7 @@ class Loop:
         return self._label
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Branch back."""
+        """Emit the backward branch."""
         frame, trace, watch = self._frame, self._trace, self._watch
         self._watch = None
         if frame is None or watch is None or self._label is None:
@@ -94,14 +94,17 @@ def loop(
 ) -> Loop:
     """Repeat a block while `pred` is true at its end: `with ptx.loop("k_loop", pred=more): …`.
 
-    Emits one instruction behind the block: `@pred bra label;`, or without `pred` `bra.uni label;`, an endless loop that
+    Emits one instruction after the block: `@pred bra label;`, or without `pred` `bra.uni label;`, an endless loop that
     `break_`, `ret` or a `bra` leaves. The block runs at least once. `pred` is a predicate register that the block
-    updates, or a function that emits its computation; `~p` goes on while p is false. `uniform` says whether the branch
-    is `bra.uni` (without `pred` it is, unless told otherwise). `start_label` names a label in the block, or the loop's
-    own: the first turn starts there, by a `bra.uni` in front of the loop. `next_label` names the label in front of what
-    `pred` emits, or is the loop's own; `end_label` names the one behind the loop, and `define_end=False` leaves that to
-    another place. Raise DuplicateNameError if a label is taken, and ControlFlowError for a name that the block binds to
-    another value and that its next turn reads.
+    updates, or a function that emits its computation; `~p` continues while p is false. `uniform` selects `bra.uni` (the
+    default without `pred`).
+
+    `start_label` names a label in the block, or the loop's own: the first iteration starts there, by a `bra.uni` before
+    the loop. `next_label` names the label before the instructions of `pred`, or is the loop's own. `end_label` names
+    the label after the loop; `define_end=False` leaves its definition to another place.
+
+    Raises DuplicateNameError if a label is taken, and ControlFlowError for a name that the block rebinds and that its
+    next iteration reads.
     """
     trace = active("ptx.loop")
     if pred is not None and not callable(pred):
@@ -112,7 +115,7 @@ def loop(
 
 
 class While:
-    """A loop with its test at the end, entered there (or around it), as a context manager."""
+    """A loop with its test at the end, entered there (or with a test before it), as a context manager."""
 
     __slots__ = (
         *("_condition", "_frame", "_guard", "_labels", "_promise", "_scope"),
@@ -143,7 +146,7 @@ class While:
         self._watch: Watch | None = None
 
     def __enter__(self) -> str:
-        """Enter the loop at its test; a register, or a guard, is tested here instead. Return the loop's label."""
+        """Branch to the loop's test; a register, or a guard, is tested here instead. Return the loop's label."""
         trace = self._trace
         enter_block(trace, self._promise)
         self._scope, self._top = trace.open_scope, self._top or trace.new_label("while")
@@ -158,7 +161,7 @@ class While:
         return self._top
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Test, and branch back."""
+        """Emit the test and the backward branch."""
         frame, trace, condition, watch = self._frame, self._trace, self._condition, self._watch
         self._watch = None
         if frame is None or watch is None:
@@ -189,12 +192,14 @@ def while_(
 ) -> While:
     """Repeat a block while a condition is true: `with ptx.while_(lambda: i < n): …`.
 
-    With a function: one `bra` to the test, then, behind the block, the instructions that the function emits and `@p
-    bra` back. With a predicate register, which the block must update: `@!p bra` around the loop, and `@p bra` back.
-    Two branches in both cases, one of them per iteration. With `guard`, it is `guard` that is tested in front, by
-    `@!guard bra` around the loop, and `condition` behind each turn: the rotated loop of compilers. `label` names the
-    loop's label, the others are those of `loop`; `uniform` makes both branches `bra.uni`. Raise ControlFlowError for a
-    register that the block never writes.
+    - With a function: one `bra` to the test, then, after the block, the instructions that the function emits and `@p
+      bra` back.
+    - With a predicate register, which the block must update: `@!p bra` around the loop, and `@p bra` back.
+
+    Both have two branches, one of them per iteration. With `guard`, `guard` is tested before the loop, by `@!guard bra`
+    around it, and `condition` after each iteration: the rotated loop of compilers. `label` names the loop's label, the
+    others are those of `loop`; `uniform` makes both branches `bra.uni`. Raises ControlFlowError for a register that the
+    block never writes.
     """
     trace = active("ptx.while_")
     if not callable(condition):
@@ -205,14 +210,14 @@ def while_(
 
 
 def _may_change(statements: Iterable[object], name: str) -> bool:
-    """Tell whether some statement writes a register, or leaves the loop."""
+    """Return whether a statement writes a register, or leaves the loop."""
     flat = list(_flat(statements))
     labels = {node.name for node in flat if isinstance(node, nodes.Label)}
     return any(_writes(node, name) or _leaves(node, labels) for node in flat)
 
 
 def _flat(statements: Iterable[object]) -> Iterator[object]:
-    """Yield the statements of a scope and of those inside it."""
+    """Yield the statements of a scope and its inner scopes."""
     for node in statements:
         inner = getattr(node, "nodes", None)
         if isinstance(inner, list):
@@ -222,7 +227,7 @@ def _flat(statements: Iterable[object]) -> Iterator[object]:
 
 
 def _leaves(node: object, labels: AbstractSet[str]) -> bool:
-    """Tell whether control may go elsewhere than to these labels; nobody looks inside a block of raw text."""
+    """Return whether control may branch outside these labels; True for a block of raw text."""
     if not isinstance(node, nodes.Instruction):
         return isinstance(node, nodes.Block)
     if node.opcode[0] == "bra" and node.operands:

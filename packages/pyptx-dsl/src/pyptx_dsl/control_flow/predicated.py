@@ -1,4 +1,4 @@
-"""Instructions that the same predicate guards: `with ptx.predicated(p): …` is `@p` in front of each. Manual: "@"."""
+"""Predicated instructions: `with ptx.predicated(p): …` adds `@p` to each. Manual: "@"."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class PredicatedBlock:
         self._watch: Watch | None = None
 
     def __enter__(self) -> None:
-        """Begin with the next instruction; nothing is emitted."""
+        """Start the guarded block; nothing is emitted."""
         enter_block(self._trace, self._promise)
         self._scope = self._trace.open_scope
         self._start = len(self._scope.nodes)
         self._watch = Watch(self._trace, "ptx.predicated", repeats=False, skipped=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Guard what the block has emitted."""
+        """Add the guard to the instructions of the block."""
         watch, self._watch = self._watch, None
         if kind is not None or watch is None:
             return
@@ -64,7 +64,7 @@ class PredicatedBlock:
 
 
 def _wrong(node: object) -> str | None:
-    """Return why a statement cannot be guarded; None for what can, and for what is nothing that runs."""
+    """Return why a statement cannot be guarded; None if it can be, or is not executed."""
     match node:
         case nodes.Label(name=name):
             return f"{name!r} is a label"
@@ -79,12 +79,12 @@ def _wrong(node: object) -> str | None:
 
 
 def predicated(pred: Reg) -> PredicatedBlock:
-    """Guard each instruction of a block: `with ptx.predicated(p): …` puts `@p` in front of them, `~p` puts `@!p`.
+    """Guard each instruction of a block: `with ptx.predicated(p): …` adds `@p` to each, `~p` adds `@!p`.
 
-    Emits nothing itself, and no branch: what the threads do that the guard holds back is nothing. An instruction that
-    writes the predicate changes it for those behind. Offsets of addresses are computed by all threads. Raise
-    ControlFlowError for a label, a scope or another guard inside, and for a name that the block binds to another value
-    and that is read behind it.
+    Emits nothing itself, in particular no branch: the other threads skip the instructions. An instruction that writes
+    the predicate changes it for those after it. Offsets of addresses are computed by all threads. Raises
+    ControlFlowError for a label, a scope or another guard inside, and for a name that the block rebinds and that is
+    read after it.
     """
     trace = active("ptx.predicated")
     (operand,) = trace.lowered((predicate(pred, "ptx.predicated"),), ())

@@ -1,15 +1,15 @@
-"""`ptx.range_`: Python's range as a loop of PTX, with bounds and steps that may be registers.
+"""`ptx.range_`: Python's range as a PTX loop, with bounds and steps that may be registers.
 
-What is emitted, for a counter `i` in the type of the registers given (s32 if there is none):
+PTX emitted, for a counter `i` in the type of the registers given (s32 without any):
 
-| | before | behind the body |
+| | before | after the body |
 |---|---|---|
-| numbers only | `mov i, start` (nothing at all if there is no iteration) | `add i`, `setp`, `@p bra` |
+| numbers only | `mov i, start` (nothing at all without an iteration) | `add i`, `setp`, `@p bra` |
 | a register, step ±1, or no overflow possible | `mov i`, `setp`, `@p bra` around | `add i`, `setp`, `@p bra` |
-| a register, another step | the same | `sub` (what is left), `setp`, `add i`, `@p bra` |
+| a register, another step | the same | `sub` (remaining distance), `setp`, `add i`, `@p bra` |
 | a register as the step | unsigned: 4; signed: 8 | unsigned: 4; signed: 6 |
 
-The count is exact for every value of the type: nothing wraps around the end of it. With a `spelling`, or tested at the
+The number of iterations is exact for every value of the type, without wrap-around. With a `spelling`, or tested at the
 top, it is the loop of `spelt_ranges`, instruction by instruction.
 """
 
@@ -60,21 +60,22 @@ def range_(
     """Loop over `start, start + step, …` before `stop`: `for i in ptx.range_(tid, n, 128): …`.
 
     The body is traced once, with `i` the counter's register. Each argument is a number or an integer register;
-    registers must agree in signedness, narrower ones are widened by one `cvt`. One argument is the stop, as in
-    Python. A step may be negative. The table above says what is emitted: two branches, or one if all are numbers.
-    `break_` and `continue_` work; Python's `break` ends the body there, so that the loop runs once at most; directly
-    out of (or behind) an `if_` block it is a ControlFlowError when the trace ends.
+    registers must agree in signedness, narrower ones are widened by one `cvt`. One argument is the stop, as in Python.
+    A step may be negative. Emits the instructions in the table above: two branches, or one if all arguments are
+    numbers. `break_` and `continue_` work. Python's `break` ends the body there, so that the loop runs at most once;
+    directly out of (or after) an `if_` block it raises ControlFlowError when the trace ends.
 
-    A name that the body binds anew (`v = v + 1.0`) and reads in its next turn is a ControlFlowError; `v += 1.0` is not.
-    `stop` and `step` are read in every iteration. Raise OperandError for a step of 0 or bounds beyond the counter's
-    type, and RegisterTypeError for registers that are no integers. A register step of 0 runs no iteration.
+    A name that the body rebinds (`v = v + 1.0`) and reads in the next iteration raises ControlFlowError; `v += 1.0`
+    does not. `stop` and `step` are read in every iteration. Raises OperandError for a step of 0 or bounds outside the
+    counter's type, and RegisterTypeError for registers that are not integers. A register step of 0 runs no iteration.
 
-    `counter` is the register that counts (if it is `start` too, no `mov` is emitted), `dtype` the type that it counts
-    in, `pred` the predicate of the tests; `label` names the loop's label, `next_label`, `end_label` and `define_end`
-    are those of `loop`, and `uniform` makes its branches `bra.uni`. With `spelling`, such as "mov.b32 add.s32
-    setp.ne.s32", or tested="top", the loop is exactly the `mov`, the `add` (or `sub`), the `setp` and the branch, and
-    nothing is tested in front: tested at its end the body runs at least once, and a counter that steps beyond its type
-    wraps. `pred=~p` then branches where p is false.
+    `counter` is the register that counts (if it is also `start`, no `mov` is emitted), `dtype` its type, `pred` the
+    predicate of the tests. `label` names the loop's label; `next_label`, `end_label` and `define_end` are those of
+    `loop`; `uniform` emits `bra.uni`.
+
+    With `spelling`, such as "mov.b32 add.s32 setp.ne.s32", or tested="top", the loop consists of exactly the `mov`, the
+    `add` (or `sub`), the `setp` and the branch. No test precedes it: tested at its end, the body runs at least once,
+    and a counter that steps outside its type wraps. `pred=~p` then branches where p is false.
     """
     trace = active("ptx.range_")
     if stop is None:
@@ -91,7 +92,7 @@ def range_(
 
 @dataclass(frozen=True, slots=True)
 class RangeOptions:
-    """What a call says of the loop's registers, labels and branches."""
+    """Options for the loop's registers, labels and branches."""
 
     counter: Reg | None
     dtype: PtxType | None
@@ -106,7 +107,7 @@ class RangeOptions:
 
 
 def _check_registers(options: RangeOptions, *, exact: bool) -> None:
-    """Raise RegisterTypeError for registers that cannot count, or hold a test."""
+    """Raise RegisterTypeError or OperandError for invalid counter and predicate registers."""
     for keyword, given in (("counter", options.counter), ("pred", options.pred)):
         if given is not None and not isinstance(cast("object", given), Reg):
             raise OperandError(f"ptx.range_: {keyword}={given!r} is no register", hint="reg.scalar, reg.bank make some")
@@ -128,7 +129,7 @@ def _check_registers(options: RangeOptions, *, exact: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A loop whose arguments are checked: registers of the counter's type, or numbers that fit it."""
+    """A loop with checked arguments: registers of the counter's type, or numbers in its range."""
 
     dtype: PtxType
     start: Reg | int
@@ -137,12 +138,12 @@ class Plan:
 
     @property
     def word(self) -> str:
-        """The type word, `s32` or `u64`."""
+        """Type modifier, `s32` or `u64`."""
         return f"{'s' if self.signed else 'u'}{self.dtype.bits}"
 
     @property
     def unsigned(self) -> str:
-        """The type word of distances."""
+        """Type modifier of distances."""
         return f"u{self.dtype.bits}"
 
     @property
@@ -152,22 +153,22 @@ class Plan:
 
     @property
     def lowest(self) -> int:
-        """The least value of the type."""
+        """Smallest value of the type."""
         return -(1 << (self.dtype.bits - 1)) if self.signed else 0
 
     @property
     def highest(self) -> int:
-        """The greatest value of the type."""
+        """Largest value of the type."""
         return (1 << (self.dtype.bits - (1 if self.signed else 0))) - 1
 
     @property
     def is_counted(self) -> bool:
-        """Whether all arguments are numbers; such a loop has an iteration at least, or it would not be planned."""
+        """Whether all arguments are numbers; such a loop has at least one iteration, unless it is exact."""
         return all(isinstance(value, int) for value in (self.start, self.stop, self.step))
 
     @property
     def stays_inside(self) -> bool:
-        """Whether the counter can step past `stop` without leaving the type."""
+        """Whether the counter can step past `stop` without overflow."""
         if isinstance(self.step, Reg):
             return False
         if self.step in {1, -1}:
@@ -183,7 +184,7 @@ class Plan:
 def _plan(
     trace: Trace, start: object, stop: object, step: object, options: RangeOptions, *, exact: bool
 ) -> Plan | None:
-    """Check the arguments; None for a loop without an iteration, unless it is exact."""
+    """Check the arguments; None for a loop without iterations, unless it is exact."""
     values = [_value(name, value) for name, value in (("start", start), ("stop", stop), ("step", step))]
     dtype = _counted_in(options, [value for value in values if isinstance(value, Reg)])
     if isinstance(values[2], int) and values[2] == 0:
@@ -205,7 +206,7 @@ def _plan(
 
 
 def _counted_in(options: RangeOptions, registers: list[Reg]) -> PtxType:
-    """Return the type that the loop counts in: `dtype`, or that of its registers, the counter among them."""
+    """Return the type of the counter: `dtype`, or that of the registers, including the counter."""
     if options.counter is not None:
         _value("counter", options.counter)
     counter = [] if options.counter is None else [options.counter]
@@ -242,7 +243,7 @@ def _value(name: str, value: object) -> Reg | int:
 
 
 def _counter(registers: list[Reg]) -> PtxType:
-    """Return the type that the counter takes from the registers given: their widest; untyped bits count as unsigned."""
+    """Return the counter's type from the registers: the widest one; untyped bits count as unsigned."""
     if not registers:
         return s32
     kinds = {"signed" if register.dtype.kind == "signed" else "unsigned" for register in registers}
@@ -276,7 +277,7 @@ def _move(trace: Trace, into: Reg, value: Reg | int, dtype: PtxType) -> None:
 
 
 def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, promise: int) -> Iterator[Reg]:
-    """Emit the head, give out the counter, emit the tail; a body left early gets no tail, but its labels."""
+    """Emit the head, yield the counter, emit the tail; after a Python `break` emit only the labels."""
     trace.unopened.pop(promise, None)
     counter = trace.fresh(plan.dtype) if options.counter is None else options.counter
     top = options.label or trace.new_label("range")
@@ -300,7 +301,7 @@ def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, pr
         else:
             _step(trace, plan, counter, top, direction, options)
     except GeneratorExit:
-        if current() is not trace:  # thrown away behind an error that ended the trace
+        if current() is not trace:  # discarded after an exception ended the trace
             return
         if behind_block(trace):
             trace.faults.append(_python_break())
@@ -313,7 +314,7 @@ def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, pr
 
 
 def _may_be_skipped(plan: Plan, form: Spelt | None) -> bool:
-    """Tell whether the body may run in no turn."""
+    """Return whether the body may run zero times."""
     return not plan.is_counted if form is None else form.place == "top"
 
 
@@ -327,20 +328,20 @@ def _python_break() -> ControlFlowError:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """Of a signed register step: whether it counts up, and its magnitude."""
+    """Direction of a signed register step: whether it is positive, and its magnitude."""
 
     up: Reg
     size: Reg
 
 
 def _start(trace: Trace, plan: Plan, counter: Reg) -> None:
-    """Put the start into the counter, unless it is there."""
+    """Move the start to the counter, unless they are the same register."""
     if plan.start is not counter:
         _move(trace, counter, plan.start, plan.dtype)
 
 
 def _enter(trace: Trace, plan: Plan, counter: Reg, frame: LoopFrame, options: RangeOptions) -> Direction | None:
-    """Branch around the loop if there is no iteration."""
+    """Branch around the loop if it has no iteration."""
     if isinstance(plan.step, Reg):
         return _enter_by_register(trace, plan, plan.step, counter, frame, options)
     if isinstance(plan.start, int) and isinstance(plan.stop, int):

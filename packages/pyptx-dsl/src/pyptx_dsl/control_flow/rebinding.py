@@ -1,15 +1,15 @@
-"""Names that a traced block binds anew, where the code behind it, or the block's next turn, goes on reading them.
+"""Detection of names that a traced block rebinds and that later code or the next iteration reads.
 
-`v = v + 1.0` makes a fresh register and binds `v` to it. In the body of `ptx.range_`, which is traced once for all
-turns, each turn would read the register that `v` was before the loop; behind `ptx.if_`, the threads that skipped the
-block would read one that they have never written. So the local variables of the function are compared at the two ends
-of a block. One that holds another register than before, or another number, is a ControlFlowError at the line that binds
-it, if its value is wanted again: its bytecode says whether it is read, before it is bound anew, behind the block or at
-the beginning of a loop's body.
+`v = v + 1.0` creates a new register and binds `v` to it. The body of `ptx.range_` is traced once for all iterations, so
+each iteration would read the register to which `v` was bound before the loop. After `ptx.if_`, the threads that skipped
+the block would read a register that they have not written. So the local variables of the function are compared at the
+start and the end of a block. A variable with another register or number raises ControlFlowError at the line that binds
+it, if it is read before it is bound again. The function's bytecode shows the reads after the block and at the start of
+a loop's body.
 
-A list of registers is one too, and another where one of its elements was replaced and the block reads the replaced
-one, as `acc[i] = acc[i] + 1.0` does; so are values of a dict, and attributes of an object. `v += 1.0` and `ptx.mov`
-write into the register, and bind nothing anew.
+Lists of registers are included: a list has changed if one of its elements was replaced and the block reads the replaced
+one, as in `acc[i] = acc[i] + 1.0`. The same applies to values of a dict and attributes of an object. `v += 1.0` and
+`ptx.mov` write to the register and rebind nothing.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 _REGISTERS = (Handle, RegArray)
 _NUMBERS = frozenset({bool, int, float})
 _NO_STATE = (FunctionType, ModuleType, type)
-_GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect costs more than a trace
+_GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect takes longer than a trace
 _FLOWS = "ptx.rebinding.flows"
 
-# What is wrong, by whether the next turn reads the variable and whether the variable held a number.
+# Effect in the message, by whether the next iteration reads the variable and whether it was a number.
 _EFFECTS = {
     (True, False): "which is traced once: each turn would read the register that it was in front of the loop",
     (True, True): "which is traced once: the number would be the same in every turn",
@@ -49,7 +49,7 @@ Value: TypeAlias = "Handle | RegArray | int | float | Listed"
 
 
 class Listed:
-    """What holds registers (a list, a dict, an object), and what it held; `spelling` is that of an element."""
+    """A container of registers (a list, a dict, an object), its contents, and the syntax of an element access."""
 
     __slots__ = ("elements", "owner", "spelling")
 
@@ -61,15 +61,15 @@ class Listed:
 
 
 class Watch:
-    """The variables of the functions around one block, as they were when it was entered.
+    """Variables of the functions around one block, at its entry.
 
-    `repeats`: the block may run again, so that its beginning follows on its end. `skipped`: not all threads run it.
+    `repeats`: the block may run again, so that its start follows its end. `skipped`: not all threads run it.
     """
 
     __slots__ = ("_frames", "_repeats", "_scope", "_skipped", "_start", "_trace", "_what")
 
     def __init__(self, trace: Trace, what: str, *, repeats: bool, skipped: bool) -> None:
-        """Look at the user's frame, and through generators of the user's at who iterates over them."""
+        """Record the user's frame, and for user generators also the frame that iterates over them."""
         self._trace = trace
         self._what = what
         self._repeats = repeats
@@ -79,9 +79,9 @@ class Watch:
         self._frames = [(frame, frame.f_lasti, _values(frame)) for frame in _frames(trace)]
 
     def close(self, read: object = None) -> None:
-        """Compare with the variables now; `read` is a function whose variables are read at the end of the block.
+        """Compare with the current variables; `read` is a function whose variables are read at the end of the block.
 
-        Raise ControlFlowError for the first that the block has bound to another value which is read later.
+        Raises ControlFlowError for the first variable that the block has rebound and that is read later.
         """
         frames, self._frames = self._frames, []
         reads = read.__code__.co_freevars if isinstance(read, FunctionType) else ()
@@ -92,7 +92,7 @@ class Watch:
                 self._judge(frame, begin, before, changed, reads)
 
     def _changed(self, before: Value, now: Value) -> bool:
-        """Tell whether a variable has another value; of one list, whether the block reads what it has replaced."""
+        """Return whether a variable has changed; for the same list, whether the block reads a replaced element."""
         if not (isinstance(before, Listed) and isinstance(now, Listed)):
             return not _same(before, now)
         if len(before.elements) == len(now.elements) and all(map(is_, before.elements, now.elements)):
@@ -107,7 +107,7 @@ class Watch:
     def _judge(
         self, frame: FrameType, begin: int, before: dict[str, Value], changed: list[str], reads: Iterable[str]
     ) -> None:
-        """Raise for the first of the changed variables whose value is wanted again."""
+        """Raise ControlFlowError for the first changed variable that is read later."""
         flow = _flow(self._trace, frame.f_code)
         end = frame.f_lasti
         again = _captured(frame, flow.live_inside(begin)).union(reads) if self._repeats else frozenset[str]()
@@ -130,13 +130,13 @@ class Watch:
 
 
 def _captured(frame: FrameType, live: frozenset[str]) -> frozenset[str]:
-    """Return live variables and those that functions in live variables use."""
+    """Return live variables and the variables captured by functions in them."""
     functions = [value for value in map(frame.f_locals.get, live) if isinstance(value, FunctionType)]
     return live.union(*(function.__code__.co_freevars for function in functions))
 
 
 def _place(frame: FrameType, offset: int) -> str:
-    """Show the line of an instruction."""
+    """Return the location of an instruction."""
     code = frame.f_code
     line, _, column, _ = list(code.co_positions())[offset // 2]
     return show(code.co_filename, line or frame.f_lineno, code.co_qualname, column)
@@ -155,7 +155,7 @@ def _remedy(name: str, before: Value) -> str:
 
 
 def _frames(trace: Trace) -> Iterator[FrameType]:
-    """Yield the frames in which the body of a block stands: the user's, and whose loop a generator of theirs feeds."""
+    """Yield the frames of a block's body: the user's, and the frame whose loop iterates over a user generator."""
     frame = user_frame()
     while frame is not None and frame is not trace.recorder.root:
         yield frame
@@ -165,10 +165,10 @@ def _frames(trace: Trace) -> Iterator[FrameType]:
 
 
 def _values(frame: FrameType) -> dict[str, Value]:
-    """Return the variables that hold registers, numbers, or lists of registers."""
+    """Return the variables with registers, numbers, or lists of registers."""
     found = dict[str, Value]()
     held: dict[str, object] = frame.f_locals
-    if held is frame.f_globals:  # of a file, whose other names its code does not bind
+    if held is frame.f_globals:  # module level: only the names in its code can be bound
         held = {name: held[name] for name in frame.f_code.co_names if name in held}
     for name, value in held.items():
         if isinstance(value, _REGISTERS) or (isinstance(value, int | float) and type(value) in _NUMBERS):
@@ -181,7 +181,7 @@ def _values(frame: FrameType) -> dict[str, Value]:
 
 
 def _listed(value: object) -> Listed | None:
-    """Return what a list, a dict or an object holds, if its first element, or an attribute, is a register."""
+    """Return the contents of a list, a dict or an object, if its first element, or an attribute, is a register."""
     if isinstance(value, list | tuple):
         elements = cast("Sequence[object]", value)
         return Listed(elements, elements, "[i]") if elements and isinstance(elements[0], Handle) else None
@@ -189,7 +189,7 @@ def _listed(value: object) -> Listed | None:
         held = cast("dict[object, object]", value)
         return Listed(held, held.values(), "[key]") if isinstance(next(iter(held.values()), None), Handle) else None
     if not type(value).__dictoffset__ or isinstance(value, _NO_STATE):
-        return None  # without asking for what is not there, which objects with a `__getattr__` answer with an error
+        return None  # avoids attribute access on objects without `__dict__`, whose `__getattr__` may raise
     attributes = getattr(value, "__dict__", None)
     if type(attributes) is not dict:
         return None
@@ -198,7 +198,7 @@ def _listed(value: object) -> Listed | None:
 
 
 def _same(before: object, now: object) -> bool:
-    """Tell whether two values are the same registers, or equal numbers."""
+    """Return whether two values are the same registers, or equal numbers."""
     if before is now:
         return True
     if isinstance(before, Handle) and isinstance(now, Handle):
@@ -209,7 +209,7 @@ def _same(before: object, now: object) -> bool:
 
 
 def _read(statements: Iterable[object]) -> Iterator[str]:
-    """Yield the registers that instructions read, those of inner scopes too; the first operand is written."""
+    """Yield the registers that instructions read, including inner scopes; the first operand is written."""
     for node in statements:
         inner = getattr(node, "nodes", None)
         if isinstance(inner, list):
@@ -220,7 +220,10 @@ def _read(statements: Iterable[object]) -> Iterator[str]:
 
 
 def _flow(trace: Trace, code: CodeType) -> Flow:
-    """Return the flow of a function's variables, analysed once per trace: hashing code hashes its constants."""
+    """Return the flow of a function's variables, analyzed once per trace.
+
+    Keyed by id, because hashing code hashes its constants.
+    """
     known = cast("dict[int, Flow]", trace.notes.setdefault(_FLOWS, dict[int, Flow]()))
     flow = known.get(id(code))
     if flow is None:

@@ -1,4 +1,4 @@
-"""Counted loops as compilers write them: one `mov`, one `add`, one `setp`, one branch, each spelt as told.
+"""Counted loops in the form of compilers: one `mov`, one `add`, one `setp`, one branch, each in the given form.
 
 mov.b32 i, start;                    mov.b32 i, start;
 top:                                 top:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Spelt", "TestPlace", "spelt"]
 
 TestPlace: TypeAlias = Literal["bottom", "top"]
-"""Where a loop tests: behind its body, which then runs once at least, or in front of it."""
+"""Position of the test: after the body, which then runs at least once, or before it."""
 
 _INVERSE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _PARTS = frozenset({"mov", "add", "sub", *_INVERSE})
@@ -40,7 +40,7 @@ _PARTS = frozenset({"mov", "add", "sub", *_INVERSE})
 
 @dataclass(frozen=True, slots=True)
 class Spelt:
-    """The instructions of a counted loop, and the predicate of its test."""
+    """Instructions of a counted loop, and the predicate of its test."""
 
     plan: Plan
     words: Mapping[str, tuple[str, ...]]
@@ -55,12 +55,12 @@ class Spelt:
             trace.emit(self.words.get("mov", ("mov", self.plan.dtype.name)), (counter, self.plan.start))
 
     def enter(self, trace: Trace, counter: Reg, frame: LoopFrame) -> None:
-        """Emit the test in front of the body, if that is its place."""
+        """Emit the test before the body, if the loop tests at the top."""
         if self.place == "top":
             self._test(trace, counter, frame.at_end(), uniform=bool(self.uniform))
 
     def step(self, trace: Trace, counter: Reg, top: str) -> None:
-        """Emit the step behind the body, the test if that is its place, and the branch back."""
+        """Emit the step after the body, the test if the loop tests at the bottom, and the backward branch."""
         step = self.plan.step
         if "sub" in self.words and isinstance(step, int):
             trace.emit(self.words["sub"], (counter, counter, -step))
@@ -80,7 +80,7 @@ class Spelt:
 def spelt(
     trace: Trace, plan: Plan, spelling: str, place: TestPlace, predicate: Reg | None, *, uniform: bool | None
 ) -> Spelt:
-    """Return how a planned loop is spelt; raise OperandError for a test that does not count like Python's `range`."""
+    """Return the instructions of a planned loop; raise OperandError for a test that is not that of Python's `range`."""
     if place not in {"bottom", "top"}:
         raise OperandError(f"ptx.range_: tested={place!r}", hint='tested="bottom" or tested="top"')
     words = spellings(text("spelling", spelling))
@@ -102,7 +102,7 @@ def spelt(
 def _relation(
     plan: Plan, words: Mapping[str, tuple[str, ...]], place: TestPlace, predicate: Reg | None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the relation under which the loop goes on, and the `setp`."""
+    """Return the relation under which the loop continues, and the `setp`."""
     leaves = (place == "top") != isinstance(predicate, NegPred)
     given = [relation for relation in words if relation in _INVERSE]
     if len(given) > 1:
@@ -114,7 +114,7 @@ def _relation(
 
 
 def _judge(plan: Plan, relation: str, place: TestPlace, test: str) -> None:
-    """Raise OperandError for a loop that would not run as often as Python's."""
+    """Raise OperandError for a loop with another number of iterations than Python's."""
     step = plan.step
     if relation not in {"lt", "gt", "ne"} or (isinstance(step, int) and relation == ("gt" if step > 0 else "lt")):
         raise OperandError(

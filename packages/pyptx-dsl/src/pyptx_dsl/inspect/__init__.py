@@ -1,1 +1,1 @@
-"""What the toolchain says about a kernel, told in lines of Python."""
+"""Reports of the toolchain about a kernel, at Python lines."""

@@ -1,6 +1,6 @@
-"""What ptxas's advisories and figures mean, and what to do about them: a row for each; plugins bring more.
+"""Explanations and remedies for ptxas's advisories and figures, one row each; plugins add others.
 
-The patterns are searched in ptxas's words (CUDA 13). Sources: PTX manual, "Performance-Tuning Directives"; CUDA
+The patterns are searched in ptxas's messages (CUDA 13). Sources: PTX manual, "Performance-Tuning Directives"; CUDA
 programming guide, "Local Memory".
 """
 
@@ -46,11 +46,11 @@ ADVICE: Final = (
         "use the modifier or the target that ptxas names",
     ),
 )
-"""What is the same on every architecture."""
+"""Rows that apply to every architecture."""
 
 
 def advice_on(remark: str) -> Advice | None:
-    """Return what is known of ptxas's words, by the row that matches most of them; None where none does."""
+    """Return the row with the longest match in ptxas's message; None if no row matches."""
     from pyptx_ir.plugins.manager import manager
 
     found = [(match[0], row) for row in manager().advice() if (match := re.search(row.pattern, remark))]

@@ -1,4 +1,4 @@
-"""What `.cubin()`, `.resources()`, `.sass()` and `.explain()` do: the toolchain's answers, told in Python lines."""
+"""Implementation of `.cubin()`, `.resources()`, `.sass()` and `.explain()`, with errors at Python lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A text, what makes it (`call`), where its lines come from, and `place`, the file and line where it begins."""
+    """A text, the call that produces it, the origins of its lines, and `place`, the file and line of its kernel."""
 
     name: str
     target: str
@@ -41,7 +41,7 @@ class Listing:
 
     @staticmethod
     def of(specialization: Specialization) -> Listing:
-        """Return the listing of a specialisation, whose first line of Python stands for its `def`."""
+        """Return the listing of a specialization; its first known Python line replaces the line of its `def`."""
         origins = specialization.origins
         frame = next((frames[-1] for frames in origins.values() if frames), None)
         place = (frame.file, frame.line) if frame else (f"<{specialization.entry}>", 1)
@@ -50,12 +50,12 @@ class Listing:
 
 
 def _call(name: str) -> str:
-    """Return how the text of a kernel is asked for."""
+    """Return the call that produces the text of a kernel."""
     return f"{name}.ptx(…)"
 
 
 def assembled(listing: Listing) -> Assembly:
-    """Run ptxas, through the cubin cache; warn of its advisories at the user's lines."""
+    """Run ptxas, through the cubin cache; report its advisories as warnings at the user's lines."""
     from pyptx_ir.toolchain import AssemblyError, CubinCache, assemble
 
     try:
@@ -81,7 +81,7 @@ def _failure(listing: Listing, remark: Diagnostic | None, error: Exception) -> A
 
 
 def _advise(listing: Listing, remark: Diagnostic) -> None:
-    """Warn at the line that a remark is about, or at the kernel's `def` if it names none."""
+    """Warn at the line of a remark, or at the kernel's `def` if it has none."""
     frames = _frames(listing, remark)
     file, line = (frames[0].file, frames[0].line) if frames else listing.place
     number = f" ({remark.code})" if remark.code else ""
@@ -102,7 +102,7 @@ def disassembled(cubin: bytes) -> str:
 
 
 def explained(declaration: Declaration, traced: Traced) -> str:
-    """Return what ptxas made of the kernel, as comments, and the PTX with the Python that wrote it."""
+    """Return ptxas's report on the kernel, as comments, and the PTX with the Python lines that emitted it."""
     from pyptx_dsl.inspect.explanation import explanation
 
     head = [f"// {line}".rstrip() for line in explanation(declaration, traced)]
@@ -110,7 +110,7 @@ def explained(declaration: Declaration, traced: Traced) -> str:
 
 
 def interleaved(traced: Traced) -> str:
-    """Put `// file:line: source` in front of the lines of PTX that each line of Python wrote."""
+    """Insert `// file:line: source` before the lines of PTX that each Python line emitted."""
     import linecache
 
     lines, last = list[str](), None

@@ -1,4 +1,4 @@
-"""What `Kernel.explain` says in front of the listing: what ptxas made of a kernel, and what to do about it."""
+"""Report of `Kernel.explain` before the listing: results of ptxas for a kernel, with remedies."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _FILE = "kernel.ptx"
 _SASS_LINE = re.compile(rf'^\s*//## File "{re.escape(_FILE)}", line (\d+)')
 _LOCAL_ACCESS = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?\w+ )?(?P<opcode>STL|LDL)\b")
 _STATEMENT = re.compile(r"\s*(?:@!?[\w$%]+\s+)?[a-z][\w.:]*(?:\s[^/]*)?;\s*$")
-_MOST_LINES = 8  # how many lines with traffic to local memory are shown
+_MOST_LINES = 8  # maximum number of lines with local memory accesses that are shown
 
 
 def explanation(declaration: Declaration, traced: Traced) -> Iterator[str]:
-    """Yield lines of text: the kernel's resources, then each finding with its line, its meaning and a remedy."""
+    """Yield lines of text: the kernel's resources, then each finding with its line, an explanation and a remedy."""
     from pyptx_ir.toolchain import ToolchainError, assemble
 
     try:
@@ -54,7 +54,7 @@ def _summary(declaration: Declaration, used: Resources) -> str:
 
 
 def _where(declaration: Declaration, traced: Traced, remark: Diagnostic) -> str:
-    """Show the lines of Python that a remark is about, or the kernel's `def` if it names none."""
+    """Return the Python lines of a remark, or the kernel's `def` if it has none."""
     frames = traced.origins.get(remark.line, ()) if remark.line else ()
     code = declaration.function.__code__
     places = [(frame.file, frame.line, frame.function) for frame in frames]
@@ -72,7 +72,7 @@ def _finding(said: str, where: str | None) -> Iterator[str]:
 
 
 def _local_traffic(declaration: Declaration, traced: Traced) -> Iterator[str]:
-    """Yield the lines of Python whose code reads or writes local memory, the busiest first."""
+    """Yield the Python lines whose code accesses local memory, most accesses first."""
     from pyptx_ir.toolchain import ToolchainError, assemble, disassemble
 
     try:
@@ -93,7 +93,7 @@ def _local_traffic(declaration: Declaration, traced: Traced) -> Iterator[str]:
 
 
 def numbered(traced: Traced) -> str:
-    """Return the PTX with a `.loc` in front of every instruction that names the instruction's own line."""
+    """Return the PTX with a `.loc` before every instruction, with the instruction's own line number."""
     lines = traced.text.split("\n")
     index = 1 + sum(line.lstrip().startswith(".file") for line in lines)
     written: list[str] = []
@@ -107,7 +107,7 @@ def numbered(traced: Traced) -> str:
 
 
 def local_accesses(sass: str) -> Counter[int]:
-    """Count the loads and stores of local memory in a listing of nvdisasm by the line of PTX that they belong to."""
+    """Count the local memory loads and stores in a listing of nvdisasm by PTX line."""
     found: Counter[int] = Counter()
     line = 0
     for text in sass.splitlines():

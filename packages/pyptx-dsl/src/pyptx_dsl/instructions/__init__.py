@@ -1,1 +1,1 @@
-"""The instructions of PTX: a module for each group, named as the manual's chapters are."""
+"""PTX instructions: one module per group, named after the manual's chapters."""

@@ -1,4 +1,4 @@
-"""Addresses: `ptx.addr`, those of tensors, and conversions between state spaces."""
+"""Address operands: `ptx.addr`, tensor addresses, and conversions between state spaces."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = ["addr", "as_address", "cvta", "tensor_addr", "unified"]
 def addr(base: object, offset: object | None = None) -> AddressOperand:
     """Return the address operand `[base]` or `[base+offset]`; nothing is emitted.
 
-    `base` is a register, a number, a symbol (a string, a tensor, a shared allocation, a slice of one, a barrier) or
-    another address. `offset` counts bytes: a number of either sign (`[%rd1+-8]`), or a symbol. An offset of 0 is left
-    out, but for the functions of a `module`, where it is written as it is. Raise OperandError for a register as the
-    offset, since PTX adds constants only, and for an offset from a swizzled allocation that is another element than
+    `base` is a register, a number, a symbol (a string, a tensor, a shared allocation or a slice of one, an mbarrier) or
+    another address. `offset` is in bytes: a number of either sign (`[%rd1+-8]`), or a symbol. An offset of 0 is
+    omitted, except in functions of a `module`. Raise OperandError for a register as the offset, since PTX adds
+    constants only. Raise it also for an offset from a swizzled allocation that reaches another element than it would
     without the swizzle. Manual: "Operands: Addresses as Operands".
     """
     if isinstance(offset, Handle):
@@ -45,12 +45,12 @@ def addr(base: object, offset: object | None = None) -> AddressOperand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorAddressOperand:
-    """`[a, b, …]`; its elements are anything that can be lowered."""
+    """`[a, b, …]`; its elements are any values that convert to operands."""
 
     elements: tuple[object, ...]
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the bracket."""
+        """Return the bracketed operand."""
         return tree.TensorAddress(trace.lowered(self.elements, ()))
 
 
@@ -61,7 +61,7 @@ class UnifiedOperand:
     address: object
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the address with its attribute."""
+        """Return the address with the `.unified` attribute."""
         return tree.Unified(lower(as_address(self.address), trace))
 
 
@@ -77,13 +77,13 @@ def tensor_addr(base: object, *elements: object) -> TensorAddressOperand:
 
 
 def unified(address: object) -> UnifiedOperand:
-    """Return the operand `[address].unified`, of a variable with that attribute. Manual: "ld"."""
+    """Return the operand `[address].unified`, for a variable with that attribute. Manual: "ld"."""
     as_address(address)
     return UnifiedOperand(address)
 
 
 def as_address(value: object) -> AddressOperand | tree.Address | tree.TensorAddress:
-    """Return an address as it is, and put brackets around anything else."""
+    """Return an address unchanged; wrap any other value in brackets."""
     if isinstance(value, AddressOperand | tree.Address | tree.TensorAddress):
         return value
     if isinstance(value, bool | float | list | tuple) or value is None:
@@ -102,7 +102,7 @@ class AddressConversion:
     """One direction of `cvta`, called with the source: `ptx.cvta.to_global(generic)`."""
 
     def __init__(self, name: str) -> None:
-        """Name the function: `global_`, `to_global`."""
+        """Set the function's name: `global_`, `to_global`."""
         space = to_ptx(name.removeprefix("to_"))
         self._what = f"ptx.cvta.{name}"
         self.head = f"cvta{'.to' if name.startswith('to_') else ''}.{space}"
@@ -114,7 +114,7 @@ class AddressConversion:
     def __call__(self, src: object, dst: Reg | None = None, *, dtype: PtxType = u64, pred: Reg | None = None) -> Reg:
         """Emit `cvta{.to}.space.type dst, src;` and return `dst`, a fresh register if none is given.
 
-        `dtype` is u64, or u32 in modules whose addresses have 32 bits.
+        `dtype` is u64, or u32 in modules with 32-bit addresses.
         """
         trace = active(self._what)
         if isinstance(src, Reg) and src.dtype.bits != dtype.bits:
@@ -130,9 +130,9 @@ class AddressConversion:
 
 
 class Cvta:
-    """Conversions between generic addresses and those of one state space; each emits one `cvta`.
+    """Conversions between generic addresses and addresses of one state space; each emits one `cvta`.
 
-    `src` is a register of 64 bits or a symbol; the result goes to `dst` or a fresh u64 register, which is returned. A
+    `src` is a 64-bit register or a symbol; the result goes to `dst` or a fresh u64 register, which is returned. A
     32-bit shared address must be widened first. Manual: "Data Movement and Conversion Instructions: cvta".
     """
 

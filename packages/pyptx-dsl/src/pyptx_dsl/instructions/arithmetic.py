@@ -1,4 +1,4 @@
-"""Arithmetic: `ptx.add(type, d, a, b)` and its kin, each one instruction."""
+"""Arithmetic instructions: `ptx.add(type, d, a, b)`, `ptx.mul`, `ptx.fma`, …; each call emits one."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ clmad = Ternary(
 
 
 class MultiplyAdd(Wrapper):
-    """`ptx.mad`, which can declare its result itself."""
+    """`ptx.mad`, which can also declare its result register."""
 
     @overload
     def __call__(
@@ -146,10 +146,10 @@ class MultiplyAdd(Wrapper):
     def __call__(self, *args: object, pred: Reg | None = None, **modifiers: Unpack[Modifiers]) -> Reg:
         """Multiply and add: `d = a * b + c`, by one instruction; return `d`.
 
-        `ptx.mad(type, d, a, b, c)` emits `mad.mode.type` for integers (`mode` is `lo`, `hi` or `wide`; `lo` if left
-        out) and `mad.rn.type` for f32 and f64. `ptx.mad(a, b, c)` declares the result itself: the type is that of the
-        first register among `a` and `b`; with `mode="wide"` the result and `c` are twice as wide, and for floats the
-        instruction is `fma.rn`.
+        `ptx.mad(type, d, a, b, c)` emits `mad.mode.type` for integers (`mode` is `lo`, `hi` or `wide`; default `lo`)
+        and `mad.rn.type` for f32 and f64. `ptx.mad(a, b, c)` declares the result: its type is that of the first
+        register among `a` and `b`. With `mode="wide"` the result and `c` are twice as wide. For floats it emits
+        `fma.rn`.
         """
         if len(args) == 5:
             dtype, dst, a, b, c = args
@@ -208,9 +208,9 @@ def dp2a(
     mode: str = "lo",
     pred: Reg | None = None,
 ) -> Reg:
-    """Emit `dp2a.mode.atype.btype d, a, b, c;`: two 16-bit values by two bytes of `b`, plus `c`. Return `d`.
+    """Emit `dp2a.mode.atype.btype d, a, b, c;`: two 16-bit values times two bytes of `b`, plus `c`. Return `d`.
 
-    `mode` takes the low or the high two bytes; types are u32 and s32.
+    `mode` selects the low or the high two bytes; types are u32 and s32.
 
     Manual: "Integer Arithmetic Instructions: dp2a".
     """

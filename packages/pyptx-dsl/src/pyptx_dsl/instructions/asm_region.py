@@ -1,4 +1,4 @@
-"""Statements between the comments that compilers put around inline assembly."""
+"""Blocks between the comments that compilers emit around inline assembly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPEN = "ptx.asm_region.open"
 
 
 class AsmRegion:
-    """The block of `asm_region`, as a context manager."""
+    """Context manager returned by `asm_region`."""
 
     __slots__ = ("_begin", "_end", "_promise", "_trace")
 
@@ -31,7 +31,7 @@ class AsmRegion:
         self._promise = trace.promise("ptx.asm_region")
 
     def __enter__(self) -> None:
-        """Put the first comment in front of what comes next."""
+        """Emit the first comment before the next statement."""
         trace = self._trace
         trace.unopened.pop(self._promise, None)
         if _OPEN in trace.notes:
@@ -42,18 +42,18 @@ class AsmRegion:
         trace.comment(self._begin)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Put the second one in front of what comes behind."""
+        """Emit the second comment before the next statement."""
         self._trace.notes.pop(_OPEN, None)
         if kind is None:
             self._trace.comment(self._end)
 
 
 def asm_region(*, begin: str = "begin inline asm", end: str = "end inline asm") -> AsmRegion:
-    """Put `// begin inline asm` and `// end inline asm` around a block, as compilers do: `with ptx.asm_region(): …`.
+    """Emit `// begin inline asm` and `// end inline asm` around a block, as compilers do: `with ptx.asm_region(): …`.
 
-    Emits nothing else: the comments are part of the tree, in front of the block's first statement and of the one behind
-    it. A Python function with such a block is the template of an `asm` statement. `ptx.scope()` writes its braces.
-    Raise OperandError for a text of several lines, and ControlFlowError for a region in a region.
+    Emits nothing else: the comments are part of the tree, before the block's first statement and before the statement
+    after the block. A Python function with such a block is the template of an `asm` statement. `ptx.scope()` emits its
+    braces. Raise OperandError for a text of several lines, and ControlFlowError for nested regions.
     """
     for comment in (begin, end):
         if len(text("a comment", comment).splitlines()) != 1:

@@ -1,4 +1,4 @@
-"""`ptx.cp.async_`: copies from global to shared memory that run beside the thread (from sm_80).
+"""`ptx.cp.async_`: asynchronous copies from global to shared memory (from sm_80).
 
 Manual: "Asynchronous Copy: cp.async, cp.async.commit_group, cp.async.wait_group", "cp.async.mbarrier.arrive".
 """
@@ -32,18 +32,18 @@ class AsyncCopyMbarrier:
     def arrive(
         self, mbar: object, *, noinc: bool = False, space: str | None = "shared::cta", pred: Reg | None = None
     ) -> None:
-        """Emit `cp.async.mbarrier.arrive{.noinc}.shared::cta.b64 [mbar];`: arrive when this thread's copies are done.
+        """Emit `cp.async.mbarrier.arrive{.noinc}.shared::cta.b64 [mbar];`: arrive when this thread's copies complete.
 
-        Without `noinc` the pending count is first increased by one, so that the arrival does not change it. `space` may
-        be `shared`, or None for a generic address.
+        Without `noinc`, the instruction first increments the pending count, so the arrival has no net effect on it.
+        `space` may be `shared`, or None for a generic address.
         """
         active(repr(_ARRIVE)).emit(_ARRIVE.words(noinc=noinc, space=space), (as_address(mbar),), pred)
 
 
 class AsyncCopy:
-    """Copies of 4, 8 or 16 bytes by each thread, and waiting for them; each call emits one instruction.
+    """Copies of 4, 8 or 16 bytes per thread, and waits for them; each call emits one instruction.
 
-    Addresses are `ptx.addr(…)`, registers, or shared allocations and their slices, all alike.
+    Addresses are `ptx.addr(…)`, registers, or shared allocations and their slices.
     """
 
     mbarrier = AsyncCopyMbarrier()
@@ -63,9 +63,9 @@ class AsyncCopy:
     ) -> None:
         """Emit `cp.async.ca.shared.global{…} [dst], [src], byte_count{, src_size}{, policy};`, cached in L1 and L2.
 
-        `byte_count` is 4, 8 or 16. Of `src_size` bytes (a number or a register) only are read, the rest is zero; with
-        the predicate `ignore_src` all is zero. `prefetch` is `64B`, `128B` or `256B`, `space` `shared` or
-        `shared::cta`. Raise OperandError for other numbers.
+        `byte_count` is 4, 8 or 16. Only `src_size` bytes (a number or a register) are read, and the rest is filled with
+        zeros. If the predicate `ignore_src` is true, all bytes are zeros. `prefetch` is `64B`, `128B` or `256B`,
+        `space` `shared` or `shared::cta`. Raise OperandError for other sizes.
         """
         copy = (smem_dst, global_src, byte_count)
         self._copy("ca", copy, (src_size, ignore_src), cache_policy, pred, prefetch=prefetch, space=space)
@@ -109,18 +109,18 @@ class AsyncCopy:
         active(f"ptx.cp.async_.{cache}").emit(words, operands, pred)
 
     def commit_group(self, *, pred: Reg | None = None) -> None:
-        """Emit `cp.async.commit_group;`: this thread's copies since the last one are a group."""
+        """Emit `cp.async.commit_group;`: this thread's copies since the previous commit form a group."""
         active("ptx.cp.async_.commit_group").emit(("cp", "async", "commit_group"), (), pred)
 
     def wait_group(self, n: int, *, pred: Reg | None = None) -> None:
-        """Emit `cp.async.wait_group n;`: wait until at most `n` of this thread's groups are under way."""
+        """Emit `cp.async.wait_group n;`: wait until at most `n` of this thread's groups are outstanding."""
         groups = as_integer(n)
         if groups is None or groups < 0:
             raise OperandError(f"cp.async.wait_group takes a number of groups, not {n!r}")
         active("ptx.cp.async_.wait_group").emit(("cp", "async", "wait_group"), (groups,), pred)
 
     def wait_all(self, *, pred: Reg | None = None) -> None:
-        """Emit `cp.async.wait_all;`: wait for all of this thread's copies."""
+        """Emit `cp.async.wait_all;`: wait for completion of all of this thread's copies."""
         active("ptx.cp.async_.wait_all").emit(("cp", "async", "wait_all"), (), pred)
 
     if TYPE_CHECKING:
@@ -128,11 +128,11 @@ class AsyncCopy:
     else:
 
         def __getattr__(self, name: str) -> object:
-            """Return what a plugin adds: `bulk`, the copies of TMA."""
+            """Return an attribute that a plugin adds: `bulk`, the TMA copies."""
             return extension("cp.async_", name)
 
         def __dir__(self) -> list[str]:
-            """Return the names of its own, and those of installed plugins."""
+            """Return the names of this class and of installed plugins."""
             return sorted({*super().__dir__(), *provided("cp.async_")})
 
 
@@ -164,11 +164,11 @@ class Copy:
     else:
 
         def __getattr__(self, name: str) -> object:
-            """Return what a plugin adds: `async_bulk`, `reduce`."""
+            """Return an attribute that a plugin adds: `async_bulk`, `reduce`."""
             return extension("cp", name)
 
         def __dir__(self) -> list[str]:
-            """Return the names of its own, and those of installed plugins."""
+            """Return the names of this class and of installed plugins."""
             return sorted({*super().__dir__(), *provided("cp")})
 
 

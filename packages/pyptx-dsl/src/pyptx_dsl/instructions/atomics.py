@@ -32,7 +32,7 @@ _BRAINS = ("bf16", "bf16x2")
 
 
 class _Atomic(Wrapper):
-    """One operation of `atom` or `red`, whose types, orders, scopes and spaces are those of its rows."""
+    """One operation of `atom` or `red`; its rows define the types, orders, scopes and spaces."""
 
     def __init__(self, path: str, operation: str) -> None:
         """Describe `ptx.<path>.<operation>`."""
@@ -42,13 +42,13 @@ class _Atomic(Wrapper):
 
     @property
     def forms(self) -> tuple[RowForm, ...]:
-        """The forms of the instruction that have this operation."""
+        """The forms of the instruction with this operation."""
         from pyptx_dsl.instructions.row_forms import forms_of
 
         return tuple(form for form in forms_of(self.head) if self.operation in form.choices("op"))
 
     def _words(self, dtype: PtxType, value: object, policy: Reg | None, **order: str | bool | None) -> tuple[str, ...]:
-        """Return the words for a value, which may be a vector, and for a space, an order, a scope and `noftz`."""
+        """Return the opcode for a value (a vector if it is a list) and for a space, an order, a scope and `noftz`."""
         return self.words(dtype, op=self.operation, vec=_vector(value), cache_hint=policy is not None, **order)
 
     def _issue(
@@ -60,14 +60,14 @@ class _Atomic(Wrapper):
         policy: Reg | None,
         pred: Reg | None,
     ) -> None:
-        """Emit the instruction: numbers are literals of its type, and lists are vectors."""
+        """Emit the instruction: numbers become literals of its type, lists become vectors."""
         sources = [_literals(dtype, value) for value in values]
         hint = () if policy is None else (policy,)
         active(repr(self)).emit(words, (*target, *sources, *hint), pred)
 
 
 class AtomOperation(_Atomic):
-    """`d = [addr]; [addr] = operation(d, b)`, in one step."""
+    """`d = [addr]; [addr] = operation(d, b)`, atomically."""
 
     @emits(cache_policy="policy")
     def __call__(
@@ -86,8 +86,8 @@ class AtomOperation(_Atomic):
     ) -> Registers | None:
         """Emit `atom{.sem}{.scope}{.space}.op{.vec}.type d, [addr], b;` and return `d`; None as `dst` is the sink `_`.
 
-        Lists of 2, 4 or 8 registers as `dst` and `b` are a vector, of floats in global memory (from sm_90). `noftz`
-        keeps subnormal sums of f32 (PTX 9.4); those of half precision keep them always.
+        Lists of 2, 4 or 8 registers as `dst` and `b` are a vector of floats in global memory (from sm_90). `noftz`
+        keeps subnormal results of f32 `add` (PTX 9.4); half-precision `add` always keeps them.
         """
         checked = ptx_type(dtype, repr(self))
         if dst is None and checked.name in _BRAINS:
@@ -124,7 +124,7 @@ class AtomCas(_Atomic):
 
 
 class RedOperation(_Atomic):
-    """`[addr] = operation([addr], b)`, in one step and without an answer."""
+    """`[addr] = operation([addr], b)`, atomically and without a result."""
 
     @emits(cache_policy="policy")
     def __call__(
@@ -149,8 +149,8 @@ class RedOperation(_Atomic):
 class Atom:
     """Atomic operations that return the old value; each call emits one `atom`.
 
-    `space` is global, shared (also ::cta, ::cluster) or generic; `sem` is `relaxed`, `acquire`, `release` or
-    `acq_rel`, `scope` `cta`, `cluster`, `gpu` or `sys`. Half-precision `add` carries the `.noftz` that it must have.
+    `space` is global, shared (also ::cta, ::cluster) or generic. `sem` is `relaxed`, `acquire`, `release` or `acq_rel`;
+    `scope` is `cta`, `cluster`, `gpu` or `sys`. Half-precision `add` is emitted with its mandatory `.noftz`.
     """
 
     add = AtomOperation("atom", "add")
@@ -182,12 +182,12 @@ class Red:
 
 
 def _vector(value: object) -> str | None:
-    """Return the word for a list of values."""
+    """Return the vector modifier for a list of values; None for a single value."""
     return f"v{len(cast('Sequence[object]', value))}" if isinstance(value, RegArray | list | tuple) else None
 
 
 def _literals(dtype: PtxType, value: object) -> object:
-    """Return the literal of a number, or those of a list."""
+    """Return the literal of a number, or the literals of a list."""
     if isinstance(value, RegArray | list | tuple):
         return [literal(dtype, each) for each in cast("Sequence[object]", value)]
     return literal(dtype, value)

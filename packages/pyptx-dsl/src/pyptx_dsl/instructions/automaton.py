@@ -1,9 +1,8 @@
-"""Every spelling of every instruction in the manual's order, as a graph without cycles.
+"""All opcodes of all instructions, with modifiers in the manual's order, as an acyclic graph.
 
-A *thread* is a row with the place that has been reached in its syntax line, and with those of its words so far that
-say which operands there are. A *state* is the set of threads that the words so far allow, so that states from which
-the same can follow are one. The graph of the whole instruction set has a few thousand states; as a tree it would have
-hundreds of thousands.
+A *thread* is a row, a position in its syntax line, and the words so far that determine the operands. A *state* is the
+set of threads that the words so far allow, so states with equal continuations are merged. The graph of the whole
+instruction set has a few thousand states; as a tree it would have hundreds of thousands.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
 
-# The words that make vectors of operands of these kinds.
+# Modifiers that make vectors of operands of these kinds.
 VECTORS = frozenset(("v2", "v4", "v8"))
 VECTOR_KINDS = ("vec", "sparse", "texels")
 
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A row, and how far its syntax line has been spelt; `filled` are the words that decide about operands."""
+    """A row and the reached position in its syntax line; `filled` are the words that determine operands."""
 
     pattern: Pattern
     reached: int
@@ -34,16 +33,16 @@ class Thread:
 
     @property
     def complete(self) -> bool:
-        """Tell whether the opcode is complete."""
+        """Whether the opcode is complete."""
         return self.reached == len(self.pattern.items)
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What can follow a spelling so far; `spelling` is the first by the alphabet of those that lead here.
+    """Continuations of an opcode prefix; `spelling` is the alphabetically first prefix that leads here.
 
-    `accepted` are the threads that are complete, `ahead` the rows of all threads. `following` is the state behind each
-    word, and `slots` the place of the syntax line that the word fills.
+    `accepted` are the complete threads, `ahead` the rows of all threads. `following` is the state after each word, and
+    `slots` the slot of the syntax line that the word fills.
     """
 
     spelling: tuple[str, ...]
@@ -54,7 +53,7 @@ class State:
 
 
 def spellings(rows: Iterable[InstructionRow]) -> State:
-    """Return the state in front of the opcode; from it, every spelling of every row can be followed."""
+    """Return the start state, before the opcode; every opcode of every row is a path from it."""
     starts: dict[str, list[Thread]] = {}
     for row in rows:
         starts.setdefault(row.opcode, []).append(Thread(compile_row(row), 0))
@@ -64,7 +63,7 @@ def spellings(rows: Iterable[InstructionRow]) -> State:
 
 
 def _state(threads: Iterable[Thread], spelling: tuple[str, ...], states: dict[frozenset[Thread], State]) -> State:
-    """Return the state of a set of threads, which is made once. Spellings come in order, so the first is the least."""
+    """Return the state of a set of threads, made once. Prefixes come in order, so the first is the least."""
     closed = frozenset(skipped for thread in threads for skipped in _skips(thread))
     found = states.get(closed)
     if found is not None:
@@ -93,7 +92,7 @@ def _order(thread: Thread) -> tuple[str, int, tuple[tuple[str, str], ...]]:
 
 
 def _skips(thread: Thread) -> Iterable[Thread]:
-    """Yield the thread, and those that leave out the optional words ahead of it: a group comes whole or not at all."""
+    """Yield the thread, and the threads that skip optional words ahead of it; a group is skipped as a whole."""
     yield thread
     items = thread.pattern.items
     place = thread.reached
@@ -117,7 +116,7 @@ def _advanced(thread: Thread, word: str) -> Thread:
 
 @functools.cache
 def _deciding(pattern: Pattern) -> frozenset[str]:
-    """Return the words and slots by which a row tells which operands there are, and whether they are vectors."""
+    """Return the words and slots that determine which operands a row has, and whether they are vectors."""
     names = {name for place in pattern.places for name in (place.needs, place.lacks) if name}
     if any(place.kind.partition("(")[0] in VECTOR_KINDS for place in pattern.places):
         names |= VECTORS

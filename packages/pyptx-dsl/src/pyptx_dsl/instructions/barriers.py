@@ -1,4 +1,4 @@
-"""Barriers of a thread block.
+"""Barriers of a thread block (CTA).
 
 Manual: "Parallel Synchronization and Communication Instructions: bar, barrier, bar.warp.sync".
 """
@@ -30,15 +30,15 @@ _WARP = 32
 
 
 class BarRed:
-    """Reductions over the threads of a block at a barrier: `ptx.bar.red.popc`, `and_`, `or_`."""
+    """Reductions over the threads of a CTA at a barrier: `ptx.bar.red.popc`, `and_`, `or_`."""
 
     def __init__(self, head: str) -> None:
-        """Name the instruction, `bar.red` or `bar.cta.red`."""
+        """Set the opcode, `bar.red` or `bar.cta.red`."""
         self.head = head
 
     @emits("{self.head}.popc", p="c")
     def popc(self, dst: Reg, n: object, p: Reg, count: object | None = None, *, pred: Reg | None = None) -> Reg:
-        """Emit `bar.red.popc.u32 d, n{, count}, p;` and return `d`: in how many threads `p` is true."""
+        """Emit `bar.red.popc.u32 d, n{, count}, p;` and return `d`: the number of threads in which `p` is true."""
         return _reduce((self.head, "popc", "u32"), (dst, n, count, p), pred)
 
     @emits("{self.head}.and", p="c")
@@ -48,15 +48,15 @@ class BarRed:
 
     @emits("{self.head}.or", p="c")
     def or_(self, dst: Reg, n: object, p: Reg, count: object | None = None, *, pred: Reg | None = None) -> Reg:
-        """Emit `bar.red.or.pred d, n{, count}, p;` and return `d`: `p` is true in some thread."""
+        """Emit `bar.red.or.pred d, n{, count}, p;` and return `d`: `p` is true in any thread."""
         return _reduce((self.head, "or", "pred"), (dst, n, count, p), pred)
 
 
 class BarrierRed:
-    """`ptx.barrier.red`: like `ptx.bar.red`, for threads that need not be converged; `aligned=True` promises it."""
+    """`ptx.barrier.red`: like `ptx.bar.red`, for threads that may be diverged; `aligned=True` asserts convergence."""
 
     def __init__(self, head: str) -> None:
-        """Name the instruction, `barrier.red` or `barrier.cta.red`."""
+        """Set the opcode, `barrier.red` or `barrier.cta.red`."""
         self.head = head
 
     @emits("{self.head}.popc", p="c")
@@ -70,7 +70,7 @@ class BarrierRed:
         aligned: bool = False,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `barrier.red.popc{.aligned}.u32 d, n{, count}, p;` and return `d`: in how many threads `p` is true."""
+        """Emit `barrier.red.popc{.aligned}.u32 d, n{, count}, p;` and return `d`: the number of true `p`."""
         return _reduce((self.head, "popc", *_aligned(on=aligned), "u32"), (dst, n, count, p), pred)
 
     @emits("{self.head}.and", p="c")
@@ -98,7 +98,7 @@ class BarrierRed:
         aligned: bool = False,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `barrier.red.or{.aligned}.pred d, n{, count}, p;` and return `d`: `p` is true in some thread."""
+        """Emit `barrier.red.or{.aligned}.pred d, n{, count}, p;` and return `d`: `p` is true in any thread."""
         return _reduce((self.head, "or", *_aligned(on=aligned), "pred"), (dst, n, count, p), pred)
 
 
@@ -113,7 +113,7 @@ def _reduce(words: tuple[str, ...], parts: tuple[Reg, object, object | None, Reg
 
 
 def _emit(words: tuple[str, ...], operands: tuple[object, ...], pred: Reg | None) -> None:
-    """Emit an instruction whose first words are one, `bar.cta`."""
+    """Emit an instruction whose first word may be dotted: `bar.cta`."""
     active(f"ptx.{words[0]}.{words[1]}").emit((*words[0].split("."), *words[1:]), operands, pred)
 
 
@@ -121,34 +121,34 @@ class WarpBarrier:
     """`ptx.bar.warp.sync`."""
 
     def sync(self, membermask: object = -1, *, pred: Reg | None = None) -> None:
-        """Emit `bar.warp.sync membermask;`: wait for these lanes, and order their memory accesses."""
+        """Emit `bar.warp.sync membermask;`: synchronize these lanes, and order their memory accesses."""
         active("ptx.bar.warp.sync").emit(("bar", "warp", "sync"), (membermask,), pred)
 
 
 class CtaBar:
-    """`ptx.bar.cta`: the barriers of `ptx.bar`, with the scope written out (PTX 7.8)."""
+    """`ptx.bar.cta`: the barriers of `ptx.bar`, with the explicit `.cta` (PTX 7.8)."""
 
     def __init__(self, head: str) -> None:
-        """Name the instruction, `bar` or `bar.cta`."""
+        """Set the opcode, `bar` or `bar.cta`."""
         self.head = head
         self.red = BarRed(f"{head}.red")
 
     @emits("{self.head}.sync")
     def sync(self, n: object = 0, count: object | None = None, *, pred: Reg | None = None) -> None:
-        """Emit `bar.sync n{, count};`: wait, and order memory accesses of the block."""
+        """Emit `bar.sync n{, count};`: wait at the barrier, and order memory accesses of the participating threads."""
         _emit((self.head, "sync"), _operands(n, count), pred)
 
     @emits("{self.head}.arrive")
     def arrive(self, n: object, count: object, *, pred: Reg | None = None) -> None:
-        """Emit `bar.arrive n, count;`: count as arrived, and go on."""
+        """Emit `bar.arrive n, count;`: arrive without waiting."""
         _emit((self.head, "arrive"), _operands(n, count), pred)
 
 
 class Bar(CtaBar):
-    """Barriers that whole warps reach together.
+    """CTA barriers at which whole warps arrive.
 
-    A block has 16, numbered from 0; `count` is how many threads take part, a multiple of 32, all of the block if left
-    out. Raise OperandError for other numbers.
+    A CTA has 16, numbered from 0. `count` is the number of participating threads, a multiple of 32; default: all
+    threads of the CTA. Raise OperandError for other numbers.
     """
 
     warp = WarpBarrier()
@@ -156,10 +156,10 @@ class Bar(CtaBar):
 
 
 class CtaBarrier:
-    """`ptx.barrier.cta`: the barriers of `ptx.barrier`, with the scope written out (PTX 7.8)."""
+    """`ptx.barrier.cta`: the barriers of `ptx.barrier`, with the explicit `.cta` (PTX 7.8)."""
 
     def __init__(self, head: str) -> None:
-        """Name the instruction, `barrier` or `barrier.cta`."""
+        """Set the opcode, `barrier` or `barrier.cta`."""
         self.head = head
         self.red = BarrierRed(f"{head}.red")
 
@@ -177,7 +177,7 @@ class CtaBarrier:
 
 
 class Barrier(CtaBarrier):
-    """Barriers of a block whose threads need not be converged; `aligned=True` promises that they are."""
+    """CTA barriers for threads that may be diverged; `aligned=True` asserts convergence."""
 
     cta = CtaBarrier("barrier.cta")
 
@@ -187,7 +187,7 @@ barrier = Barrier("barrier")
 
 
 class NamedBarrier:
-    """A barrier of the block with its number and its count of threads."""
+    """A CTA barrier with its number and thread count."""
 
     __slots__ = ("barrier_id", "count")
 
@@ -209,12 +209,12 @@ class NamedBarrier:
 
 
 def named_barrier(barrier_id: object, *, count: object | None = None) -> NamedBarrier:
-    """Return a barrier with a number (0 to 15, or a register) and a count of threads; nothing is emitted."""
+    """Return a barrier with a number (0 to 15, or a register) and a thread count; nothing is emitted."""
     return NamedBarrier(barrier_id, count)
 
 
 def _operands(n: object, count: object | None) -> tuple[object, ...]:
-    """Check a barrier's number and count, where they are known."""
+    """Check a barrier's number and count if they are constants; return them as operands."""
     number = None if isinstance(n, Reg) else as_integer(n)
     if not isinstance(n, Reg) and (number is None or not 0 <= number < _BARRIERS):
         raise OperandError(f"there is no barrier {n!r}", hint=f"a block has barriers 0 to {_BARRIERS - 1}")

@@ -1,4 +1,4 @@
-"""The arguments with which a function of `ptx` may emit an instruction, found by the names of its parameters."""
+"""Arguments with which a function of `ptx` may emit an instruction, matched by parameter names."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["bound", "may_lack"]
 
-# Of which matrices the types of a product are, by their number: one of two types multiplies f16.
+# Matrices to which the types of an MMA belong, by the number of types; with two types, A and B are f16.
 _MATRICES = {2: ("d", "c"), 3: ("d", "a", "b"), 4: ("d", "a", "b", "c"), 5: ("d", "a", "b", "c", "scale")}
 _EXTENTS = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
 def bound(name: str, function: object, reading: Reading, guard: Operand | None) -> Iterator[Call]:
-    """Yield calls of `function` with what a reading has: with a destination, and without, where it declares its own."""
+    """Yield calls of `function` with a reading's values: with a destination, and without (the call declares it)."""
     if _is_generic(function):
         yield _called(name, _wrapped(reading), {**reading.keywords}, guard)
         return
@@ -40,7 +40,7 @@ def bound(name: str, function: object, reading: Reading, guard: Operand | None) 
 
 
 def _behind_result(operands: dict[str, Operand]) -> dict[str, Operand]:
-    """Return the operands without the first, whose register a call declares; `"|"` is the other half of a pair."""
+    """Return the operands without the first, whose register the call declares; `"|"` is the other half of a pair."""
     first = next(iter(operands.values()), None)
     rest = dict(list(operands.items())[1:])
     return {"|": first.second, **rest} if isinstance(first, tree.Pair) else rest
@@ -52,14 +52,14 @@ def _called(name: str, arguments: tuple[Argument, ...], keywords: dict[str, Argu
 
 
 def may_lack(function: object, keyword: str) -> bool:
-    """Tell whether a call may leave out a keyword."""
+    """Return whether a call may omit a keyword."""
     if _is_generic(function):
         return True
     return all(each.default is not each.empty for each in _parameters(function) if each.name == keyword)
 
 
 def _is_generic(function: object) -> bool:
-    """Tell whether a function takes the keywords of its rows, whatever they are."""
+    """Return whether a function takes all keywords of its rows."""
     return isinstance(function, Wrapper) and any(each.kind is each.VAR_KEYWORD for each in _parameters(function))
 
 
@@ -77,7 +77,7 @@ def _parameters(function: object) -> tuple[inspect.Parameter, ...]:
 def _split(
     parameters: tuple[inspect.Parameter, ...], values: dict[str, Argument]
 ) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
-    """Return the arguments that go by place, up to the first that is left out, and those that go by keyword."""
+    """Return the positional arguments, up to the first omitted one, and the keyword arguments."""
     placed: list[Argument] = []
     for parameter in parameters:
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD or parameter.name not in values:
@@ -87,16 +87,16 @@ def _split(
 
 
 class Binding:
-    """The values of parameters, as far as a reading has them.
+    """Values of a function's parameters, as far as a reading has them.
 
-    A parameter for a type has `type` in its name. Any other is a slot or an operand of the row: that of a name that is
-    declared for it, or of its own. Operands that are left go by their order to the parameters that are.
+    A parameter for a type has `type` in its name. Any other parameter is a slot or an operand of the row, under a
+    declared name or its own name. Remaining operands go in order to the remaining parameters.
     """
 
     def __init__(
         self, parameters: tuple[inspect.Parameter, ...], reading: Reading, names: Mapping[str, tuple[str, ...]]
     ) -> None:
-        """Give each parameter what the reading has for it."""
+        """Assign the values of the reading to the parameters."""
         self._types = list(reading.types)
         self._words = reading.keywords
         self._operands = dict(_out_of_brackets(reading.operands))
@@ -141,12 +141,12 @@ class Binding:
             self.values[parameter.name] = BY_NAME[named.get(matrix, "f16")]
 
     def _take_type_at(self, parameter: str, place: int) -> None:
-        """Take the word of one of the types."""
+        """Assign the type at an index as a word."""
         if place < len(self._types):
             self.values[parameter] = self._types[place]
 
     def _take_second(self, parameter: str) -> None:
-        """Give the second half of a pair its own parameter."""
+        """Assign the second half of a pair to a separate parameter."""
         if "|" in self._operands:
             self.values[parameter] = self._operands.pop("|")
         for held in (self._operands, self.values):
@@ -156,13 +156,13 @@ class Binding:
                     return
 
     def _take_both(self, parameter: str, first: str, second: str) -> None:
-        """Give two operands to one parameter."""
+        """Assign two operands to one parameter."""
         if first in self._operands and second in self._operands:
             self.values[parameter] = tree.Vector((self._operands.pop(first), self._operands.pop(second)))
 
 
 def _extents(word: object) -> Argument:
-    """Return the extents that a word says, `m16n8k16`, or the number; any other as it is."""
+    """Return the extents in a word such as `m16n8k16`, or its number; any other value unchanged."""
     if not isinstance(word, str):
         return cast("Argument", word)
     extents = _EXTENTS.fullmatch(word)
@@ -170,7 +170,7 @@ def _extents(word: object) -> Argument:
 
 
 def _out_of_brackets(operands: dict[str, Operand]) -> Iterator[tuple[str, Operand]]:
-    """Yield operands, and for the box of a tensor its map, its coordinates, and what stands between them."""
+    """Yield operands; the box of a tensor copy becomes its tensor map, its coordinates, and the elements between."""
     for name, operand in operands.items():
         if name == "box" and isinstance(operand, tree.TensorAddress):
             first, *between, last = operand.elements
@@ -182,12 +182,12 @@ def _out_of_brackets(operands: dict[str, Operand]) -> Iterator[tuple[str, Operan
 
 
 def _may_stay(parameter: inspect.Parameter) -> bool:
-    """Tell whether a parameter that a reading has nothing for may keep its default: one that is no word or switch."""
+    """Return whether a parameter without a value in the reading keeps its default: neither True nor a string."""
     default = parameter.default
     return default is not parameter.empty and default is not True and not isinstance(default, str)
 
 
 def _is_placed(parameter: inspect.Parameter) -> bool:
-    """Tell whether a parameter takes an operand that a call gives by its place, or must give."""
+    """Return whether a parameter takes an operand: positional, or keyword-only without a default."""
     placed = parameter.kind is not parameter.KEYWORD_ONLY or parameter.default is parameter.empty
     return placed and "type" not in parameter.name

@@ -1,4 +1,4 @@
-"""Bits: logic, shifts, permutations, counts, fields. The type says the width; `ptx.and_(u32, …)` emits `and.b32`."""
+"""Bits: logic, shifts, permutations, counts, fields. The type gives the width: `ptx.and_(u32, …)` emits `and.b32`."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ prmt = Ternary(
 
 
 class Lop3(Wrapper):
-    """`ptx.lop3`, whose truth table is a number."""
+    """`ptx.lop3`, with its truth table as a number."""
 
     def __call__(
         self,
@@ -123,8 +123,8 @@ class Lop3(Wrapper):
     ) -> Reg | PipeRef:
         """Emit `lop3{.combine}.b32 d{|p}, a, b, c, lut{, q};` and return `d`.
 
-        `lut` is the truth table: apply the function to 0xF0, 0xCC and 0xAA. With `combine` the destination is
-        `reg.PipeRef(d, p)`, and `p` gets whether the result is not 0, combined with the predicate `q`.
+        `lut` is the truth table: the function applied to 0xF0, 0xCC and 0xAA. With `combine` the destination is
+        `reg.PipeRef(d, p)`; `p` is whether the result is nonzero, combined with the predicate `q`.
         """
         operands = (dst, a, b, c, lut) if q is None else (dst, a, b, c, lut, q)
         self._emit(dtype, operands, {} if combine is None else {"combine": combine}, pred)
@@ -150,7 +150,7 @@ def shf(
 ) -> Reg:
     """Emit `shf.direction.mode.b32 d, a, b, c;`, the funnel shift of `b:a` by `c` bits, and return `d`.
 
-    `direction` is `l` (the high half of the result) or `r` (the low half); `mode` is `wrap` or `clamp` for amounts of
+    `direction` is `l` (the high half of the result) or `r` (the low half). `mode` is `wrap` or `clamp`, for amounts of
     32 and more. Manual: "Logic and Shift Instructions: shf".
     """
     active("ptx.shf").emit(_SHF.words(dtype, direction=direction, mode=mode), (dst, a, b, c), pred)

@@ -1,4 +1,4 @@
-"""A call of a function of `ptx` as data, and as Python."""
+"""Calls of functions of `ptx` as data, and their Python source."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Argument: TypeAlias = "PtxType | Operand | str | float | bool | tuple[PtxType, .
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a function of `ptx`; `name` is what stands behind `ptx.`, dots and all.
+    """A call of a function of `ptx`; `name` is its dotted name without `ptx.`.
 
-    `result` is the register that the instruction writes and the call declares and returns; None where the destination
-    is an argument, or there is none.
+    `result` is the register that the instruction writes and the call declares and returns. It is None if the
+    destination is an argument, or if there is none.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Call:
 
     @property
     def function(self) -> Callable[..., object]:
-        """The function that is called."""
+        """The called function."""
         return _function(self.name)
 
 
@@ -54,7 +54,7 @@ def _function(name: str) -> Callable[..., object]:
 
 
 def perform(call: Call, value: Callable[[Operand], object]) -> object:
-    """Make a call in the trace that is active, and return its result; `value` says what to pass for an operand."""
+    """Execute a call in the active trace and return its result; `value` converts an operand to an argument."""
     arguments = [_given(argument, value) for argument in call.arguments]
     return call.function(*arguments, **{name: _given(argument, value) for name, argument in call.keywords})
 
@@ -72,9 +72,9 @@ def _given(argument: Argument, value: Callable[[Operand], object]) -> object:
 
 
 def source(call: Call, operand: Callable[[Operand], str] | None = None) -> str:
-    """Return a call as Python; `operand` writes an operand, as `expression` does if it is left out.
+    """Return a call as Python source; `operand` formats operands and defaults to `expression`.
 
-    The names that it uses are `ptx`, `reg`, those of types, and those that `operand` writes.
+    The source uses the names `ptx` and `reg`, names of types, and the names in the results of `operand`.
     """
     write = operand or expression
     arguments = [_written(argument, write) for argument in call.arguments]
@@ -98,7 +98,7 @@ def _written(argument: Argument, write: Callable[[Operand], str]) -> str:
 
 
 def expression(operand: Operand) -> str:
-    """Return Python for an operand: `r1` for `%r1`, `ptx.addr(p, 8)` for `[p+8]`, `~p` for `!p`; else its spelling."""
+    """Return Python for an operand: `r1` for `%r1`, `ptx.addr(p, 8)` for `[p+8]`, `~p` for `!p`; else a string."""
     match operand:
         case tree.Register(name=name) if name in special_registers():
             return f"ptx.sreg({json.dumps(name)})"

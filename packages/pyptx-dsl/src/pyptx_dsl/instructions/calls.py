@@ -1,4 +1,4 @@
-"""Calls of device functions, and the lists that indirect calls and branches choose from."""
+"""Calls of device functions, prototypes, and target lists of indirect calls and branches."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def call(
 ) -> None:
     """Emit `call{.uni} (returns), function, (args);`.
 
-    `function` is a name, or a register with an address; then `prototype` is the label of a `ptx.callprototype` or a
-    `ptx.calltargets`. `args` and `returns` are registers or `.param` variables; None leaves the parentheses out.
-    Manual: "Control Flow Instructions: call".
+    `function` is a name, or a register with an address; for a register, `prototype` is the label of a
+    `ptx.callprototype` or a `ptx.calltargets`. `args` and `returns` are registers or `.param` variables; None omits the
+    parentheses. Manual: "Control Flow Instructions: call".
     """
     operands: list[object] = [] if returns is None else [_listed("returns", returns)]
     operands.append(function)
@@ -68,10 +68,10 @@ def callprototype(
     directives: Sequence[tuple[str, object]] = (),
     **keywords: Unpack[HeaderDirectives],
 ) -> None:
-    """Put `.callprototype (returns) _ (params);` here, behind the `ptx.label` that names it.
+    """Emit `.callprototype (returns) _ (params);`, after the `ptx.label` that names it.
 
-    Parameters come from `ptx.parameter`; `params=None` leaves the parentheses out. Directives are keywords in the order
-    to be written, `noreturn=True`; `directives` are pairs in front of them. Raise ControlFlowError without a label.
+    Parameters come from `ptx.parameter`; `params=None` omits the parentheses. Directives are keywords in the order of
+    emission, such as `noreturn=True`; `directives` are pairs that precede them. Raise ControlFlowError without a label.
     Manual: "Control Flow Directives: .callprototype".
     """
     given = None if params is None else parameters("params", params)
@@ -80,24 +80,24 @@ def callprototype(
 
 
 def calltargets(*functions: str) -> None:
-    """Put `.calltargets f, g;` here, behind the `ptx.label` that names the list.
+    """Emit `.calltargets f, g;`, after the `ptx.label` that names the list.
 
-    Raise ControlFlowError without a label, and OperandError for what is no name. Manual: ".calltargets".
+    Raise ControlFlowError without a label, and OperandError for an invalid name. Manual: ".calltargets".
     """
     _labelled("ptx.calltargets").append(nodes.CallTargets(_named("ptx.calltargets", "a function", functions)))
 
 
 def branchtargets(*labels: str) -> None:
-    """Put `.branchtargets a, b;` here, behind the `ptx.label` that names the list for `brx.idx`.
+    """Emit `.branchtargets a, b;`, after the `ptx.label` that names the list for `brx.idx`.
 
-    `"N<5>"` stands for `N0 … N4`. Raise ControlFlowError without a label, and OperandError for what is no name.
-    Manual: ".branchtargets".
+    `"N<5>"` stands for `N0 … N4`. Raise ControlFlowError without a label, and OperandError for an invalid name. Manual:
+    ".branchtargets".
     """
     _labelled("ptx.branchtargets").append(nodes.BranchTargets(_named("ptx.branchtargets", "a label", labels)))
 
 
 def parameters(what: str, given: object) -> tuple[nodes.Parameter, ...]:
-    """Return a list of parameters; raise OperandError for anything else."""
+    """Return a list of parameters as a tuple; raise OperandError for anything else."""
     items = as_items(given)
     if items is not None and all(isinstance(each, nodes.Parameter) for each in items):
         return tuple(cast("list[nodes.Parameter]", items))
@@ -111,7 +111,7 @@ def _listed(what: str, given: object) -> tuple[object, ...]:
 
 
 def _named(what: str, kind: str, names: tuple[object, ...]) -> tuple[str, ...]:
-    """Return the names of a list, each of which may end in a count, `N<5>`."""
+    """Return the names of a list; a name may end in a count, `N<5>`."""
     if not names:
         raise OperandError(f"{what} lists one name at least", hint=f'write {what}("first", "second")')
     for name in names:
@@ -120,7 +120,7 @@ def _named(what: str, kind: str, names: tuple[object, ...]) -> tuple[str, ...]:
 
 
 def _labelled(what: str) -> Trace:
-    """Return the trace, if a label was the last statement."""
+    """Return the trace if a label was the last statement; else raise ControlFlowError."""
     trace = active(what)
     before = trace.open_scope.nodes
     if not before or not isinstance(before[-1], nodes.Label):
@@ -142,10 +142,10 @@ def parameter(
 ) -> nodes.Parameter:
     """Return a parameter of a function's header; nothing is emitted.
 
-    `size` makes it an array (0: of unknown size). `ptr` says that it is a pointer, into any space or into the one
-    named (`ptr="global"`), and `ptr_align` how what it points to is aligned. `space="reg"` is a register, of a device
-    function alone. `name` is `"_"` or empty in prototypes. `...` is the name that compilers give: `scale_param_0` of
-    the first parameter of `scale`, `func_retval0` of the first that is returned. Manual: "Kernel Function Parameters".
+    `size` makes it an array (0: of unknown size). `ptr` declares a pointer, into any space or into the named one
+    (`ptr="global"`); `ptr_align` is the alignment of its target. `space="reg"` is a register, in device functions only.
+    `name` is `"_"` or empty in prototypes. `...` is the name that compilers generate: `scale_param_0` for the first
+    parameter of `scale`, `func_retval0` for its first return value. Manual: "Kernel Function Parameters".
     """
     if name is ...:
         name = ""

@@ -1,4 +1,4 @@
-"""Comparison and selection."""
+"""Comparison and selection instructions."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def setp(
 ) -> Reg | PipeRef:
     """Emit `setp.cmp{.combine}{.ftz}.type p, a, b{, c};` and return `p`.
 
-    `cmp_op` is `eq ne lt le gt ge`, of unsigned integers also `lo ls hi hs`, of floats also `equ neu ltu leu gtu geu`,
-    true if one is NaN, and `num nan`. `pred_out` is a predicate, or `reg.PipeRef(p, q)`: `q` gets the opposite. With
-    `combine` (`and`, `or`, `xor`) the result is combined with the predicate `c` (or `~c`). `pred_negate` is an older
-    name of `pred`. Manual: "Comparison and Selection Instructions: setp".
+    `cmp_op` is `eq ne lt le gt ge`, for unsigned integers also `lo ls hi hs`, for floats also `num nan` and `equ neu
+    ltu leu gtu geu`, which are true if an operand is NaN. `pred_out` is a predicate, or `reg.PipeRef(p, q)`, where `q`
+    gets the opposite. With `combine` (`and`, `or`, `xor`) the result is combined with the predicate `c` (or `~c`).
+    `pred_negate` is an older name of `pred`. Manual: "Comparison and Selection Instructions: setp".
     """
     if pred is not None and pred_negate is not None:
         raise OperandError("ptx.setp has one guard: pred and pred_negate are two names of it", hint="pass pred= alone")
@@ -64,9 +64,9 @@ def set_(
 ) -> Reg:
     """Emit `set.cmp{.combine}{.ftz}.dtype.stype d, a, b{, c};` and return `d`.
 
-    Where the comparison in `stype` holds, `d` gets all ones (u32, s32) or 1.0 (floats); else 0. Packed integers have
-    one type, `set.cmp.u8x4`: `stype` is None. Manual: "Comparison and
-    Selection Instructions: set", "Half Precision Comparison Instructions: set".
+    If the comparison in `stype` is true, `d` is all ones (u32, s32) or 1.0 (floats); else 0. Packed integers have one
+    type, `set.cmp.u8x4`: `stype` is None. Manual: "Comparison and Selection Instructions: set", "Half Precision
+    Comparison Instructions: set".
     """
     if (combine is None) != (c is None):
         raise OperandError("ptx.set_: combine and c go together", hint='write combine="and", c=other')
@@ -91,8 +91,8 @@ def selp(
 ) -> Reg:
     """Emit `selp.type d, true_val, false_val, p;` and return `d`: `true_val` where `p` is true, else `false_val`.
 
-    16-bit floats and packed types are selected as bits. `pred_reg` is a predicate, not a negated one. Manual:
-    "Comparison and Selection Instructions: selp".
+    16-bit floats and packed types are selected as untyped bits. `pred_reg` must be a predicate that is not negated.
+    Manual: "Comparison and Selection Instructions: selp".
     """
     checked = ptx_type(dtype, "ptx.selp")
     operands = (dst, literal(checked, true_val), literal(checked, false_val), pred_reg)
@@ -125,7 +125,7 @@ def slct(
 
 
 def literal(dtype: PtxType, value: object) -> object:
-    """Return a number as the literal that `mov` into `dtype` takes; registers, symbols and the like as they are."""
+    """Return a number as the literal that `mov` into `dtype` accepts; other values, such as registers, unchanged."""
     if isinstance(value, bool | int | float) or (hasattr(type(value), "__index__") and not isinstance(value, Reg)):
         return operators.immediate(dtype, value)
     return value

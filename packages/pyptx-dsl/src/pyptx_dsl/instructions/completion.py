@@ -1,4 +1,4 @@
-"""What `dir` shows of `ptx` and below it: names of plugins, and words of instructions, from the table's rows."""
+"""Results of `dir` for `ptx` and its namespaces: names of plugins, and modifiers from the instruction table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["following", "provided"]
 
 
 def following(words: tuple[str, ...]) -> list[str]:
-    """Return the attributes that can follow the words of an instruction; without any, all opcodes."""
+    """Return the attributes that can follow the words of an instruction; without words, all opcodes."""
     from pyptx_ir.plugins.manager import manager
 
     if not words:
@@ -33,19 +33,19 @@ def _following(words: tuple[str, ...]) -> tuple[str, ...]:
         state = None if state is None else state.following.get(word)
     if state is not None:
         return tuple(sorted(to_python(word) for word in state.following))
-    # In another order than the manual's: whatever the rows with these words have besides.
+    # The words are not in the manual's order: return all other words of the rows that contain them.
     rows = [row for row in patterns_of(words[0]) if row.vocabulary.issuperset(words[1:])]
     return tuple(sorted({to_python(word) for row in rows for word in row.vocabulary if word not in words}))
 
 
 def provided(parent: str = "") -> list[str]:
-    """Return the names that plugins have put into `ptx`, or into `ptx.<parent>`."""
+    """Return the names that plugins add to `ptx`, or to `ptx.<parent>`."""
     from pyptx_ir.plugins.errors import PluginError
     from pyptx_ir.plugins.manager import manager
 
     try:
         names = list(manager().namespaces())
-    except PluginError:  # told where a name of that plugin is asked for; a list of names is not the place
+    except PluginError:  # reported when a name of that plugin is used; `dir` must not fail
         return []
     prefix = f"{parent}." if parent else ""
     inside = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]

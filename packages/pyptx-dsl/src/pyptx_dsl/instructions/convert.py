@@ -1,4 +1,4 @@
-"""`mov` and `cvt`: moving bits, and converting numbers."""
+"""`mov` and `cvt`: moves of bits, and conversions of numbers."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["cvt", "cvt_pack", "mov"]
 def mov(dtype: PtxType, dst: object, src: object, *, pred: Reg | None = None) -> object:
     """Emit `mov.type d, src;` and return `d`.
 
-    `src` is a register, a number (spelt exactly for the type), a symbol (its address), or a list of registers to
-    pack; `d` may be a list to unpack into; of two lists, of 2 or 4, the elements move (`mov.v2`). 16-bit floats and
-    packed types move as bits: `ptx.mov(bf16, …)` is `mov.b16`.
+    `src` is a register, a number (emitted exactly in the type), a symbol (its address), or a list of registers to pack.
+    `d` may be a list to unpack into. With two lists of 2 or 4 registers, the elements are moved (`mov.v2`). 16-bit
+    floats and packed types are moved as untyped bits: `ptx.mov(bf16, …)` is `mov.b16`.
 
     Manual: "Data Movement and Conversion Instructions: mov".
     """
@@ -36,7 +36,7 @@ def mov(dtype: PtxType, dst: object, src: object, *, pred: Reg | None = None) ->
 
 
 def _length(value: object) -> int:
-    """Return the number of a list's elements; 0 of anything else."""
+    """Return the number of elements of a list; 0 for anything else."""
     return len(cast("list[object]", value)) if isinstance(value, list) else 0
 
 
@@ -60,11 +60,11 @@ def cvt(
 ) -> Reg:
     """Emit `cvt{.rounding}{.ftz}{.sat}{.relu}….dst_type.src_type d, a{, b}{, scale}{, random_bits};` and return `d`.
 
-    `rounding` is `rn rz rm rp` between floats, `rni rzi rmi rpi` to integers, `rna` for tf32, `rs` with
-    `random_bits`. For packed results from f32, `src` goes to the high half and `second` to the low one; for four
-    packed results `src` is a list of four. `scale` is a power of 2, ue8m0, or two of them, by which packed values are
-    scaled (PTX 9.1); `pzo` makes zeros positive (PTX 9.4). Which conversions need a rounding, and which must not have
-    one, is the table's to say (InstructionUseError). Manual: "Data Movement and Conversion Instructions: cvt".
+    `rounding` is `rn rz rm rp` between floats, `rni rzi rmi rpi` to integers, `rna` for tf32, `rs` with `random_bits`.
+    For packed results from f32, `src` goes to the high half and `second` to the low one; for four packed results `src`
+    is a list of four. `scale` is one ue8m0 scale factor (a power of 2), or two of them, for packed values (PTX 9.1).
+    `pzo` makes zeros positive (PTX 9.4). The instruction table determines which conversions require or forbid a
+    rounding (InstructionUseError). Manual: "Data Movement and Conversion Instructions: cvt".
     """
     to, source = ptx_type(dst_type, "ptx.cvt"), ptx_type(src_type, "ptx.cvt")
     if (rounding == "rs") != (random_bits is not None):
@@ -85,7 +85,7 @@ def _words(
     flags: tuple[str, ...],
     scaled: bool,  # noqa: FBT001  a key of the cache
 ) -> tuple[str, ...]:
-    """Return the opcode in the order of its row; as it is asked for, where no row has it and the table refuses it."""
+    """Return the opcode in the order of its row; unchanged if no row has it, so that the table rejects it."""
     from pyptx_dsl.instructions.row_forms import choices_of, in_order
 
     rounded = () if rounding is None else (choice("rounding", rounding, choices_of("cvt", "rounding")),)
@@ -106,8 +106,8 @@ def cvt_pack(
 ) -> Reg:
     """Emit `cvt.pack.sat.convert_type.ab_type{.b32} d, a, b{, c};` and return `d`.
 
-    `a` and `b` are saturated to `convert_type` and packed, `a` above `b`; types of 8 bits and fewer shift `c` up and
-    go below it. Manual: "Data Movement and Conversion Instructions: cvt.pack".
+    `a` and `b` are saturated to `convert_type` and packed, `a` in the higher bits. For types of 8 bits or fewer, the
+    pair occupies the low bits, and `c` is shifted up. Manual: "Data Movement and Conversion Instructions: cvt.pack".
     """
     words = ("cvt", "pack", "sat", ptx_type(convert_type, "ptx.cvt_pack").name, ptx_type(ab_type, "ptx.cvt_pack").name)
     if c is None:

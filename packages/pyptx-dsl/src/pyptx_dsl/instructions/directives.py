@@ -1,4 +1,4 @@
-"""What stands between instructions: comments, scopes, directives, and what is said of one statement alone."""
+"""Statements other than instructions: comments, scopes, directives; and the formatting of single statements."""
 
 from __future__ import annotations
 
@@ -24,25 +24,24 @@ _NAME = re.compile(r"(@@)?\w+\Z", re.ASCII)
 
 
 def written(*, lead: str | None = None, spelling: str | None = None, unchecked: bool = False) -> None:
-    r"""Say how the next statement is written: `ptx.written(lead="\n\n\t")`, then the statement.
+    r"""Set the formatting of the next statement: `ptx.written(lead="\n\n\t")`, then the statement.
 
-    `lead` is the white space and the comments in front of it (of a `}` too, where one comes next), `spelling` its
-    text from its first token to its last. `unchecked` lets a statement pass that the checks of
-    instructions and declarations refuse. Raise SpellingError, at the statement, for a spelling that does not read as
-    the same statement.
+    `lead` is the whitespace and comments before it (before a `}` too, if that comes next). `spelling` is its source
+    text from its first token to its last. `unchecked` disables the checks of instructions and declarations for the
+    statement. Raise SpellingError, at the statement, if `spelling` does not parse as the same statement.
     """
     active("ptx.written").deviate(deviation(lead, spelling, unchecked=unchecked))
 
 
 def deviation(lead: str | None, spelling: str | None, *, unchecked: bool) -> Deviation:
-    """Return what is said of a statement; raise OperandError for a lead that is more than trivia."""
+    """Return the formatting of a statement; raise OperandError if `lead` is more than whitespace and comments."""
     if spelling is not None:
         text_of("the spelling of a statement", spelling)
     return Deviation(None if lead is None else trivia("lead", lead), spelling, unchecked)
 
 
 def trivia(what: str, text: object) -> str:
-    """Return a text of white space and comments; raise OperandError for any other."""
+    """Return a text of whitespace and comments; raise OperandError for any other."""
     if not isinstance(text, str) or not _is_trivia(text):
         raise OperandError(f"{what}={text!r} is not white space and comments", hint="comments are // … or /* … */")
     return text
@@ -61,47 +60,47 @@ def _is_trivia(lead: str) -> bool:
 
 
 def comment(text: str) -> None:
-    """Put `// text` on a line of its own, in front of the next statement; each line of `text` is one."""
+    """Emit `// text` on a line of its own, before the next statement; each line of `text` becomes one comment."""
     trace = active("ptx.comment")
     for line in comment_lines(text):
         trace.comment(line)
 
 
 def comment_lines(text: object) -> list[str]:
-    """Return the lines of a comment; raise OperandError for what is no text."""
+    """Return the lines of a comment; raise OperandError unless it is a string."""
     return text_of("a comment", text).splitlines() or [""]
 
 
 def open_scope() -> None:
-    """Put a `{` here, which `ptx.close_scope()` ends; `with ptx.scope():` is both.
+    """Emit a `{`, which `ptx.close_scope()` ends; `with ptx.scope():` does both.
 
-    For what nests deeper than Python allows, 20 blocks in one another, and for scopes that one function opens and
-    another one closes. Manual: "Control Flow Instructions: {}".
+    Use it for more than the 20 nested blocks that Python allows, and for scopes that one function opens and another
+    closes. Manual: "Control Flow Instructions: {}".
     """
     active("ptx.open_scope").open()
 
 
 def close_scope() -> None:
-    """Put the `}` of the innermost `ptx.open_scope()` here; raise ControlFlowError when none is open."""
+    """Emit the `}` of the innermost `ptx.open_scope()`; raise ControlFlowError if none is open."""
     active("ptx.close_scope").close_brace()
 
 
 def empty() -> None:
-    """Put a `;` here, a statement without effect."""
+    """Emit a `;`, a statement without effect."""
     active("ptx.empty").append(nodes.Empty())
 
 
 def directive(name: str, *arguments: object, terminated: bool = True) -> None:
-    """Put `.name arguments;` here: a directive without a function of its own, as `ptx.directive("maxnreg", 32)`.
+    """Emit `.name arguments;`: a directive that has no function, as in `ptx.directive("maxnreg", 32)`.
 
     Arguments are numbers, constant expressions and words (strings), and texts with their quotes, `'"text"'`.
-    `terminated=False` leaves the `;` out. Lines of early debuggers are called `@@DWARF`. Manual: "Directives".
+    `terminated=False` omits the `;`. Lines of early debuggers are named `@@DWARF`. Manual: "Directives".
     """
     active("ptx.directive").append(directive_node(name, arguments, terminated=terminated))
 
 
 def directive_node(name: str, arguments: tuple[object, ...], *, terminated: bool) -> nodes.Directive:
-    """Return a directive that has no node of its own."""
+    """Return a directive that has no node class of its own."""
     if not _NAME.match(text_of("the name of a directive", name)):
         raise OperandError(f"{name!r} is no name of a directive", hint='write it without its dot: "maxnreg"')
     return nodes.Directive(name, tuple([_argument(each) for each in arguments]), terminated)
@@ -115,7 +114,7 @@ def _argument(value: object) -> Operand | str:
 
 @lru_cache(maxsize=4096)
 def word(text: str) -> Operand:
-    """Return what a text stands for where words may have dots, as in directives and sections: `.debug_str+4`."""
+    """Return the operand in a text whose words may have dots, as in directives and sections: `.debug_str+4`."""
     if _WORD.match(text) and text != "WARP_SZ":
         return tree.Symbol(text)
     from pyptx_ir.syntax import PtxSyntaxError, parse_statements

@@ -1,4 +1,4 @@
-"""`ptx.inst.<opcode>.<modifier>…(*operands)`: any PTX instruction, spelt with dots as the manual spells it."""
+"""`ptx.inst.<opcode>.<modifier>…(*operands)`: any PTX instruction, with dots as in the manual."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["Inst", "inst"]
 
 
 class Inst:
-    """The words of an instruction so far; an attribute appends a modifier, a call emits.
+    """An opcode prefix; an attribute appends a modifier, a call emits the instruction.
 
     `ptx.inst.ld.global_.v4.f32([a, b, c, d], ptx.addr(p, 16), pred=~q)` is `@!q ld.global.v4.f32 {a, b, c, d},
-    [p+16];`: exactly one instruction. How words become attributes is the table in `pyptx_dsl.naming`; what may stand
-    as an operand, and how numbers are spelt for the instruction's type, is the table in `pyptx_dsl.registers.operands`.
+    [p+16];`: exactly one instruction. The table in `pyptx_dsl.naming` maps words to attributes. The table in
+    `pyptx_dsl.registers.operands` lists the valid operands and the format of numbers by instruction type.
     """
 
     def __init__(self, words: tuple[str, ...] = ()) -> None:
-        """Start from the words given."""
+        """Start with the given words."""
         self._words = words
 
     def __getattr__(self, name: str) -> Inst:
@@ -37,14 +37,14 @@ class Inst:
         if name[:1] == "_" and not name[1:2].isdecimal():
             raise AttributeError(name)
         longer = Inst((*self._words, to_ptx(name)))
-        self.__dict__[name] = longer  # the next look-up finds it without coming here
+        self.__dict__[name] = longer  # the next lookup finds the attribute directly
         return longer
 
     def __getitem__(self, spelling: str) -> Inst:
         """Return the instruction with the words of a text: `ptx.inst["add.f32.rn"]`.
 
-        For spellings that the typed view of `ptx.inst` does not have: modifiers in another order than the manual's, and
-        instructions of plugins. The table checks them all the same, when they are called.
+        For opcodes that the typed view of `ptx.inst` lacks: modifiers in another order than the manual's, and
+        instructions of plugins. The table checks them too, when they are called.
         """
         return Inst((*self._words, *filter(None, spelling.split("."))))
 
@@ -57,9 +57,9 @@ class Inst:
     def __call__(self, *operands: object, pred: Reg | None = None) -> Reg | None:
         """Emit the instruction and return its first operand if that is a register.
 
-        `pred` guards it: a predicate register `p`, or `~p`. `...` in the place of the destination is the next register
-        of `with ptx.expr(temps=…):` around the call. Raise NoTraceError outside a kernel, OperandError for a
-        value that is no operand, and InstructionUseError where the instruction table knows better.
+        `pred` is the guard: a predicate register `p`, or `~p`. `...` as the destination is the next temporary of the
+        enclosing `with ptx.expr(temps=…):`. Raise NoTraceError outside a kernel, OperandError for an invalid operand,
+        and InstructionUseError if the instruction table rejects the instruction.
         """
         trace = ACTIVE.get()
         if trace is None:
@@ -74,20 +74,20 @@ class Inst:
         return None
 
     def __repr__(self) -> str:
-        """Return an expression that makes this: with attributes, or where a word can be none, with the text."""
+        """Return an expression for this object: with attributes, or with a text if a word is not an attribute."""
         if all(map(is_attribute, self._words)):
             return ".".join(["ptx.inst", *map(to_python, self._words)])
         return f"ptx.inst[{'.'.join(self._words)!r}]"
 
     def __dir__(self) -> Sequence[str]:
-        """Return the words that can follow by the instruction table, plugins' rows included; any other may, too."""
+        """Return the words that can follow in the instruction table, with plugins; other words are accepted too."""
         from pyptx_dsl.instructions.completion import following
 
         return following(self._words)
 
 
 def _exact(trace: Trace, instruction: Inst) -> Exact:
-    """Return the open `ptx.expr(temps=…)`, which has a register for `...`."""
+    """Return the open `ptx.expr(temps=…)`, which supplies the register for `...`."""
     exact = trace.notes.get(EXACT)
     if not isinstance(exact, Exact):
         raise OperandError(

@@ -1,7 +1,7 @@
-"""What a function of `ptx` emits, declared beside it: the way from an instruction back to its call needs that.
+"""Declarations of the instructions that a function of `ptx` emits; inversion (instruction to call) needs them.
 
-A function is found by its name, whose parts are words of the opcode, and its parameters by theirs, which are those of
-the operands and slots in the rows. What is called otherwise is declared by `emits`.
+By default, the parts of a function's name are words of the opcode. Its parameters have the names of operands and slots
+in the rows. `emits` declares the exceptions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound="Callable[..., object]")
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """The words with which the instructions of a function begin (empty: its name says it), and its parameters."""
+    """Opcode prefix of a function's instructions (empty: taken from its name), and the meaning of its parameters."""
 
     head: str = ""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -29,12 +29,12 @@ _PLAIN = Emission()
 
 
 def emits(head: str = "", **names: str) -> Callable[[Function], Function]:
-    """Declare that a function emits instructions which begin with `head`, and what its parameters are in their rows.
+    """Declare the opcode prefix `head` of a function's instructions, and the operands or slots of its parameters.
 
-    `head` may take words from the object that the function belongs to: `"cp.async.bulk.tensor.{self.rank}d"`. A
-    parameter is an operand or a slot; several names are alternatives: `metadata="e meta"`. `"|"` is the second half of
-    a pair, `"box.map"`, `"box.address"` and `"box.coordinates"` are what stands in a bracket, `"left,right"` are two
-    operands in one parameter, and `"type.1"` is the second of the types, as a word.
+    `head` may take words from the function's object: `"cp.async.bulk.tensor.{self.rank}d"`. A parameter is an operand
+    or a slot; several names are alternatives: `metadata="e meta"`. `"|"` is the second half of a pair. `"box.map"`,
+    `"box.address"` and `"box.coordinates"` are the elements of a bracket. `"left,right"` are two operands in one
+    parameter, and `"type.1"` is the second type, as a word.
     """
     emission = Emission(head, {parameter: tuple(each.split()) for parameter, each in names.items()})
 
@@ -46,7 +46,7 @@ def emits(head: str = "", **names: str) -> Callable[[Function], Function]:
 
 
 def emission_of(function: object) -> Emission:
-    """Return what is declared of a function, of a method, or of the `__call__` of an object."""
+    """Return the declaration of a function, of a method, or of the `__call__` of an object."""
     caller = function if hasattr(function, "__emission__") else getattr(type(function), "__call__", None)  # noqa: B004  its own, not the object's
     found = cast("Emission", getattr(caller, "__emission__", _PLAIN))
     owner = getattr(function, "__self__", function)

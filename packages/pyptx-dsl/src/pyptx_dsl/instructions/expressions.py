@@ -1,6 +1,6 @@
-"""Notation that groups instructions: `expr`, `scope`, `pipe`. Nothing is added to what stands inside.
+"""Notation that groups instructions: `expr`, `scope`, `pipe`. They add no instructions of their own.
 
-`ptx.expr(temps=…)` takes something away: inside it operators stage, widen and declare nothing.
+In `ptx.expr(temps=…)`, operators emit one instruction each: they do not copy, widen or declare registers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Expression", "Pipe", "PipeStep", "ScopeBlock", "expr", "pipe", "scop
 
 
 class Expression:
-    """The block of `expr`, as a context manager; `exact` is None where operators do what they always do."""
+    """Context manager returned by `expr`; `exact` is None if operators keep their usual behavior."""
 
     __slots__ = ("_before", "_exact", "_promise", "_trace")
 
@@ -36,14 +36,14 @@ class Expression:
         self._before: object = None
 
     def __enter__(self) -> None:
-        """Let operators be exact, if asked to."""
+        """Make operators exact, if requested."""
         self._trace.unopened.pop(self._promise, None)
         if self._exact is not None:
             self._before = self._trace.notes.get(EXACT)
             self._trace.notes[EXACT] = self._exact
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Let operators be what they were; refuse what is left over."""
+        """Restore the previous behavior of operators; raise OperandError for unused temporaries."""
         if self._exact is None:
             return
         self._trace.notes.pop(EXACT, None)
@@ -56,17 +56,17 @@ class Expression:
 def expr(temps: Iterable[Reg] | None = None, *, spelling: Mapping[PtxType, str] | None = None) -> Expression:
     """Group the instructions of one Python expression: `with ptx.expr(): d = ((a - 8192) & mask) >> 4 | bits`.
 
-    The PTX is that of the operators, in Python's order of evaluation; the block emits nothing of its own.
+    The PTX is that of the operators, in Python's order of evaluation; the block itself emits nothing.
 
-    With `temps` or `spelling` operators are exact: each emits one instruction, into the next of the registers `temps`,
-    in the order of emission; nothing is staged, widened, or kept as an offset. `r[7] = (a + b) * c` writes the last
-    instruction into `r[7]`, which takes no temporary and no `mov`; `~p` of a predicate still emits nothing, unless it
-    is assigned (`not.pred`). `spelling` says how operators on registers of a type are spelt, those not listed by the
-    operands' types: `{b32: "add.s32 mul.lo.s32 setp.lt.s32", b64: "add.s64"}`. A string as an operand is what it
-    spells.
+    With `temps` or `spelling` operators are exact: each emits one instruction into the next register of `temps`, in
+    order of emission. Operands are not copied or widened, and results are not offsets. `r[7] = (a + b) * c` writes the
+    last instruction into `r[7]`, without a temporary and without a `mov`. `~p` of a predicate still emits nothing,
+    unless it is assigned (`not.pred`). `spelling` gives the opcodes of operators by register type: `{b32: "add.s32
+    mul.lo.s32 setp.lt.s32", b64: "add.s64"}`. For operators not listed, the operands' types determine the opcode. A
+    string as an operand is parsed as PTX.
 
-    Raise OperandError for temporaries that are left over or missing, RegisterTypeError for operands that would take an
-    instruction of their own.
+    Raise OperandError for unused or missing temporaries, RegisterTypeError for operands that would need an instruction
+    of their own.
     """
     trace = active("ptx.expr")
     if temps is None and spelling is None:
@@ -92,7 +92,7 @@ def _temporary(trace: Trace, value: object) -> Reg:
 
 
 class ScopeBlock:
-    """The block of `scope`, as a context manager."""
+    """Context manager returned by `scope`."""
 
     __slots__ = ("_promise", "_scope", "_trace")
 
@@ -103,13 +103,13 @@ class ScopeBlock:
         self._scope: Scope | None = None
 
     def __enter__(self) -> None:
-        """Put the `{`."""
+        """Emit the `{`."""
         self._trace.unopened.pop(self._promise, None)
         self._trace.open()
         self._scope = self._trace.open_scope
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Put the `}`, unless an error is on its way; refuse a brace that the block has closed, or left open."""
+        """Emit the `}`; without an exception, raise ControlFlowError for a brace that the block closed or left open."""
         if kind is None and self._trace.open_scope is not self._scope:
             raise ControlFlowError(
                 "the block of this ptx.scope() closes another brace than its own, or leaves one open",
@@ -120,25 +120,26 @@ class ScopeBlock:
 
 
 def scope() -> ScopeBlock:
-    """Put the statements of a `with` block between `{` and `}`, a scope of PTX for variables and labels.
+    """Emit the statements of a `with` block between `{` and `}`, a PTX scope for variables and labels.
 
-    Registers stay declared at the head of the body, but for `reg.bank` and `reg.declare`. Raise ControlFlowError, at
-    the `with`, where the block closes more or fewer braces than it opens. Manual: "Control Flow Instructions: {}".
+    Registers are still declared at the head of the body, except those of `reg.bank` and `reg.declare`. Raise
+    ControlFlowError, at the `with`, if the block closes more or fewer braces than it opens. Manual: "Control Flow
+    Instructions: {}".
     """
     return ScopeBlock(active("ptx.scope"))
 
 
 class Pipe:
-    """A register on its way through a chain of instructions; see `pipe`."""
+    """Result so far of a chain of instructions; see `pipe`."""
 
     __slots__ = ("register",)
 
     def __init__(self, register: Reg) -> None:
-        """Start, or go on, with the result so far."""
+        """Start or continue with the result so far."""
         self.register = register
 
     def __getattr__(self, name: str) -> PipeStep:
-        """Return the next instruction, to which modifiers may be added."""
+        """Return the next instruction, to which modifiers can be appended."""
         if name.startswith("__"):
             raise AttributeError(name)
         return PipeStep(self.register, (to_ptx(name),))
@@ -150,7 +151,7 @@ class PipeStep:
     __slots__ = ("_source", "_words")
 
     def __init__(self, source: Reg, words: tuple[str, ...]) -> None:
-        """Remember the words so far, and the register that comes in."""
+        """Keep the words so far and the input register."""
         self._source = source
         self._words = words
 
@@ -161,13 +162,13 @@ class PipeStep:
         return PipeStep(self._source, (*self._words, to_ptx(name)))
 
     def __call__(self, dst: Reg, *operands: object, pred: Reg | None = None) -> Pipe:
-        """Emit `words dst, <result so far>, operands`, and go on with `dst`."""
+        """Emit `words dst, <result so far>, operands`, and continue with `dst`."""
         active("ptx.pipe").emit(self._words, (dst, self._source, *operands), pred)
         return Pipe(dst)
 
 
 def pipe(src: Reg) -> Pipe:
-    """Chain instructions, each taking the result of the one before as its first source.
+    """Chain instructions: each takes the result of the previous one as its first source.
 
     `ptx.pipe(a).add.s32(b, -8192).and_.b32(c, 262016).shr.u32(d, 4)` emits three instructions in this order, one per
     call. The last result is `.register`.

@@ -1,4 +1,4 @@
-"""Memory fences, and waiting. Manual: "Parallel Synchronization and Communication Instructions: membar, fence"."""
+"""Memory fences and `nanosleep`. Manual: "Parallel Synchronization and Communication Instructions: membar, fence"."""
 
 from __future__ import annotations
 
@@ -44,37 +44,37 @@ class Fence(ProvidedFences):
     def __call__(self, sem: str | None = "acq_rel", scope: str = "gpu", *, pred: Reg | None = None) -> None:
         """Emit `fence{.sem}.scope;`.
 
-        `sem` is `sc`, `acq_rel` (what None means, too), `acquire` or `release`; `scope` is `cta`, `cluster`, `gpu` or
-        `sys`.
+        `sem` is `sc`, `acq_rel` (the meaning of None, too), `acquire` or `release`; `scope` is `cta`, `cluster`, `gpu`
+        or `sys`.
         """
         active("ptx.fence").emit(_FENCE.words(sem=sem, scope=scope), (), pred)
 
     @emits("fence.acquire.sync_restrict::shared::cluster")
     def acquire_shared_cluster(self, *, pred: Reg | None = None) -> None:
-        """Emit `fence.acquire.sync_restrict::shared::cluster.cluster;`: of shared memory alone (PTX 8.6, sm_90)."""
+        """Emit `fence.acquire.sync_restrict::shared::cluster.cluster;`: for shared memory only (PTX 8.6, sm_90)."""
         words = ("fence", "acquire", "sync_restrict::shared::cluster", "cluster")
         active("ptx.fence.acquire_shared_cluster").emit(words, (), pred)
 
     @emits("fence.release.sync_restrict::shared::cta")
     def release_shared_cta(self, *, pred: Reg | None = None) -> None:
-        """Emit `fence.release.sync_restrict::shared::cta.cluster;`: of the block's own memory (PTX 8.6, sm_90)."""
+        """Emit `fence.release.sync_restrict::shared::cta.cluster;`: for the CTA's shared memory (PTX 8.6, sm_90)."""
         words = ("fence", "release", "sync_restrict::shared::cta", "cluster")
         active("ptx.fence.release_shared_cta").emit(words, (), pred)
 
     @emits("fence.alias.sync_restrict::read.release.sys")
     def alias_release_read(self, *, pred: Reg | None = None) -> None:
-        """Emit `fence.alias.sync_restrict::read.release.sys;`: what was read may be written by an alias (PTX 9.5)."""
+        """Emit `fence.alias.sync_restrict::read.release.sys;`: order reads before writes through an alias (PTX 9.5)."""
         words = ("fence", "alias", "sync_restrict::read", "release", "sys")
         active("ptx.fence.alias_release_read").emit(words, (), pred)
 
-    if not TYPE_CHECKING:  # checkers know each name, so that a misspelt one is an error
+    if not TYPE_CHECKING:  # checkers see each name, so a misspelled one is an error
 
         def __getattr__(self, name: str) -> object:
             """Return a fence that a plugin adds, such as `proxy_async`."""
             return extension("fence", name)
 
         def __dir__(self) -> list[str]:
-            """Return the names of its own, and those of installed plugins."""
+            """Return the names of this class and of installed plugins."""
             return sorted({*super().__dir__(), *provided("fence")})
 
 
@@ -82,7 +82,7 @@ fence = Fence()
 
 
 def membar(level: str = "gl", *, pred: Reg | None = None) -> None:
-    """Emit `membar.level;`, the older spelling of `fence.sc`; `level` is `cta`, `gl` or `sys`."""
+    """Emit `membar.level;`, the older form of `fence.sc`; `level` is `cta`, `gl` or `sys`."""
     choice("level", level, _MEMBAR.choices("level"))
     active("ptx.membar").emit(_MEMBAR.words(level=level), (), pred)
 

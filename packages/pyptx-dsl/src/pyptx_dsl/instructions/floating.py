@@ -1,4 +1,4 @@
-"""Functions of floating-point numbers: reciprocals, roots, transcendental approximations."""
+"""Floating-point functions: reciprocals, roots, transcendental approximations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registers of fragments: how many, of what type, and what to say of others."""
+"""Registers of matrix fragments: their number, their types, and errors for others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Name = TypeVar("Name", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a thread holds of a matrix, by the instruction's row: so many registers, of these types."""
+    """A thread's share of a matrix, from the instruction's row: the number of registers and their permitted types."""
 
     registers: int
     types: tuple[str, ...]
@@ -51,7 +51,7 @@ class Share:
 
 @lru_cache(maxsize=1024)
 def shares_of(form: RowForm, words: tuple[str, ...]) -> dict[str, Share]:
-    """Return the shares of matrices that an instruction of a form takes, by the names of its operands."""
+    """Return each matrix's share in an instruction of a form, by operand name."""
     pattern = compile_row(form.row)
     filled = match_modifiers(pattern, words[1:]) or {}
     found = {place.name: share_of(Use(form.row, filled, place, operand_kinds())) for place in pattern.places}
@@ -59,15 +59,15 @@ def shares_of(form: RowForm, words: tuple[str, ...]) -> dict[str, Share]:
 
 
 def limits_of(form: RowForm, operand: str) -> tuple[int, ...]:
-    """Return the constants that an operand of a form may be, or the ends of their range; none where all are."""
+    """Return the permitted constants of an operand of a form, or the ends of their range; empty for no limit."""
     limits = next(place.limits for place in compile_row(form.row).places if place.name == operand)
     return () if limits is None else limits.inside()
 
 
 def held(name: Name, value: object, share: Share, layout: Callable[[Name], Layout] | None = None) -> list[object]:
-    """Return the registers that hold a matrix; raise OperandError for another number or other types.
+    """Return the registers of a matrix; raise OperandError for another number or other types.
 
-    `layout` is asked for what is told then: which elements they hold.
+    For the error's hint, `layout` returns the elements in the registers.
     """
     registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
     if len(registers) != share.registers:
@@ -88,5 +88,5 @@ def _taken(share: Share, layout: Layout | None) -> str:
 
 
 def shape_name(shape: Sequence[int]) -> str:
-    """Return `m16n8k16` for (16, 8, 16), and what was given for anything else."""
+    """Return `m16n8k16` for (16, 8, 16), and `repr(shape)` if it does not have three extents."""
     return "m{}n{}k{}".format(*shape) if len(shape) == 3 else repr(shape)

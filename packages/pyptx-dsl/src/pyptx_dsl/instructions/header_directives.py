@@ -17,7 +17,7 @@ Numbers: TypeAlias = "int | str | tuple[int | str, ...]"
 
 
 class HeaderDirectives(TypedDict, total=False):
-    """The keywords of a function; they are written in the order in which they are passed."""
+    """Keywords of a function header; the directives are emitted in the order in which they are passed."""
 
     maxntid: Numbers
     reqntid: Numbers
@@ -42,9 +42,9 @@ _KNOWN = tuple(HeaderDirectives.__annotations__)
 def directive_nodes(
     keywords: Mapping[str, object], what: str, before: Sequence[tuple[str, object]] = ()
 ) -> tuple[HeaderDirective, ...]:
-    """Return the directives that pairs and keywords stand for.
+    """Return the directives for pairs and keywords.
 
-    Raise KeywordError for one that there is not, and OperandError for what is no pair.
+    Raise KeywordError for an unknown name, and OperandError for a value of `before` that is not a pair.
     """
     pairs = [*map(_pair, before), *keywords.items()]
     return tuple([one for name, value in pairs for one in _directives(name, value, what)])

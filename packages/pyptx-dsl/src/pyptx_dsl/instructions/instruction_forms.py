@@ -1,4 +1,4 @@
-"""Which words an instruction has for what a call asks for: the rows of the table say it."""
+"""Selection of an instruction's opcode by the arguments of a call, from the rows of the instruction table."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["InstructionForms", "Types", "choice", "ptx_type", "types_of"]
 
 _PARTNERS = {"sem": "scope", "scope": "sem"}
-"""Keywords that go together."""
+"""Keywords that require each other."""
 
 _SHOWN = 6
-"""How many types a hint names."""
+"""Number of types that a hint lists."""
 
 Types: TypeAlias = "PtxType | tuple[PtxType, ...]"
-"""The type of an instruction, or its types in the manual's order where it names several."""
+"""The type of an instruction, or its types in the manual's order if it has several."""
 
 
 def choice(keyword: str, value: object, values: Sequence[str]) -> str:
@@ -35,7 +35,7 @@ def choice(keyword: str, value: object, values: Sequence[str]) -> str:
 
 
 def ptx_type(value: object, what: str) -> PtxType:
-    """Return the type that stands first in a call; raise OperandError if something else does."""
+    """Return the type passed first in a call, or named by a string; raise OperandError for anything else."""
     if isinstance(value, PtxType):
         return value
     if isinstance(value, str):
@@ -44,20 +44,20 @@ def ptx_type(value: object, what: str) -> PtxType:
 
 
 def types_of(dtype: object, what: str) -> tuple[PtxType, ...]:
-    """Return the types that stand first in a call."""
+    """Return the types that are the first argument of a call."""
     listed: tuple[object, ...] = cast("tuple[object, ...]", dtype) if isinstance(dtype, tuple) else (dtype,)
     return tuple([ptx_type(each, what) for each in listed])
 
 
 class InstructionForms:
-    """An instruction, out of whose rows a call chooses a form: its types, and what it asks for by keywords.
+    """An instruction; a call selects a form among its rows by types and keywords.
 
-    `head` are the words that each of its forms begins with, `"cp.async.bulk"`. A value of a keyword that does not exist
-    is an OperandError, so are types that the instruction has not, and keywords that do not go together.
+    `head` is the opcode prefix of all its forms, such as `"cp.async.bulk"`. Raise OperandError for an invalid value of
+    a keyword, for types that the instruction does not support, and for keywords that exclude each other.
     """
 
     def __init__(self, what: str, head: str) -> None:
-        """Describe the instruction; `what` is the function that emits it, for messages."""
+        """Describe the instruction; `what` names the emitting function in messages."""
         self._what = what
         self.head = head
 
@@ -66,26 +66,26 @@ class InstructionForms:
 
     @property
     def opcode(self) -> str:
-        """The first word."""
+        """The first word of the opcode."""
         return self.head.partition(".")[0]
 
     @property
     def forms(self) -> tuple[RowForm, ...]:
-        """The forms of the instruction, those of plugins too; the table is read here."""
+        """The forms of the instruction, including those of plugins; reads the table."""
         from pyptx_dsl.instructions.row_forms import forms_of
 
         return forms_of(self.head)
 
     def choices(self, keyword: str) -> tuple[str, ...]:
-        """Return the words that a keyword takes in one form or another."""
+        """Return the words that a keyword takes in any form."""
         return tuple(dict.fromkeys(word for form in self.forms for word in form.choices(keyword)))
 
-    @until_plugins_change(maxsize=8192)  # instructions are as many as there are names, and live as long
+    @until_plugins_change(maxsize=8192)  # instances are as many as names, and live as long
     def words(self, dtype: Types | str | None = None, /, **modifiers: str | bool | None) -> tuple[str, ...]:
-        """Return the opcode and its modifiers for what a call gives; raise OperandError for what there is not.
+        """Return the opcode and modifiers for the arguments of a call; raise OperandError if no form matches.
 
-        Without types, the form is one that leaves no choice of them. A state space may be written as in Python
-        (`global_`), and `generic` is none.
+        Without types, only forms with fixed types match. A state space may have its Python name (`global_`), and
+        `generic` means no modifier.
         """
         return self.chosen(dtype, **modifiers)[0]
 
@@ -93,7 +93,7 @@ class InstructionForms:
     def chosen(
         self, dtype: Types | str | None = None, /, **modifiers: str | bool | None
     ) -> tuple[tuple[str, ...], RowForm]:
-        """Return what `words` returns, and the form: that which has all that is asked for, and least beside it."""
+        """Return the result of `words`, and the form: the one with all requested modifiers and the fewest others."""
         self._refuse_other_values(modifiers)
         types = None if dtype is None else types_of(dtype, self._what)
         names, asked = None if types is None else self._names(types), _asked(modifiers)
@@ -108,13 +108,13 @@ class InstructionForms:
         return closest[0].words(names, asked), closest[0]
 
     def _refuse_other_values(self, modifiers: Mapping[str, object]) -> None:
-        """Raise OperandError for a value of a keyword that is neither a word nor a switch, such as a register."""
+        """Raise OperandError for a keyword's value that is neither a word nor a switch, such as a register."""
         for keyword, value in modifiers.items():
             if not isinstance(value, str | bool | None):
                 choice(keyword, value, self.choices(keyword) or ("True", "False"))
 
     def _names(self, types: tuple[PtxType, ...]) -> tuple[str, ...]:
-        """Return the words of the types: that of an instruction of untyped bits is one of their width."""
+        """Return the words of the types; for an instruction of untyped bits, `b` and the width."""
         from pyptx_dsl.instructions.row_forms import untyped
 
         if untyped(self.forms):
@@ -122,13 +122,13 @@ class InstructionForms:
         return tuple(dtype.name for dtype in types)
 
     def _known(self, names: tuple[str, ...], asked: Mapping[str, str | bool]) -> str:
-        """List the types of an instruction: if there are such, of forms with as many, and with what is asked for."""
+        """List an instruction's types, if possible of forms with as many types and with the requested keywords."""
         forms = [form for form in self.forms if len(form.types) == len(names)] or self.forms
         forms = [form for form in forms if form.takes(asked)] or forms
         return ", ".join(_types_in(forms))
 
     def _taking(self, what: str, forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
-        """Return the forms that take all keywords; raise OperandError where there is none."""
+        """Return the forms that accept all keywords; raise OperandError if there is none."""
         having = [form for form in forms if asked.keys() <= set(form.keywords)]
         taking = [form for form in having if form.takes(asked)]
         if taking:
@@ -141,7 +141,7 @@ class InstructionForms:
             generic = ("generic",) if keyword == "space" else ()
             if words or isinstance(value, str):
                 choice(keyword, value, (*words, *generic) or ("True", "False"))
-        for keyword, value in reversed(list(asked.items())):  # what all the others leave for it
+        for keyword, value in reversed(list(asked.items())):  # words possible with all other keywords
             others = {name: word for name, word in asked.items() if name != keyword}
             words = dict.fromkeys(word for form in having if form.takes(others) for word in form.choices(keyword))
             if words:
@@ -150,7 +150,7 @@ class InstructionForms:
         raise OperandError(f"{what} has no form with {together} together", hint="its docstring lists its forms")
 
     def _having(self, keyword: str, known: tuple[str, ...]) -> str:
-        """Say which types have a modifier, or else which modifiers there are."""
+        """Return a hint: the types that have a modifier, or else the existing modifiers."""
         types = _types_in(form for form in self.forms if keyword in form.keywords)
         if types and all(types):
             return f"those that have it are {', '.join(types[:_SHOWN])}{', …' if len(types) > _SHOWN else ''}"
@@ -162,7 +162,7 @@ def _types_in(forms: Iterable[RowForm]) -> list[str]:
 
 
 def _asked(modifiers: Mapping[str, str | bool | None]) -> dict[str, str | bool]:
-    """Return the keywords that ask for something; the generic state space is no word."""
+    """Return the keywords with a value; the generic state space has no word."""
     asked: dict[str, str | bool] = {
         name: value for name, value in modifiers.items() if value is not None and value is not False
     }
@@ -173,7 +173,7 @@ def _asked(modifiers: Mapping[str, str | bool | None]) -> dict[str, str | bool]:
 
 
 def _closest(forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
-    """Return the forms with the fewest words that nobody asked for, and of these those that leave no word open."""
+    """Return the forms with the fewest unrequested words; among these, prefer forms without an open word."""
     least = min(form.surplus(asked) for form in forms)
     closest = [form for form in forms if form.surplus(asked) == least]
     return [form for form in closest if not any(part.open for part in form.unasked(asked))] or closest
@@ -182,7 +182,7 @@ def _closest(forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[
 def _refuse_incomplete(
     what: str, forms: Sequence[RowForm], names: tuple[str, ...] | None, asked: Mapping[str, str | bool]
 ) -> None:
-    """Raise OperandError if a word is open, or if forms that are equally close to a call are spelt differently."""
+    """Raise OperandError if a required word is missing, or if equally close forms have different opcodes."""
     lacking = [{part.keyword: part.words for part in form.unasked(asked)} for form in forms]
     keyword = next((part.keyword for part in forms[0].unasked(asked) if part.open), None)
     if keyword is None:

@@ -1,10 +1,9 @@
-"""From an instruction to the call of `ptx` that emits it: `call_of`.
+"""Inversion from an instruction to the call of `ptx` that emits it: `call_of`.
 
-Which functions there are, the namespace says: `fence.proxy.alias` may be `ptx.fence.proxy.alias` or `ptx.fence`, the
-first of which says more. What a function takes, its signature says: its parameters are called as the slots and
-operands in the rows are, or a declaration beside it says what they are (`emission.py`). What there is to pass, the
-rows of the instruction say. A call made of these is tried, and it counts only if it emits the instruction that it was
-made from.
+The namespace supplies the candidate functions: for `fence.proxy.alias`, `ptx.fence.proxy.alias` and `ptx.fence`, where
+the longer name comes first. A function's signature gives its parameters, which have the names of slots and operands in
+the rows; `emits` declares exceptions (`emission.py`). The rows of the instruction supply the arguments. Each resulting
+call is tried in a dry run, and is accepted only if it emits the original instruction.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ __all__ = ["call_of"]
 
 
 def call_of(instruction: Instruction, declared: Callable[[str], str | None] | None = None) -> Call | None:
-    """Return the call of a function of `ptx` that emits `instruction`, or None where only `ptx.inst` can.
+    """Return the call of a function of `ptx` that emits `instruction`, or None if only `ptx.inst` can.
 
-    `declared` returns the type of a register by its name, `"u32"`, or None where it is not known: functions that look
-    at the types of their registers then refuse them. The call says no more than it must, and has a guard as `pred`.
+    `declared` returns the type of a register by its name, `"u32"`, or None if unknown; functions that check the types
+    of their registers then reject the call. The call has no redundant keywords; a guard is its `pred`.
     """
     types = declared or _unknown
     for name in _candidates(instruction.opcode):
@@ -57,7 +56,7 @@ def _unknown(_name: str) -> str | None:
 
 
 def _attempts(name: str, instruction: Instruction) -> Iterator[Call]:
-    """Yield calls of a function that may emit an instruction: with None for the sink, and with numbers of Python."""
+    """Yield candidate calls of a function: with None for the sink, and with Python numbers for literals."""
     function = Call(name, ()).function
     for reading in readings(instruction):
         for call in bound(name, function, reading, _guard(instruction)):
@@ -84,7 +83,7 @@ def _nothing(argument: Argument) -> Argument:
 
 
 def _number(argument: Argument) -> Argument:
-    """Return the integer that a literal is, where it is spelt as Python spells it."""
+    """Return a literal as an integer, if its text is that of a Python integer."""
     if not isinstance(argument, tree.Immediate):
         return argument
     digits = argument.text.lstrip("-")
@@ -92,7 +91,7 @@ def _number(argument: Argument) -> Argument:
 
 
 def _confirmed(call: Call, instruction: Instruction, declared: Callable[[str], str | None]) -> Call | None:
-    """Return a call if it emits the instruction, with the register that it returns if that is one of its own."""
+    """Return a call if it emits the instruction; `result` is set if the call declares its destination."""
     first = next(iter(instruction.operands), None)
     found = rehearsed(call, declared, first.first if isinstance(first, tree.Pair) else first)
     if found is None:
@@ -107,7 +106,7 @@ def _confirmed(call: Call, instruction: Instruction, declared: Callable[[str], s
 
 
 def _shortest(call: Call, instruction: Instruction, declared: Callable[[str], str | None]) -> Call:
-    """Leave out the keywords without which a call emits the same."""
+    """Remove keywords that do not change the emitted instruction."""
     function = call.function
     for keyword in [each for each in call.keywords if may_lack(function, each[0])]:
         shorter = replace(call, keywords=tuple(each for each in call.keywords if each != keyword), result=None)
@@ -117,7 +116,7 @@ def _shortest(call: Call, instruction: Instruction, declared: Callable[[str], st
 
 @lru_cache(maxsize=4096)
 def _candidates(opcode: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the functions whose names are made of words of an opcode, those of most words first."""
+    """Return the functions whose name segments are words of an opcode, sorted by covered words, most first."""
     lengths = _runs(opcode)
     said = {
         name: sum(lengths[segment] for segment in segments)
@@ -128,9 +127,9 @@ def _candidates(opcode: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _runs(opcode: tuple[str, ...]) -> dict[str, int]:
-    """Return what can be a segment of a function's name, and how many words it says: `arriveexpecttx` says two.
+    """Return possible name segments of a function, with the number of words that each covers: `arriveexpecttx` is 2.
 
-    A word may lack what stands behind its `::`, as `sp` in `mma.sp` stands for `sp::ordered_metadata`.
+    A segment may lack the part of a word from `::` on: `sp` in `mma.sp` stands for `sp::ordered_metadata`.
     """
     heads = tuple(word.partition("::")[0] for word in opcode)
     places = combinations(range(len(opcode) + 1), 2)
@@ -143,19 +142,19 @@ def _plain(word: str) -> str:
 
 @cache
 def _functions() -> dict[str, tuple[str, ...]]:
-    """Return the names of all functions of `ptx`, those of plugins too, and their segments."""
+    """Return the names of all functions of `ptx`, including plugins, with their segments."""
     names = dict.fromkeys([*(name for line in MODULES.values() for name in line.split()), *provided()])
     found = (pair for name in names for pair in _below(name, load(name, {})))
     return {path: tuple(_plain(segment) for segment in _segments(path, function)) for path, function in found}
 
 
 def _segments(path: str, function: object) -> list[str]:
-    """Return the words that an instruction of a function has: those that are declared, or those of its name."""
+    """Return the opcode words of a function: declared by `emits`, or else taken from its name."""
     return emission_of(function).head.split(".") if emission_of(function).head else list(map(to_ptx, path.split(".")))
 
 
 def _below(path: str, value: object) -> Iterator[tuple[str, object]]:
-    """Yield a function, or those of a namespace; `ptx.inst` has every instruction, and is none of them."""
+    """Yield a function, or the functions of a namespace; `ptx.inst` is skipped."""
     if isinstance(value, Inst):
         return
     if isinstance(value, Wrapper) or inspect.isfunction(value) or inspect.ismethod(value):

@@ -2,9 +2,9 @@
 
 `ptx.shfl.sync.bfly`, `ptx.vote.sync.ballot`, `ptx.match.any.sync`, `ptx.redux.sync.add`, `ptx.activemask`.
 
-`membermask` names the lanes that take part, all of them unless said otherwise; each of them must execute the
-instruction. The destination is the first register and the source the second: a call without one of them, as CUDA's
-functions are called (`__shfl_up_sync(mask, v, 1)`), is an OperandError that shows both spellings.
+`membermask` contains the participating lanes, by default all; each of them must execute the instruction. The
+destination is the first argument and the source the second. A call without one of them, in the order of CUDA's
+functions (`__shfl_up_sync(mask, v, 1)`), raises an OperandError that shows both forms.
 
 Manual: "shfl.sync", and "Parallel Synchronization and Communication Instructions: vote.sync, match.sync, redux.sync,
 activemask".
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
 __all__ = ["activemask", "match", "redux", "shfl", "vote"]
 
 ALL = -1
-"""The member mask of a whole warp."""
+"""The membermask of a whole warp."""
 
 
 Method = TypeVar("Method", bound=Callable[..., object])
 
 
 class LaneInstruction(InstructionForms):
-    """An instruction between lanes: what it is called here, its operands, and CUDA's function for it."""
+    """An instruction between lanes: its name, its operands, and the equivalent CUDA function."""
 
     def __init__(self, name: str, operands: str, cuda: str) -> None:
-        """Describe `ptx.name(operands…)`, which CUDA spells `cuda`."""
+        """Describe `ptx.name(operands…)`; `cuda` is the equivalent CUDA call."""
         super().__init__(f"ptx.{name}", ".".join(map(to_ptx, name.split("."))))
         self._operands = operands
         self._cuda = cuda
 
     def misused(self, wrong: str) -> OperandError:
-        """Return the error for operands that are not those of the instruction."""
+        """Return the error for wrong operands, with both forms in its hint."""
         cuda = f"; CUDA's spelling of it is {self._cuda}" if self._cuda else ""
         return OperandError(f"{self._what}: {wrong}", hint=f"write {self._what}({self._operands}){cuda}")
 
     def source(self, value: object, dst: object) -> object:
-        """Return the source; raise OperandError unless it and the destination are registers, as numbers never are."""
+        """Return the source; raise OperandError unless source and destination are registers (or strings)."""
         for place, operand in (("destination", dst), ("source, behind the destination,", value)):
             if isinstance(operand, PtxType):
                 raise self.misused(f"it takes no type, and {operand} stands in the place of the {place.rstrip(',')}")
@@ -62,7 +62,7 @@ class LaneInstruction(InstructionForms):
 
 
 def _destination_first(method: Method) -> Method:
-    """Have a call with too few operands raise the instruction's own error: the destination was left out."""
+    """Wrap a method: a call with too few operands raises the instruction's own error (no destination given)."""
     code = method.__code__
     names = code.co_varnames[1 : code.co_argcount - len(method.__defaults__ or ())]
 
@@ -80,7 +80,7 @@ class Shuffle(LaneInstruction):
     """One mode of `shfl.sync`."""
 
     def __init__(self, mode: str, clamp: int, cuda: str, lane: str) -> None:
-        """`clamp` is the `c` that lets every lane of the warp be read; `lane` is CUDA's word for the last operand."""
+        """`clamp` is the operand `c` for which all lanes can be read; `lane` is CUDA's name of the last operand."""
         super().__init__(f"shfl.sync.{mode}", f"dst, v, {lane}", f"dst = {cuda}(mask, v, {lane})")
         self._clamp = clamp
 
@@ -99,8 +99,8 @@ class Shuffle(LaneInstruction):
     ) -> Reg:
         """Emit `shfl.sync.mode.b32 d{|p}, src, lane, clamp, membermask;` and return `d`; 32-bit registers of any type.
 
-        `clamp` is the manual's `c`: the last lane (`up`: the first, 0) in bits 0–4, a segment mask in bits 8–12. `p`
-        gets whether the source lane was in range.
+        `clamp` is the manual's `c`: the last lane (`up`: the first, 0) in bits 0–4, a segment mask in bits 8–12. `p` is
+        whether the source lane was in range.
         """
         target: object = dst if p is None else PipeRef(dst, p)
         operands = (target, self.source(src, dst), lane, self._clamp if clamp is None else clamp, membermask)
@@ -109,7 +109,7 @@ class Shuffle(LaneInstruction):
 
 
 class ShuffleModes:
-    """The modes of `shfl.sync`: read from a lane below, above, across (xor), or by index."""
+    """The modes of `shfl.sync`: source lane below, above, across (xor), or by index."""
 
     up = Shuffle("up", 0, "__shfl_up_sync", "delta")
     down = Shuffle("down", 31, "__shfl_down_sync", "delta")
@@ -138,7 +138,7 @@ class VoteMode(LaneInstruction):
 
 
 class VoteModes:
-    """The modes of `vote.sync`: `a` is true in every lane, in some, the same in all; the lanes in which it is true."""
+    """The modes of `vote.sync`: `a` is true in all lanes, in any lane, equal in all; mask of lanes where it is true."""
 
     all = VoteMode("all", "__all_sync")
     any = VoteMode("any", "__any_sync")
@@ -157,7 +157,7 @@ class MatchAny(LaneInstruction):
 
     @_destination_first
     def sync(self, dtype: PtxType, dst: Reg, a: object, membermask: object = ALL, *, pred: Reg | None = None) -> Reg:
-        """Emit `match.any.sync.bN d, a, membermask;` and return `d`: the lanes that hold the same value."""
+        """Emit `match.any.sync.bN d, a, membermask;` and return `d`: the lanes with the same value."""
         active(repr(self)).emit(self.words(dtype), (dst, self.source(a, dst), membermask), pred)
         return dst
 
@@ -177,7 +177,7 @@ class MatchAll(LaneInstruction):
         p: Reg | None = None,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `match.all.sync.bN d{|p}, a, membermask;`; return `d`: the mask if all agree, else 0; `p` tells."""
+        """Emit `match.all.sync.bN d{|p}, a, membermask;`; return `d`: the mask if all are equal (`p`), else 0."""
         target = dst if p is None else PipeRef(dst, p)
         active(repr(self)).emit(self.words(dtype), (target, self.source(a, dst), membermask), pred)
         return dst
@@ -194,7 +194,7 @@ class Reduction(LaneInstruction):
     """One operation of `redux.sync`."""
 
     def __init__(self, name: str) -> None:
-        """Describe `redux.sync.name`; its types are those of its rows."""
+        """Describe `redux.sync.name`; its rows define its types."""
         super().__init__(f"redux.sync.{name}", "type, dst, v", f"dst = __reduce_{to_ptx(name)}_sync(mask, v)")
 
     @_destination_first
@@ -209,9 +209,9 @@ class Reduction(LaneInstruction):
         nan: bool = False,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `redux.sync.op{.abs}{.NaN}.type d, src, membermask;` and return `d`: every lane gets the same.
+        """Emit `redux.sync.op{.abs}{.NaN}.type d, src, membermask;` and return `d`: all lanes get the same result.
 
-        From sm_80; the f32 forms, and with them `abs` and `nan`, from sm_100a.
+        From sm_80. The f32 forms, the only ones with `abs` and `nan`: from sm_100a.
         """
         active(repr(self)).emit(self.words(dtype, abs=abs, nan=nan), (dst, self.source(src, dst), membermask), pred)
         return dst
@@ -235,7 +235,7 @@ class Redux:
 
 
 def activemask(dst: Reg | None = None, *, pred: Reg | None = None) -> Reg:
-    """Emit `activemask.b32 d;` and return `d` (a fresh u32 register if none is given): the lanes that are here now."""
+    """Emit `activemask.b32 d;` and return `d` (a fresh u32 register by default): the currently active lanes."""
     trace = active("ptx.activemask")
     register = trace.fresh(u32) if dst is None else dst
     trace.emit(("activemask", "b32"), (register,), pred)

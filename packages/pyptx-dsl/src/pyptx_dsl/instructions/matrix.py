@@ -1,4 +1,4 @@
-"""Matrices between shared memory and the registers of a warp.
+"""Copies of matrices between shared memory and the registers of a warp.
 
 Manual: "Warp-level Matrix Instructions: ldmatrix, stmatrix, movmatrix".
 """
@@ -41,13 +41,13 @@ def ldmatrix(
     """Emit `ldmatrix.sync.aligned.shape.layout{.trans}.shared.type {dst…}, [src];`.
 
     Load 1, 2 or 4 matrices (`layout` `x1`, `x2`, `x4`; also `m8n8.x4`, `x4.trans`) of 8 x 8 16-bit elements into as
-    many 32-bit registers; lane i holds two elements of row i/4. Lane i of the first 8, 16 or 32 gives the address of
-    one row of 16 bytes. `src` is `ptx.addr(…)`, a 32-bit register, or a shared allocation.
+    many 32-bit registers; lane i gets two elements of row i/4. Each of the first 8, 16 or 32 lanes supplies the address
+    of one 16-byte row. `src` is `ptx.addr(…)`, a 32-bit register, or a shared allocation.
 
-    With bytes (sm_100a, sm_110a, sm_120a): `shape="m16n16"` loads 16 x 16 of them and transposes, into two registers
-    for each of 1 or 2 matrices, from 16 rows each. `source` (`b6x16_p32`, `b4x16_p64`) says that a row holds 16
-    elements of 6 or 4 bits, and padding; so must it for `shape="m8n16"`, 8 x 16 elements into one register, where
-    `s4` (PTX 9.4) widens elements of 4 bits to bytes.
+    With bytes (sm_100a, sm_110a, sm_120a): `shape="m16n16"` loads and transposes 16 x 16 bytes, into two registers for
+    each of 1 or 2 matrices, from 16 rows each. `source` (`b6x16_p32`, `b4x16_p64`) declares that a row contains 16
+    elements of 6 or 4 bits, and padding. It is required for `shape="m8n16"`: 8 x 16 elements into one register, where
+    `s4` (PTX 9.4) widens 4-bit elements to bytes.
 
     `space` is `shared`, `shared::cta`, or None for a generic address. Raise OperandError for another layout or number
     of registers.
@@ -77,8 +77,8 @@ def stmatrix(
     """Emit `stmatrix.sync.aligned.shape.layout{.trans}.shared.type [smem], {regs…};` (from sm_90).
 
     The inverse of `ldmatrix`, with the same layouts, registers and addresses. `shape="m16n8"` (sm_100a, sm_110a,
-    sm_120a) stores 16 x 8 bytes transposed, four in each register: those of a sum of 16 x 8. Raise OperandError for
-    others. `space` is that of `ldmatrix`.
+    sm_120a) stores 16 x 8 bytes transposed, four per register, in the fragment layout of a 16 x 8 accumulator. Raise
+    OperandError for others. `space` is that of `ldmatrix`.
     """
     count, transposed = _layout(layout, shape)
     words, form = _STORE.chosen(shape=shape, layout=count, trans=trans or transposed, space=space)
@@ -87,13 +87,13 @@ def stmatrix(
 
 
 def movmatrix(dst: Reg, src: Reg, *, pred: Reg | None = None) -> Reg:
-    """Emit `movmatrix.sync.aligned.m8n8.trans.b16 d, a;` and return `d`: transpose one matrix held by the warp."""
+    """Emit `movmatrix.sync.aligned.m8n8.trans.b16 d, a;` and return `d`: transpose a matrix in the warp's registers."""
     active("ptx.movmatrix").emit(("movmatrix", "sync", "aligned", "m8n8", "trans", "b16"), (dst, src), pred)
     return dst
 
 
 def _layout(layout: str, shape: str) -> tuple[str, bool]:
-    """Read `x4`, `m8n8.x4`, `x4.trans`: how many matrices, and whether transposed."""
+    """Return the number of matrices in `x4`, `m8n8.x4` or `x4.trans`, and whether they are transposed."""
     parts = [part for part in layout.split(".") if part != shape]
     count = ".".join(part for part in parts if part != "trans")
     return choice("layout", count, _COUNTS), "trans" in parts

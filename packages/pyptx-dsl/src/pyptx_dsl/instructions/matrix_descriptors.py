@@ -1,7 +1,7 @@
-"""The 64 bits by which tensor cores find a matrix in shared memory, as far as generations agree: the address in it.
+"""Matrix descriptors of shared memory: the start address, the field that all architectures share.
 
-Of the start of a matrix a descriptor has the bits 4 to 17, in its lowest 14. What else it says (strides, swizzle) is a
-constant that an architecture's own package knows; `SharedTile` has the numbers. Manual: "Matrix Descriptor Format",
+A descriptor contains bits 4 to 17 of the start address in its lowest 14 bits. The other fields (strides, swizzle) are a
+constant that an architecture's package computes; `SharedTile` has the numbers. Manual: "Matrix Descriptor Format",
 "Shared memory descriptor".
 """
 
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 UNIT_BYTES = 16
-"""What fields of places and distances count in."""
+"""Unit of address and offset fields, in bytes."""
 FIELD_BITS = 14
 _MOST = (1 << FIELD_BITS) - 1
 _UNIT_SHIFT = 4
@@ -49,11 +49,11 @@ STEPS: dict[str, tuple[str | int, ...]] = {
     "cvt": (),
     "or": ("const_bits",),
 }
-"""Instructions that make a descriptor of an address: what each takes besides what the one before has written."""
+"""Steps from an address to a descriptor: their operands after the result of the previous step."""
 
 
 def field_units(name: str, value: object) -> int:
-    """Return what a field holds for a number of bytes; raise OperandError for what it cannot hold."""
+    """Return the field value for a number of bytes; raise OperandError if the field cannot represent it."""
     number = as_integer(value)
     if number is None or number % UNIT_BYTES or not 0 <= number // UNIT_BYTES <= _MOST:
         raise OperandError(
@@ -64,10 +64,10 @@ def field_units(name: str, value: object) -> int:
 
 
 def emit_descriptor(what: str, base: object, constant: int, byte_offset: int = 0) -> Reg:
-    """Emit a descriptor of what lies at `base + byte_offset` and return its register (u64).
+    """Emit a descriptor for the address `base + byte_offset` and return its register (u64).
 
-    Three instructions: `bfe.u32` takes the field out of the address, `cvt.u64.u32` widens it, `or.b64` adds the rest.
-    One `mov` more for a symbol, one `add` more for a register with an offset, one less for a 64-bit register.
+    Three instructions: `bfe.u32` extracts the address field, `cvt.u64.u32` widens it, `or.b64` adds the other fields.
+    One `mov` more for a symbol, one `add` more for a register with an offset, one fewer for a 64-bit register.
     """
     trace = active(what)
     start = _start(trace, base, byte_offset)
@@ -85,9 +85,10 @@ def emit_descriptor(what: str, base: object, constant: int, byte_offset: int = 0
 def emit_steps(
     trace: Trace, base: Reg, steps: str, numbers: tuple[Reg | int, Reg | int, int], temps: Sequence[Reg] | None
 ) -> Reg:
-    """Emit the instructions of some opcodes, each of what the one before has written, and return the last result.
+    """Emit one instruction per opcode, each reading the result of the previous one, and return the last result.
 
-    `numbers` are the offset, the mask and the rest of the descriptor. Step `n` writes `temps[n]`, or a new register.
+    `numbers` are the offset, the mask and the other fields of the descriptor. Step `n` writes `temps[n]`, or a new
+    register.
     """
     said: dict[str, Reg | int] = {}
     said |= zip(("byte_offset", "mask", "const_bits"), numbers, strict=True)
@@ -107,7 +108,7 @@ def emit_steps(
 
 
 def _start(trace: Trace, base: object, byte_offset: int) -> Reg:
-    """Return a register with the address `base + byte_offset`; raise OperandError for what is no address."""
+    """Return a register with the address `base + byte_offset`; raise OperandError for an invalid address."""
     if isinstance(base, SharedAddress) and base.register is not None:
         base = base.register
     if isinstance(base, Reg):
@@ -124,7 +125,7 @@ def _start(trace: Trace, base: object, byte_offset: int) -> Reg:
 def _moved(trace: Trace, base: SharedAddress | AddressOperand | str, byte_offset: int) -> Reg:
     """Emit `mov.u32` of a symbol and an offset."""
     address = AddressOperand(base, byte_offset).__ptx_operand__(trace)
-    assert isinstance(address, tree.Address)  # noqa: S101  what an AddressOperand is
+    assert isinstance(address, tree.Address)  # noqa: S101  an AddressOperand becomes an Address
     if isinstance(address.base, tree.Register):
         raise OperandError("a descriptor is made of an address, not of ptx.addr(register)", hint="pass the register")
     whole = address.base if address.offset is None else tree.Binary("+", address.base, address.offset)
@@ -134,12 +135,12 @@ def _moved(trace: Trace, base: SharedAddress | AddressOperand | str, byte_offset
 
 
 def advance(what: str, descriptor: Reg, byte_offset: int, times: Reg | None = None) -> Reg:
-    """Emit three instructions and return the descriptor of what lies `byte_offset` bytes further on.
+    """Emit three instructions and return the descriptor for the address `byte_offset` bytes higher.
 
-    The address is in the lower half, which is all that changes: ptxas then knows the upper half to be constant, where
-    an addition in 64 bits would make it compute that too. With `times`, a 32-bit register, as many times as far.
+    Only the lower half, with the address, changes. ptxas then treats the upper half as constant; a 64-bit addition
+    would make it compute both halves. With `times`, a 32-bit register, the distance is `times * byte_offset`.
 
-    It must stay inside the 256 KiB that an address field spans, which shared memory always does.
+    The address must stay inside the 256 KiB that the address field spans; shared memory always does.
     """
     if descriptor.dtype.bits != u64.bits:
         raise RegisterTypeError(
@@ -167,7 +168,7 @@ def tile_of(value: object) -> SharedTile | None:
 
 
 def check_start(what: str, part: SharedSlice, tile: SharedTile) -> None:
-    """Refuse a part that begins inside the pattern of a tile's rows, or may."""
+    """Raise OperandError for a part that begins, or may begin, inside the 8 rows that the swizzle repeats."""
     outer = len(part.alloc.shape) - 2
     if part.register is not None and len(part.indices) > outer:
         raise OperandError(

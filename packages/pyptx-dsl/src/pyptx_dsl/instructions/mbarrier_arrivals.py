@@ -1,4 +1,4 @@
-"""Arrivals at mbarriers, of threads and of bytes; `ptx.mbarrier` has them.
+"""Arrivals and tx-count operations of mbarriers: methods of `ptx.mbarrier`.
 
 Manual: "mbarrier.arrive, mbarrier.arrive_drop, mbarrier.expect_tx, mbarrier.complete_tx".
 """
@@ -29,10 +29,10 @@ _COMPLETE = InstructionForms("ptx.mbarrier.complete_tx", "mbarrier.complete_tx")
 
 
 class Arrivals:
-    """What arrives at a barrier, and what it is told to expect; each method emits one instruction.
+    """Arrivals at an mbarrier, and updates of its tx-count; each method emits one instruction.
 
-    `sem` (`release`, `relaxed`) and `scope` (`cta`, `cluster`) go together. `space` is `shared::cta`, `shared`, or None
-    for a generic address.
+    `sem` (`release`, `relaxed`) and `scope` (`cta`, `cluster`) require each other. `space` is `shared::cta`, `shared`,
+    or None for a generic address.
     """
 
     def arrive(
@@ -74,7 +74,7 @@ class Arrivals:
     ) -> Reg:
         """Emit `mbarrier.arrive.noComplete{.release.cta}.shared::cta.b64 state, [mbar], count;`, and return `state`.
 
-        It must not end the phase. `drop` makes it `arrive_drop`.
+        The arrival must not complete the phase. With `drop` it is `arrive_drop`.
         """
         order = {"sem": "release", "scope": "cta"} if release else {}
         return _arrive(_DROP if drop else _ARRIVE, mbar, count, pred, space=space, noComplete=True, **order)
@@ -122,10 +122,10 @@ class Arrivals:
     ) -> None:
         """Emit `mbarrier.arrive{.expect_tx}{.sem.scope}.shared::cluster.b64 _, [mbar]{, count};` (sm_90).
 
-        `mbar` is an address in the cluster, as `ptx.cluster.map_shared_u32` returns it; there is no state. With
-        `tx_count` it is `arrive.expect_tx`, and there is no `count`; `drop` makes it `arrive_drop`. Another `space`
-        arrives at a barrier of the own block without a state, with `no_complete` as `arrive_no_complete`. `cta_mask`
-        arrives at the same place in each block whose bit is set (PTX 9.4, sm_107f).
+        `mbar` is an address in the cluster, as `ptx.cluster.map_shared_u32` returns it; no state is returned. With
+        `tx_count` it is `arrive.expect_tx`, without `count`; with `drop`, `arrive_drop`. Another `space` arrives at an
+        mbarrier of the own CTA without a state; with `no_complete`, like `arrive_no_complete`. `cta_mask` arrives at
+        the same offset in each CTA whose bit is set (PTX 9.4, sm_107f).
         """
         if count is not None and tx_count is not None:
             raise OperandError("mbarrier.arrive.expect_tx arrives once: it takes no count beside tx_count")
@@ -151,9 +151,9 @@ class Arrivals:
         cta_mask: object | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `mbarrier.expect_tx{.relaxed.scope}.space.b64 [mbar], tx_count;`: wait for more bytes (sm_90).
+        """Emit `mbarrier.expect_tx{.relaxed.scope}.space.b64 [mbar], tx_count;`: increase the tx-count (sm_90).
 
-        `space="shared::cluster"` is for a barrier of another block, and `cta_mask` for those of several (PTX 9.4).
+        `space="shared::cluster"` is for an mbarrier of another CTA, and `cta_mask` for those of several CTAs (PTX 9.4).
         """
         _count_bytes(_EXPECT, mbar, tx_count, cta_mask, pred, scope=scope, space=space)
 
@@ -168,7 +168,7 @@ class Arrivals:
         cta_mask: object | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `mbarrier.complete_tx{.relaxed.scope}.space.b64 [mbar], tx_count;`: say that bytes have come (sm_90)."""
+        """Emit `mbarrier.complete_tx{.relaxed.scope}.space.b64 [mbar], tx_count;`: decrease the tx-count (sm_90)."""
         _count_bytes(_COMPLETE, mbar, tx_count, cta_mask, pred, scope=scope, space=space)
 
 

@@ -1,4 +1,4 @@
-"""Waits for a phase of an mbarrier, in one instruction or in a loop; `ptx.mbarrier` has them.
+"""Waits for completion of an mbarrier phase, by one instruction or a loop: methods of `ptx.mbarrier`.
 
 Manual: "mbarrier.test_wait, mbarrier.try_wait".
 """
@@ -21,7 +21,7 @@ __all__ = ["Waits"]
 
 
 class Waits:
-    """What waits for the end of a phase."""
+    """Waits for completion of an mbarrier phase."""
 
     @emits(phase="parity state", q="|", suspend_time_hint="time_hint")
     def test_wait(
@@ -40,12 +40,12 @@ class Waits:
     ) -> Reg:
         """Emit `mbarrier.test_wait{.parity}{.sem.scope}.shared::cta.b64 p, [mbar], phase;` and return `p`.
 
-        `p` tells, at once, whether the phase has ended. `phase` is its parity, or with `parity=False` the state that
-        `arrive` returned. `sem` (`acquire`, `relaxed`) and `scope` (`cta`, `cluster`) go together. `space` is
-        `shared::cta`, `shared`, or None for a generic address.
+        `p` is whether the phase has completed; the instruction does not block. `phase` is its parity, or with
+        `parity=False` the state that `arrive` returned. `sem` (`acquire`, `relaxed`) and `scope` (`cta`, `cluster`)
+        require each other. `space` is `shared::cta`, `shared`, or None for a generic address.
 
-        `phases` (PTX 9.3) is `primary`, where a register `report` (b8) gets what is told of invalid bytes and the
-        predicate `q` whether there were such, or `conditional`.
+        `phases` (PTX 9.3) is `primary` or `conditional`. With `primary`, the register `report` (b8) gets the report on
+        invalid bytes, and the predicate `q` whether there were any.
         """
         modifiers = {"parity": parity, "sem": sem, "scope": scope, "space": space, "phases": phases}
         return _wait("test_wait", (mbar, phase), (q, report), pred, **modifiers)
@@ -68,8 +68,8 @@ class Waits:
     ) -> Reg:
         """Emit `mbarrier.try_wait{.parity}{.sem.scope}.shared::cta.b64 p, [mbar], phase{, hint};`.
 
-        From sm_90. The thread may be suspended for a while (about `suspend_time_hint` nanoseconds). The register `p` is
-        returned; it tells whether the phase has ended, and may be false although it has. The other arguments are those
+        From sm_90. The thread may be suspended for about `suspend_time_hint` nanoseconds. Return the predicate `p`:
+        whether the phase has completed; it may be false although the phase has completed. The other arguments are those
         of `test_wait`.
         """
         modifiers = {"parity": parity, "sem": sem, "scope": scope, "space": space, "phases": phases}
@@ -99,28 +99,29 @@ class Waits:
         loc: Place | None = None,
         pred: Reg | None = None,
     ) -> None:
-        """Wait for the end of a phase, by two instructions in a loop: `try_wait.parity`, and `@!p bra` back.
+        """Wait until a phase completes, by two instructions in a loop: `try_wait.parity`, and `@!p bra` back.
 
-        `poll="test_wait"` polls with what sm_80 has. `sem`, `scope`, `parity` and `suspend_time_hint` are those of
-        `try_wait`; `space` is `shared::cta`, `shared`, or None for generic addresses. With `pred` one more `bra` lets
-        the other threads pass.
+        `poll="test_wait"` polls with the instruction of sm_80. `sem`, `scope`, `parity` and `suspend_time_hint` are
+        those of `try_wait`; `space` is `shared::cta`, `shared`, or None for generic addresses. With `pred`, one more
+        `bra` skips the wait in the other threads.
 
-        `form` writes it as libraries do (`L` is `label`, `D` `past_label`, `p` `done`):
+        `form` selects the code of a library or compiler (`L` is `label`, `D` `past_label`, `p` `done`):
 
         - `retry`: `L: poll; @!p bra L;`
         - `done`: `L: poll; @p bra D; bra L; D:`
         - `scoped`, `scoped_done`: the same between braces, with `.reg .pred p;` (CUTLASS, CuTe, Mosaic, Triton)
-        - `backoff`: `scoped`, and `@!p nanosleep.u32 nanoseconds;` behind the poll (Triton before sm_90)
+        - `backoff`: `scoped`, and `@!p nanosleep.u32 nanoseconds;` after the poll (Triton before sm_90)
         - `skip`: `{ @!pred bra D; .reg .pred p; L: poll; @!p bra L; D: }` (Triton with a predicate)
         - `poll`: `{ .reg .pred p; poll; selp.b32 result, 1, 0, p; }`, once (cuda::ptx)
         - `poll_retry`: `L: { …the same… } setp.eq.s32 failed, result, 0; @failed bra L;`
 
-        `uniform` makes the branches `bra.uni`; `selp` and `setp` spell those instructions. `done` is a register, or
-        between braces the name of the predicate that is declared there. Raise OperandError for what a form has not.
+        `uniform` makes the branches `bra.uni`; `selp` and `setp` are the opcodes of those instructions. `done` is a
+        register, or between braces the name of the predicate declared there. Raise OperandError for arguments that the
+        form does not use.
 
-        `mbar` and `phase` may be functions, which emit what computes them behind `L`, in each turn. `loc` is what
-        `ptx.loc` takes: line `n` of the form has a `.loc` that is `n` lines further, if it is a label or has no guard
-        (Triton, with line numbers).
+        `mbar` and `phase` may be functions that emit their computation after `L`, in each iteration. `loc` has the
+        arguments of `ptx.loc`. Step `n` of the form gets a `.loc` with the line number plus `n`, if it is a label or
+        has no guard (Triton, with line numbers).
         """
         trace = active("ptx.mbarrier.wait")
         words = poll_words(poll, parity=parity, sem=sem, scope=scope, space=space)

@@ -1,4 +1,4 @@
-"""`ptx.mbarrier`: barriers in shared memory that count arrivals and bytes (from sm_80).
+"""`ptx.mbarrier`: objects in shared memory that count arrivals and bytes (from sm_80).
 
 Manual: "Parallel Synchronization and Communication Instructions: mbarrier".
 """
@@ -38,9 +38,9 @@ _PENDING = InstructionForms("ptx.mbarrier.pending_count", "mbarrier.pending_coun
 
 
 class Mbarrier(Arrivals, Waits):
-    """Barrier objects; each method emits one instruction unless it says otherwise.
+    """Operations on mbarrier objects; each method emits one instruction unless its docstring says otherwise.
 
-    `mbar` is a barrier of `smem.mbarrier`, `ptx.addr(…)`, or a 32-bit register with its shared address.
+    `mbar` is an mbarrier of `smem.mbarrier`, `ptx.addr(…)`, or a 32-bit register with its shared address.
     """
 
     def init(
@@ -52,14 +52,14 @@ class Mbarrier(Arrivals, Waits):
         space: str | None = SPACE,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `mbarrier.init{.layout}.shared::cta.b64 [mbar], count;`: a phase ends after `count` arrivals.
+        """Emit `mbarrier.init{.layout}.shared::cta.b64 [mbar], count;`: set the expected arrival count.
 
         `layout` is `v0` or `v1` (PTX 9.3, sm_90).
         """
         active("ptx.mbarrier.init").emit(_INIT.words(layout=layout, space=space), (as_address(mbar), count), pred)
 
     def inval(self, mbar: object, *, space: str | None = SPACE, pred: Reg | None = None) -> None:
-        """Emit `mbarrier.inval.shared::cta.b64 [mbar];`: the memory is free for other use."""
+        """Emit `mbarrier.inval.shared::cta.b64 [mbar];`: the memory may be reused."""
         active("ptx.mbarrier.inval").emit(_INVAL.words(space=space), (as_address(mbar),), pred)
 
     def check_layout(self, mbar: object, layout: str, *, space: str | None = SPACE, pred: Reg | None = None) -> Reg:
@@ -82,7 +82,7 @@ class Mbarrier(Arrivals, Waits):
         return count
 
     def array(self, base: object, byte_offset: int, count: int) -> BarrierArray:
-        """Return `count` barriers of 8 bytes behind `base` (a register or a symbol) `+ byte_offset`; emit nothing."""
+        """Return `count` mbarriers of 8 bytes from `base + byte_offset` on (a register or a symbol); emit nothing."""
         return BarrierArray(base, byte_offset, count)
 
     def ring(
@@ -93,11 +93,11 @@ class Mbarrier(Arrivals, Waits):
         address: str = SHIFTED,
         **options: Unpack[WaitOptions],
     ) -> BarrierRing:
-        """Return the barriers of a ring of stages behind `base + byte_offset`, 8 bytes for each; emit nothing.
+        """Return the mbarriers of a ring of stages, from `base + byte_offset` on, 8 bytes per stage; emit nothing.
 
-        `address` is how the one of a stage is found, as opcodes: `"shl.b32 mov.u32 add.s32 add.s32"` shifts the stage,
-        moves the base to a register, and adds it and then the offset. `options` are those of `wait`, and hold for
-        each wait for one of them.
+        `address` lists the opcodes that compute the address for a stage: `"shl.b32 mov.u32 add.s32 add.s32"` shifts the
+        stage, moves the base to a register, adds it and then the offset. `options` are those of `wait`, and apply to
+        each wait for one of these mbarriers.
         """
         return BarrierRing(base, byte_offset, steps_of(address), options)
 
@@ -120,11 +120,11 @@ class Mbarrier(Arrivals, Waits):
         steps: str = USUAL,
         temps: Sequence[Reg] | None = None,
     ) -> tuple[Reg, Reg | None]:
-        """Return the next stage of a ring of `stages`, and the phase of its barriers, which flips behind the last one.
+        """Return the next stage of a ring of `stages`, and its phase parity, which flips after the last stage.
 
-        Five instructions, or three without a phase: `steps` are their opcodes, `"add.s32 setp.eq.s32 selp.b32 selp.u32
-        xor.b32"`, and `temps` the registers that they write, one each, instead of new ones. Raise OperandError for
-        steps that lead elsewhere, and for another number of registers.
+        Emits five instructions, or three without a phase. `steps` are their opcodes, `"add.s32 setp.eq.s32 selp.b32
+        selp.u32 xor.b32"`, and `temps` the registers that they write, one each, instead of new ones. Raise OperandError
+        for steps in another order, and for another number of registers.
         """
         opcodes = advance_steps(steps)
         if (phase is None) != all(step[0] != "xor" for step in opcodes):
@@ -147,12 +147,12 @@ def _unbracketed(address: AddressOperand, trace: Trace) -> tree.Operand:
 
 
 class BarrierSlot:
-    """One barrier of an array: an address, and the operations on it."""
+    """One mbarrier of an array: its address, and the operations on it."""
 
     __slots__ = ("_base", "_options", "byte_offset")
 
     def __init__(self, base: object, byte_offset: int, options: WaitOptions | None = None) -> None:
-        """Point `byte_offset` bytes behind a register or symbol; `options` hold for each `wait` that has no others."""
+        """Point `byte_offset` bytes past a register or symbol; `options` are the defaults of each `wait`."""
         self._base = base
         self._options: WaitOptions = {} if options is None else options
         self.byte_offset = byte_offset
@@ -162,7 +162,7 @@ class BarrierSlot:
         return AddressOperand(self._base, self.byte_offset or None)
 
     def addr_reg(self) -> Reg:
-        """Return the address in a register: the base itself, or by one `mov` or `add`."""
+        """Return the address in a register: the base itself, or the result of one `mov` or `add`."""
         if isinstance(self._base, Reg):
             return self._base + self.byte_offset if self.byte_offset else self._base
         trace = active("addr_reg")
@@ -179,7 +179,7 @@ class BarrierSlot:
         mbarrier.init(self.address_operand(), count, pred=pred)
 
     def wait(self, phase: object, *, pred: Reg | None = None, **options: Unpack[WaitOptions]) -> None:
-        """Wait for the end of a phase: `try_wait` and `bra` in a loop, or another form of `ptx.mbarrier.wait`."""
+        """Wait until a phase completes: `try_wait` and `bra` in a loop, or another form of `ptx.mbarrier.wait`."""
         said: WaitOptions = {**self._options, **options}
         mbarrier.wait(self.address_operand(), phase, pred=pred, **said)
 
@@ -190,7 +190,7 @@ class BarrierSlot:
     def arrive(self, count: object = None, *, state: Literal["_"], pred: Reg | None = None) -> None: ...
 
     def arrive(self, count: object = None, *, state: Literal["_"] | None = None, pred: Reg | None = None) -> Reg | None:
-        """Emit `mbarrier.arrive` and return the state, unless that is `_`: then nothing keeps it."""
+        """Emit `mbarrier.arrive` and return the state; with `state="_"`, discard the state and return None."""
         if state is None:
             return mbarrier.arrive(self.address_operand(), count, pred=pred)
         return mbarrier.arrive_cluster(self.address_operand(), count, space=SPACE, pred=pred)
@@ -204,13 +204,13 @@ class BarrierSlot:
     def arrive_expect_tx(
         self, tx_count: object, *, state: Literal["_"] | None = None, pred: Reg | None = None
     ) -> Reg | None:
-        """Emit `mbarrier.arrive.expect_tx` and return the state, unless that is `_`: then nothing keeps it."""
+        """Emit `mbarrier.arrive.expect_tx` and return the state; with `state="_"`, discard it and return None."""
         if state is None:
             return mbarrier.arrive_expect_tx(self.address_operand(), tx_count, pred=pred)
         return mbarrier.arrive_cluster(self.address_operand(), tx_count=tx_count, space=SPACE, pred=pred)
 
     def arrive_remote(self, cta_id: object, count: object = 1, *, pred: Reg | None = None) -> None:
-        """Arrive at this barrier of another block of the cluster, by two instructions (and `addr_reg`).
+        """Arrive at this mbarrier in another CTA of the cluster, by two instructions (and `addr_reg`).
 
         `mapa.shared::cluster.u32 r, addr, cta_id;` and `mbarrier.arrive.release.cluster.shared::cluster.b64 _, [r],
         count;` (sm_90).
@@ -223,12 +223,12 @@ class BarrierSlot:
 
 
 class BarrierArray:
-    """`count` barriers in a row; `[i]` is one of them, `.at(register)` one chosen on the GPU."""
+    """`count` consecutive mbarriers; `[i]` is one of them, `.at(register)` selects one at run time."""
 
     __slots__ = ("_base", "_byte_offset", "_count")
 
     def __init__(self, base: object, byte_offset: int, count: int) -> None:
-        """Describe barriers behind `base + byte_offset`."""
+        """Describe mbarriers from `base + byte_offset` on."""
         self._base = base
         self._byte_offset = byte_offset
         self._count = count
@@ -248,7 +248,7 @@ class BarrierArray:
         return BarrierSlot(self._base, self._byte_offset + number * BYTES)
 
     def at(self, stage: Reg) -> BarrierSlot:
-        """Return the barrier of a stage in a register, by one `mad` (and one `mov` if the base is a symbol)."""
+        """Return the mbarrier of a stage in a register, by one `mad` (and one `mov` if the base is a symbol)."""
         base = BarrierSlot(self._base, 0).addr_reg()
         trace = active("at")
         address = trace.fresh(u32)
@@ -256,19 +256,19 @@ class BarrierArray:
         return BarrierSlot(address, self._byte_offset)
 
     def init_all(self, count: object, *, pred: Reg | None = None) -> None:
-        """Emit one `mbarrier.init` for each barrier."""
+        """Emit one `mbarrier.init` per mbarrier."""
         for slot in self:
             slot.init(count, pred=pred)
 
     def arrive_remote_all(self, cta_id: object, count: object = 1, *, pred: Reg | None = None) -> None:
-        """Arrive at each barrier in another block of the cluster, by two instructions (and `addr_reg`) each."""
+        """Arrive at each mbarrier in another CTA of the cluster, by two instructions (and `addr_reg`) each."""
         for slot in self:
             slot.arrive_remote(cta_id, count, pred=pred)
 
 
 @dataclass(frozen=True, slots=True)
 class BarrierRing:
-    """The barriers of a ring of stages; `.at(register)` is the one of a stage, and says where it lies by `steps`."""
+    """The mbarriers of a ring of stages; `.at(register)` emits `steps` to compute the address for a stage."""
 
     base: object
     byte_offset: int
@@ -276,10 +276,10 @@ class BarrierRing:
     options: WaitOptions
 
     def at(self, stage: Reg, base: object = None, temps: Sequence[Reg] | None = None) -> BarrierSlot:
-        """Return the barrier of a stage, by one instruction for each step.
+        """Return the mbarrier of a stage, by one instruction per step.
 
-        `base` is another one than the ring's, `temps` the registers that the steps write, one each, instead of new
-        ones. Raise OperandError for another number of them, and without a base.
+        `base` replaces the ring's base; `temps` are the registers that the steps write, one each, instead of new ones.
+        Raise OperandError for another number of registers, and without a base.
         """
         start = self.base if base is None else base
         if start is None:
@@ -289,10 +289,10 @@ class BarrierRing:
         return BarrierSlot(*address, self.options)
 
     def behind(self, place: Reg, temps: Sequence[Reg] | None = None) -> BarrierSlot:
-        """Return the barrier of a stage that lies `byte_offset` behind `place`: the base and the bytes of the stage.
+        """Return the mbarrier at `place + byte_offset`; `place` is the base plus the bytes of the stage.
 
-        One `add`, the last step of the ring, whose result is the register in `temps`, or a new one; no instruction for
-        a ring whose steps add no offset. Raise OperandError for another number of registers.
+        Emits one `add`, the last step of the ring, into the register in `temps` or a new one; no instruction if the
+        ring's steps do not add the offset. Raise OperandError for another number of registers.
         """
         steps = self.steps[-1:] if sum(step[0] == "add" for step in self.steps) > 1 else ()
         _check_temps(temps, steps)

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 Registers: TypeAlias = Reg | RegArray | Sequence[Reg]
-"""One register, or several that are loaded or stored together."""
+"""One register, or several that are loaded or stored as a vector."""
 
 _FORMATS = frozenset({"float", "packed"})
 _VECTORS = {2: "v2", 4: "v4", 8: "v8"}
@@ -66,15 +66,15 @@ def ld(
 ) -> Registers:
     """Emit `ld{.sem{.scope}}{.space}{.cache}{.nc}….type d, [addr];` and return `d`.
 
-    A list of 2, 4 or 8 registers (or a RegArray) loads a vector: `.v4.type {…}`, from an address aligned to its whole
-    size. `addr` is `ptx.addr(…)`, a register, a symbol or a shared allocation. Types without a load of their own move
-    as bits (`f16`: `b16`).
+    A list of 2, 4 or 8 registers (or a RegArray) loads a vector: `.v4.type {…}`, from an address aligned to its total
+    size. `addr` is `ptx.addr(…)`, a register, a symbol or a shared allocation. Types that `ld` does not support are
+    loaded as untyped bits (`f16`: `b16`).
 
     space: `global shared shared::cta shared::cluster local const param param::entry param::func`, or generic (None).
     cache: `ca cg cs lu cv`. sem: `weak volatile relaxed acquire`; the last two need a scope (`cta cluster gpu sys`).
-    nc: read through the read-only cache; readonly: through a proxy that only reads (PTX 9.4, sm_90). evict_l1,
-    evict_l2: eviction priorities. prefetch: `64B 128B 256B` into L2. cache_policy: a 64-bit register of
-    `ptx.createpolicy`. mmio: memory-mapped input and output (with `sem` and `scope="sys"`; PTX 8.2, sm_70).
+    nc: read through the read-only cache; readonly: through the read-only proxy (PTX 9.4, sm_90). evict_l1, evict_l2:
+    eviction priorities. prefetch: `64B 128B 256B` into L2. cache_policy: a 64-bit register of `ptx.createpolicy`. mmio:
+    memory-mapped I/O (with `sem` and `scope="sys"`; PTX 8.2, sm_70).
 
     Manual: "ld", "ld.global.nc".
     """
@@ -104,7 +104,7 @@ def ld(
 def ldu(
     dtype: PtxType, dst: Registers, addr: object, *, space: str | None = "global", pred: Reg | None = None
 ) -> Registers:
-    """Emit `ldu{.global}{.vec}.type d, [addr];`: a load of an address that all threads of a warp share. Return `d`.
+    """Emit `ldu{.global}{.vec}.type d, [addr];`: a load from an address that is uniform in the warp. Return `d`.
 
     Manual: "ldu".
     """
@@ -133,11 +133,11 @@ def st(
 ) -> None:
     """Emit `st{.sem{.scope}}{.space}{.cache}….type [addr], src;`.
 
-    `src` is a register, a number, or a list of 2, 4 or 8 (a vector: the address must be aligned to its whole size).
+    `src` is a register, a number, or a list of 2, 4 or 8 (a vector: the address must be aligned to its total size).
 
     space: `global shared shared::cta shared::cluster local param param::func`, or generic (None). cache: `wb cg cs wt`.
-    sem: `weak volatile relaxed release`; the last two need a scope (`cta cluster gpu sys`).
-    evict_l1, evict_l2, cache_policy, mmio: as for `ptx.ld`.
+    sem: `weak volatile relaxed release`; the last two need a scope (`cta cluster gpu sys`). evict_l1, evict_l2,
+    cache_policy, mmio: as for `ptx.ld`.
 
     Manual: "st".
     """
@@ -165,7 +165,7 @@ def st(
 
 
 def _vector(value: object) -> tuple[str | None, object]:
-    """Return the vector word for a number of registers, and the operand."""
+    """Return the vector modifier for a number of registers, and the operand."""
     if not isinstance(value, RegArray | list | tuple):
         return None, value
     items = list(cast("Sequence[object]", value))
@@ -177,7 +177,7 @@ def _vector(value: object) -> tuple[str | None, object]:
 
 
 def _check_formats(dtype: PtxType, operand: object, what: str) -> None:
-    """Raise RegisterTypeError for a register of another number format, because an access does not convert.
+    """Raise RegisterTypeError for a register of another number format: loads and stores do not convert.
 
     Registers of integers and of untyped bits may contain any format; tf32 is stored as f32.
     """
@@ -192,7 +192,7 @@ def _check_formats(dtype: PtxType, operand: object, what: str) -> None:
 
 
 def _in_memory(dtype: object, what: str) -> PtxType:
-    """Return the type as which values of a type are loaded and stored."""
+    """Return the type with which `ld` and `st` access values of a type."""
     checked = ptx_type(dtype, what)
     if checked.memory is None:
         raise RegisterTypeError(f"{checked} is not in memory", hint="load a u8 and compare it with 0, or select a u8")
@@ -202,10 +202,10 @@ def _in_memory(dtype: object, what: str) -> PtxType:
 def prefetch(
     addr: object, level: str = "L1", *, space: str | None = "global", evict: str | None = None, pred: Reg | None = None
 ) -> None:
-    """Emit `prefetch{.space}.level [addr];`; `level` is L1 or L2, the space global, local or generic (None).
+    """Emit `prefetch{.space}.level [addr];`; `level` is L1 or L2, `space` is global, local or generic (None).
 
-    With `evict` (`evict_last`, `evict_normal`) emit `prefetch.global.L2::evict [addr];`. Another level in the manual
-    brings a tensor map into its cache (`space` const, param or generic; PTX 8.0, sm_90), and `level="L1::32B"` emits
+    With `evict` (`evict_last`, `evict_normal`) emit `prefetch.global.L2::evict [addr];`. The manual's level for tensor
+    maps prefetches a tensor map (`space` const, param or generic; PTX 8.0, sm_90). `level="L1::32B"` emits
     `prefetch{.global}.L1::32B.valid_addr` (PTX 9.4). Manual: "prefetch, prefetchu".
     """
     words = _PREFETCH.words(space=space, level=level if evict is None else f"{level}::{evict}")
@@ -213,12 +213,12 @@ def prefetch(
 
 
 def prefetchu(addr: object, *, pred: Reg | None = None) -> None:
-    """Emit `prefetchu.L1 [addr];`: a generic address into the uniform cache. Manual: "prefetch, prefetchu"."""
+    """Emit `prefetchu.L1 [addr];`: prefetch a generic address to the uniform cache. Manual: "prefetch, prefetchu"."""
     active("ptx.prefetchu").emit(("prefetchu", "L1"), (as_address(addr),), pred)
 
 
 def discard(addr: object, size: int = 128, *, space: str | None = "global", pred: Reg | None = None) -> None:
-    """Emit `discard{.global}.L2 [addr], size;`: drop a line of L2 without writing it back. Manual: "discard"."""
+    """Emit `discard{.global}.L2 [addr], size;`: discard L2 data without writing it back. Manual: "discard"."""
     active("ptx.discard").emit(_DISCARD.words(space=space), (as_address(addr), size), pred)
 
 

@@ -1,4 +1,4 @@
-"""Names of `ptx` that live elsewhere: namespaces of plugins, and what to say when nothing provides them."""
+"""Names of `ptx` that plugins provide, and errors for names that no installed plugin provides."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["extension", "namespace"]
 
 
 def namespace(name: str, known: Sequence[str]) -> object:
-    """Return `ptx.<name>` from the plugin that has it.
+    """Return `ptx.<name>` from the plugin that provides it.
 
-    Raise MissingNamespaceError, with the command that installs it, for a name of a package that is not there, and
-    UnknownNameError for one that nobody knows; both are AttributeErrors.
+    Raise MissingNamespaceError, with the install command, for a name of a package that is not installed, and
+    UnknownNameError for an unknown name; both are AttributeErrors.
     """
     if name.startswith("_"):
         raise AttributeError(f"module 'pyptx_dsl.ptx' has no attribute {name!r}")
@@ -31,7 +31,7 @@ def namespace(name: str, known: Sequence[str]) -> object:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    """Return how an instruction is written that has no function, or the known names nearest to one that is none."""
+    """Return a hint: the `ptx.inst` form of an instruction without a function, or the nearest known names."""
     from pyptx_ir.plugins.manager import manager
 
     if manager().instructions_of(to_ptx(name)):
@@ -42,7 +42,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
 
 def extension(parent: str, name: str) -> object:
-    """Return `ptx.<parent>.<name>`, which a plugin hands in under just this dotted name."""
+    """Return `ptx.<parent>.<name>`, which a plugin registers under this dotted name."""
     if name.startswith("__"):
         raise AttributeError(name)
     full = f"{parent}.{name}"
@@ -56,7 +56,7 @@ def extension(parent: str, name: str) -> object:
 
 
 def _provided(name: str) -> object | None:
-    """Return what an installed plugin provides under a name."""
+    """Return the object that an installed plugin provides under a name; None if there is none."""
     from pyptx_ir.plugins.errors import MissingPluginError
     from pyptx_ir.plugins.manager import manager
 

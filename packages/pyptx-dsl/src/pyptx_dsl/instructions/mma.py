@@ -1,4 +1,4 @@
-"""`ptx.mma.sync`, `ptx.mma.sp.sync`: the tensor cores of a warp.
+"""`ptx.mma.sync`, `ptx.mma.sp.sync`: warp-level MMA.
 
 Manual: "Matrix multiply-accumulate operation using mma instruction", "… mma.sp instruction with sparse matrix A".
 """
@@ -33,7 +33,7 @@ _DENSE = InstructionForms("ptx.mma.sync", "mma.sync.aligned")
 _SPARSE = InstructionForms("ptx.mma.sp.sync", "mma.sp.sync.aligned")
 _ORDERED = InstructionForms("ptx.mma.sp.sync", "mma.sp::ordered_metadata.sync.aligned")
 Scale: TypeAlias = "Reg | tuple[Reg, Sequence[object]]"
-"""The factors of a matrix's blocks: a register, perhaps with the byte and the lane that are chosen."""
+"""Scale factors of a matrix: a register, optionally with the selected byte and lane."""
 
 _MATRICES: tuple[Operand, ...] = ("d", "a", "b", "c")
 
@@ -44,7 +44,7 @@ def _held(
     values: tuple[Fragment, Fragment, Fragment, Fragment],
     layout: Callable[[Operand], Layout] | None,
 ) -> list[object]:
-    """Return the operands for the matrices d, a, b and c; raise OperandError for other registers."""
+    """Return the operands for the matrices d, a, b and c; raise OperandError for wrong registers."""
     shares = shares_of(form, words)
     return [held(name, value, shares[name], layout) for name, value in zip(_MATRICES, values, strict=True)]
 
@@ -54,7 +54,7 @@ def _types(what: str, *dtypes: PtxType | None) -> tuple[PtxType, ...]:
 
 
 class SparseMma:
-    """Products with a sparse first matrix, of which every second element is stored; each call emits one instruction."""
+    """MMA with sparse operand A, of which every second element is stored; each call emits one instruction."""
 
     @emits(metadata="e", selector="f", scale_a="scale_a,byte_a", scale_b="scale_b,byte_b")
     def sync(
@@ -82,10 +82,10 @@ class SparseMma:
     ) -> None:
         """Emit `mma.sp{::ordered_metadata}.sync.aligned.mMnNkK.row.col… {d…}, {a…}, {b…}, {c…}, metadata, selector;`.
 
-        K counts the elements of a row of a, zeros included; `a` holds half of them. `metadata`, a 32-bit register,
-        tells their places; lanes `selector` (and its neighbours) of each group of four hold it: see `metadata`.
-        `ordered`: places of a chunk grow from the low bits up, as all do that packing makes; sm_90 and later are fast
-        with such alone (PTX 8.5).
+        K counts all elements of a row of A, including zeros; `a` contains half of them. `metadata`, a 32-bit register,
+        contains their indices; in each group of four lanes, lane `selector` (and its neighbors) supplies it: see the
+        method `metadata`. `ordered`: the indices of a chunk increase from the low bits up, as packing produces them;
+        sm_90 and later are fast only with these (PTX 8.5).
 
         | types a, b → d, c | shapes (registers of d, a, b; selectors) |
         |---|---|
@@ -95,9 +95,9 @@ class SparseMma:
         | s4, u4 → s32 | m16n8k64 (4, 2, 2; 2), m16n8k128 (4, 4, 4; 1) |
         | e4m3, e5m2 → f32 (sm_89) | m16n8k64 (4, 4, 4; 1) |
 
-        `kind` and what scales blocks are those of `ptx.mma.sync`, with twice the K.
+        `kind` and the scale factors are those of `ptx.mma.sync`, with twice the K.
 
-        Raise OperandError for what does not exist, InstructionUseError for a target or PTX version that has it not.
+        Raise OperandError for a nonexistent form, InstructionUseError for a target or PTX version without it.
         """
         types = _types("ptx.mma.sp.sync", dtype_d, dtype_a, dtype_b, dtype_c, dtype_scale)
         shared = _modifiers(shape, kind, scale_vec, scale_a)
@@ -113,24 +113,24 @@ class SparseMma:
         active("ptx.mma.sp.sync").emit(words, [*fragments, metadata, selector, *scales], pred)
 
     def fragment(self, *, shape: Sequence[int], dtype: PtxType) -> Layout:
-        """Return the layout of the stored elements of a, K / 2 in each row. Emits nothing."""
+        """Return the layout of the stored elements of A, K / 2 in each row. Emits nothing."""
         return fragment_of("mma.sp", shape_name(shape), "a", ptx_type(dtype, "ptx.mma.sp.fragment").name)
 
     def metadata(self, *, shape: Sequence[int], dtype: PtxType) -> Layout:
-        """Return the layout of the metadata's fields, two bits each, for selector 0. Emits nothing."""
+        """Return the layout of the metadata fields, two bits each, for selector 0. Emits nothing."""
         return fragment_of("mma.sp", shape_name(shape), "e", ptx_type(dtype, "ptx.mma.sp.metadata").name)
 
 
 class Mma:
-    """Matrix products of a warp; each call emits one instruction."""
+    """Warp-level MMA; each call emits one instruction."""
 
     sp = SparseMma()
 
     def fragment(self, *, shape: Sequence[int], operand: Operand, dtype: PtxType, layout: str = "") -> Layout:
-        """Return the layout of an operand (`a`, `b`, `c`, `d`): who holds which element. Emits nothing.
+        """Return the layout of an operand (`a`, `b`, `c`, `d`): the lane and register of each element. Emits nothing.
 
         `fragment.row(lane, i)` and `.column(lane, i)` take a lane as a number, or as a register, for which they emit
-        the instructions that compute it; `print(fragment)` draws the table. `layout` is of a and b of m8n8k4 with f16.
+        the instructions that compute it; `print(fragment)` draws the table. `layout` is for a and b of m8n8k4 with f16.
         """
         return fragment_of("mma", shape_name(shape), operand, ptx_type(dtype, "ptx.mma.fragment").name, layout)
 
@@ -161,7 +161,7 @@ class Mma:
     ) -> None:
         """Emit `mma.sync.aligned.mMnNkK.row.col{.satfinite}.d.a.b.c{.bit_op.popc} {d…}, {a…}, {b…}, {c…};`: d = ab + c.
 
-        All lanes of the warp take part. `shape` is (M, N, K). Registers of a thread, with f16, bf16, fp8, s8 and s4
+        All lanes of the warp participate. `shape` is (M, N, K). Registers per thread, with f16, bf16, fp8, s8 and s4
         packed into 32 bits:
 
         | types a, b → d, c | shapes (registers of d, a, b) |
@@ -175,16 +175,16 @@ class Mma:
         | s4, u4 → s32 | m8n8k32 (2, 1, 1), m16n8k32 (4, 2, 1), m16n8k64 (4, 4, 2) |
         | b1 → s32, `bit_op="xor"` or `"and"` | m8n8k128 (2, 1, 1), m16n8k128 (4, 2, 1), m16n8k256 (4, 4, 2) |
 
-        `satfinite` clamps integer sums; `rounding` (`rn`, `rz`, `rm`, `rp`) is f64's.
+        `satfinite` saturates integer accumulators; `rounding` (`rn`, `rz`, `rm`, `rp`) is for f64.
 
         On sm_120a, `kind="f8f6f4"` multiplies any two of e4m3, e5m2, e3m2, e2m3 and e2m1, each in a byte (m16n8k32).
-        `mxf8f6f4` (m16n8k32), `mxf4` and `mxf4nvf4` (m16n8k64, e2m1 by eights) scale blocks of a and b: `scale_a` and
-        `scale_b` are registers (b32) with factors of `dtype_scale` (ue8m0, ue4m3), or `(register, (byte, lane))` to
-        choose among the bytes and the lanes of a group of four; `scale_vec` (`1X`, `2X`, `4X`) says how many factors
-        there are for each row.
+        `mxf8f6f4` (m16n8k32), `mxf4` and `mxf4nvf4` (m16n8k64, eight e2m1 per register) apply scale factors to blocks
+        of a and b. `scale_a` and `scale_b` are registers (b32) with scale factors of `dtype_scale` (ue8m0, ue4m3).
+        `(register, (byte, lane))` selects a byte and a lane of each group of four. `scale_vec` (`1X`, `2X`, `4X`) is
+        the number of scale factors per row.
 
         Raise OperandError for a shape, type, layout or number of registers that does not exist, InstructionUseError for
-        a target or PTX version that has it not.
+        a target or PTX version without the form.
         """
         types = _types("ptx.mma.sync", dtype_d, dtype_a, dtype_b, dtype_c, dtype_scale)
         shared = {**_modifiers(shape, kind, scale_vec, scale_a), "satfinite": satfinite, "bit_op": bit_op}
@@ -198,12 +198,12 @@ class Mma:
 def _modifiers(
     shape: Sequence[int], kind: str | None, scale_vec: str | None, scale: Scale | None
 ) -> dict[str, str | bool | None]:
-    """Return the keywords that all products share."""
+    """Return the keywords common to dense and sparse MMA."""
     return {"shape": shape_name(shape), "kind": kind, "scale_vec": scale_vec, "block_scale": scale is not None}
 
 
 def _scaled(scale: Scale | None) -> tuple[object, ...]:
-    """Return the operands of a scale: its register, and which byte of which lane."""
+    """Return the operands of scale factors: the register, and the selected byte and lane."""
     if scale is None:
         return ()
     register, selector = (scale, (0, 0)) if isinstance(scale, Reg) else scale
@@ -211,12 +211,12 @@ def _scaled(scale: Scale | None) -> tuple[object, ...]:
 
 
 def _dense_layout(shape: str, types: Sequence[PtxType], orders: Mapping[str, str], which: Operand) -> Layout:
-    """Return the layout of an operand; that of a and b depends on their order in memory where any will do."""
+    """Return the layout of an operand; for a and b it depends on `orders`, if the form allows several."""
     return fragment_of("mma", shape, which, types[_MATRICES.index(which)].name, orders.get(which, ""))
 
 
 def _sparse_layout(shape: str, types: Sequence[PtxType], which: Operand) -> Layout:
-    """Return the layout of an operand, of which a has half."""
+    """Return the layout of an operand of a sparse MMA; a has half of the elements."""
     return fragment_of("mma.sp", shape, which, types[_MATRICES.index(which)].name)
 
 

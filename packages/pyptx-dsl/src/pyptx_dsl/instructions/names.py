@@ -1,4 +1,4 @@
-"""Where the names of `ptx` are defined, so that each module is imported when one of its names is first used."""
+"""Modules that define the names of `ptx`; each is imported when one of its names is first used."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ MODULES: dict[str, str] = {
     ),
     "instructions.variables": "declarator file_ loc pragma var",
 }
-"""The names of each module."""
+"""Names of `ptx` by defining module."""
 
 _BUILTINS = frozenset({"abs", "exit", "max", "min"})
-"""Names that their modules write with an underscore, to keep Python's own."""
+"""Names that have a trailing underscore in their modules, because they are Python builtins."""
 
 _HOMES = {name: module for module, names in MODULES.items() for name in names.split()}
 
 
 def load(name: str, namespace: MutableMapping[str, object]) -> object:
-    """Return `ptx.<name>`, and keep it in `namespace` if it is one of ours; a plugin's is asked for each time."""
+    """Return `ptx.<name>`, and store it in `namespace` if it is the DSL's own; plugins are queried each time."""
     module = _HOMES.get(name)
     if module is None:
         from pyptx_dsl.instructions.missing import namespace as provided

@@ -1,4 +1,4 @@
-"""What an operand of `ptx.inst` may be, to a type checker; `pyptx_dsl.registers.operands` says how each is spelt."""
+"""Types of `ptx.inst` operands for type checkers; `pyptx_dsl.registers.operands` lists the resulting PTX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel is given: scalar parameters, and the pointers of its arrays."""
+"""Kernel parameters: scalars, and the pointers of arrays."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def global_ptrs(
     """Return a global pointer (u64) for each array, by two instructions each.
 
     `ld.param.u64 p, [name];` and `cvta.to.global.u64 p, p;`. One array gives a tuple of one: `(px,) =
-    ptx.global_ptrs(X)`. A register holds the generic address already, and takes the `cvta` alone.
+    ptx.global_ptrs(X)`. A register is taken as the generic address, and needs only the `cvta`.
 
-    Pointers are fresh registers, or those of `into`; what is loaded is in the same register, or in that of `generic`.
-    With `bits`, it is loaded by `ld.param.b64`. Manual: "Data Movement and Conversion Instructions: ld, cvta".
+    Pointers are fresh registers, or those of `into`. The loaded generic address is in the same register, or in that of
+    `generic`. With `bits`, it is loaded by `ld.param.b64`. Manual: "Data Movement and Conversion Instructions: ld,
+    cvta".
     """
     trace = active("ptx.global_ptrs")
     for tensor in tensors:
@@ -59,10 +60,9 @@ def params(
 ) -> tuple[Reg, ...]:
     """Return scalar parameters, by one instruction each: `n, alpha = ptx.params("n", "alpha")`.
 
-    `ld.param.type register, [name];`, in fresh registers or those of `into`. The type is the one that the function
-    declares, `dtype` where that is given, or with `bits` the untyped one of the declared size, as LLVM writes it.
-    Raise OperandError for what is no scalar parameter, unless `dtype` is given.
-    Manual: "Kernel Function Parameters".
+    `ld.param.type register, [name];`, into fresh registers or those of `into`. The type is the declared one, `dtype` if
+    given, or with `bits` the untyped one of the declared size, as LLVM emits it. Raise OperandError unless the name is
+    a scalar parameter or `dtype` is given. Manual: "Kernel Function Parameters".
     """
     trace = active("ptx.params")
     types = [_declared(name, trace) if dtype is None else dtype for name in names]
@@ -77,8 +77,8 @@ def params(
 def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
     """Return an entry parameter in `dst` or a fresh register, by one instruction.
 
-    A scalar is loaded, `ld.param.type dst, [name];`. Of an array (`b8.align64.array128`) the address is taken,
-    `mov.type dst, name;`, in a type of 64 bits. Manual: "Kernel Function Parameters".
+    A scalar is loaded, `ld.param.type dst, [name];`. For an array (`b8.align64.array128`), the address is returned,
+    `mov.type dst, name;`, in a 64-bit type. Manual: "Kernel Function Parameters".
     """
     trace = active("ptx.param")
     register = trace.fresh(dtype) if dst is None else dst
@@ -93,14 +93,14 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
 
 
 def _memory(dtype: PtxType) -> str:
-    """Return the word of the `ld` that loads a type."""
+    """Return the type with which `ld` loads a value of a type."""
     if dtype.memory is None:
         raise RegisterTypeError(f"a parameter cannot be .{dtype}", hint="declare it u8 or u32, and compare it with 0")
     return dtype.memory
 
 
 def _declared(name: object, trace: Trace) -> PtxType:
-    """Return the type of a scalar parameter of the function."""
+    """Return the type of a scalar parameter of the function; raise OperandError if there is none."""
     found = trace.parameter_types.get(name) if isinstance(name, str) else None
     if found is None:
         known = ", ".join([each for each, dtype in trace.parameter_types.items() if dtype is not None])
@@ -112,7 +112,7 @@ def _declared(name: object, trace: Trace) -> PtxType:
 
 
 def _registers(keyword: str, given: Registers | None, types: Sequence[PtxType], trace: Trace) -> tuple[Reg, ...]:
-    """Return the registers that a keyword gives, fresh ones of these types if it gives none."""
+    """Return the registers passed for a keyword, or fresh ones of these types."""
     if given is None:
         return tuple([trace.fresh(dtype) for dtype in types])
     registers = as_items(given.regs() if isinstance(given, RegArray) else given)

@@ -1,4 +1,4 @@
-"""The stage and phase of a ring of buffers, carried around a loop in two registers."""
+"""Stage and phase of a ring of buffers, carried through a loop in two registers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["PipelineState", "pipeline"]
 
 
 class PipelineState:
-    """Where a ring of `n_stages` buffers stands: `cursor` counts stages, `phase` flips when the ring has gone round."""
+    """State of a ring of `n_stages` buffers: `cursor` counts stages, `phase` flips when the ring wraps around."""
 
     __slots__ = ("cursor", "n_stages", "phase")
 
     def __init__(self, n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> None:
-        """Take the two registers, or declare them and emit one `mov` of 0 for each that is not given."""
+        """Use the given registers; for each that is not given, declare one and emit one `mov` of 0."""
         stages = as_integer(n_stages)
         if stages is None or stages < 1:
             raise OperandError(f"a pipeline has at least one stage, not {n_stages!r}")
@@ -33,7 +33,7 @@ class PipelineState:
         """Return the registers of the next stage and its phase, by four instructions.
 
         `setp.eq wrap, cursor, n_stages`, `@wrap xor phase, phase, 1`, `selp stage, 0, cursor, wrap`, `add cursor,
-        stage, 1`: the cursor starts at 0, and the first call returns stage 0 in the phase given.
+        stage, 1`: the cursor starts at 0, and the first call returns stage 0 with the initial phase.
         """
         trace = active("PipelineState.advance")
         wrap, stage = trace.fresh(pred), trace.fresh(u32)

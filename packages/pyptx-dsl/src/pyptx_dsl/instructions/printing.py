@@ -1,7 +1,7 @@
 """`ptx.printf`: formatted output of each thread, as CUDA's `printf` compiles.
 
-The format lies in global memory, the values in a buffer in local memory, each at a multiple of its size, and `vprintf`,
-which the driver provides, gets both addresses. Programming guide: "Formatted Output".
+The format is in global memory. The values are in a buffer in local memory, each at a multiple of its size. `vprintf`,
+which the driver provides, receives both addresses. Programming guide: "Formatted Output".
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a directive prints: the type in the buffer for a length of 32 bits and of 64, and that in words."""
+    """Values of a directive: the buffer types for 32-bit and 64-bit lengths, and a description."""
 
     narrow: PtxType | None
     wide: PtxType | None
@@ -60,17 +60,17 @@ _KINDS: dict[str, Kind] = {
 
 
 def printf(format: str, *values: object) -> None:  # noqa: A002  C's name
-    r"""Print from every thread that comes here, as C's `printf`: `ptx.printf("%d: %f\n", tid, x)`.
+    r"""Print from every thread that executes it, as C's `printf` does: `ptx.printf("%d: %f\n", tid, x)`.
 
     `values` are registers, numbers, and for `%s` Python strings. `%d %u %x` take integers of up to 32 bits, and with
-    `ll` those of 64; `%f %e %g` floats of 16, 32 and 64 bits; `%c` an integer; `%p` an address; `%%` is a percent sign.
-    A value that its directive does not take is an OperandError.
+    `ll` of up to 64; `%f %e %g` floats of 16, 32 and 64 bits; `%c` an integer; `%p` an address; `%%` is a percent sign.
+    Raise OperandError for a value that its directive does not take.
 
     Emits, inside braces, `mov`, `cvta.global` and `st.param` for the format, `mov`, `cvta.local` and `st.param` for the
-    buffer, and `call vprintf`: 7 instructions; 5 without values. Each value adds `st.local`; what is narrower than its
-    directive, and each 16- or 32-bit float, a `cvt` (16-bit floats two); a string a `mov` and a `cvta`; a special
+    buffer, and `call vprintf`: 7 instructions; 5 without values. Each value adds `st.local`. An integer narrower than
+    its directive adds a `cvt`, a 32-bit float one, a 16-bit float two. A string adds a `mov` and a `cvta`, a special
     register a `mov`. Buffer, format and `vprintf` are declared. The driver keeps 1 MiB of output until the next
-    synchronisation, and drops the oldest beyond it. Programming guide: "Formatted Output".
+    synchronization; beyond that, it drops the oldest. Programming guide: "Formatted Output".
     """
     trace = active("ptx.printf")
     fields = _fields(format, values)
@@ -91,7 +91,7 @@ def printf(format: str, *values: object) -> None:  # noqa: A002  C's name
 
 
 def _fields(format: str, values: Sequence[object]) -> list[tuple[PtxType, object]]:  # noqa: A002  as above
-    """Return for each directive the type in the buffer and its value; refuse what does not go together."""
+    """Return each directive's buffer type and value; raise OperandError if format and values do not match."""
     if not isinstance(cast("object", format), str):
         raise OperandError("ptx.printf takes the format first, a Python string", hint='write ptx.printf("%d\\n", x)')
     if "\0" in format:
@@ -112,7 +112,7 @@ def _fields(format: str, values: Sequence[object]) -> list[tuple[PtxType, object
 
 
 def _type_for(match: re.Match[str], value: object) -> PtxType:
-    """Return the type that a directive takes; raise OperandError for a value that it doesn't."""
+    """Return the buffer type of a directive; raise OperandError for a value that it does not take."""
     kind = _KINDS[match["kind"]]
     dtype = kind.wide if match["length"] in _WIDE else kind.narrow
     if dtype is None or not _takes(kind, dtype, value):
@@ -136,7 +136,7 @@ def _shown(value: object) -> str:
 
 
 def _meant(value: object) -> str:
-    """Return the directive for a value."""
+    """Return a hint with the directive for a value."""
     if not isinstance(value, Handle):
         return "strings are %s, floats %f, integers %d"
     if value.dtype.kind == "pred":
@@ -150,7 +150,7 @@ def _meant(value: object) -> str:
 
 
 def _places(types: Sequence[PtxType]) -> tuple[list[int], int]:
-    """Return where each value lies in the buffer, and the buffer's size."""
+    """Return the offset of each value in the buffer, and the buffer's size, in bytes."""
     offsets, end = list[int](), 0
     for dtype in types:
         size = dtype.bits // 8
@@ -171,7 +171,7 @@ def _store(trace: Trace, place: AddressOperand, dtype: PtxType, value: object) -
 
 
 def _widened(trace: Trace, dtype: PtxType, value: Handle) -> Handle:
-    """Return a register of the buffer's width with the value, extended by its own sign."""
+    """Return a register of the buffer's width with the value, extended by its own signedness."""
     if value.dtype.bits == dtype.bits:
         return value
     if value.dtype.name in {"f16", "bf16"}:
@@ -198,7 +198,7 @@ def _generic(trace: Trace, space: str, name: str) -> Handle:
 
 
 def _string(trace: Trace, text: str) -> str:
-    """Return the variable with a text, declared once for each."""
+    """Return the variable with a text, declared once per text."""
     known = cast("dict[str, str]", trace.notes.setdefault(_STRINGS, dict[str, str]()))
     if text not in known:
         name = trace.fresh_symbol("printf_text", "global")

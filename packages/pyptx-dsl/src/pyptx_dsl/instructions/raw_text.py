@@ -1,4 +1,4 @@
-"""PTX text as part of a kernel."""
+"""PTX source text in a kernel."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _OUTSIDE = (
 
 
 def raw(text: str) -> None:
-    """Put PTX statements here, as written: `ptx.raw("add.cc.u32 %r1, %r2, %r3; addc.u32 %r4, %r5, 0;")`.
+    """Insert PTX statements as given: `ptx.raw("add.cc.u32 %r1, %r2, %r3; addc.u32 %r4, %r5, 0;")`.
 
-    The text is parsed and becomes part of the tree, spelt as it is; comments stay in front of their statements. Its
-    instructions are held against the table like any other, its labels are labels of the kernel, and registers that it
-    names must be declared (by `reg.scalar(…, name=…)` or by a `.reg` in the text). Raise RawTextError for text that
-    is no PTX.
+    The text is parsed and becomes part of the tree with its formatting; comments stay before their statements. Its
+    instructions are checked against the table like any other, and its labels are labels of the kernel. Registers in it
+    must be declared (by `reg.scalar(…, name=…)` or by a `.reg` in the text). Raise RawTextError for text that is not
+    valid PTX.
     """
     trace = active("ptx.raw")
     try:

@@ -1,4 +1,4 @@
-"""An instruction taken apart by the rows of the table: its types, its modifiers as keywords, its operands by name."""
+"""An instruction matched to rows of the table: its types, its modifiers as keywords, its operands by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Reading", "readings"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An instruction as a form of one row; `operands` are by the names of the row's syntax line, in its order."""
+    """An instruction as a form of one row; `operands` are in the order of the row's syntax line, by its names."""
 
     types: tuple[str, ...]
     keywords: dict[str, str | bool]
@@ -29,7 +29,7 @@ class Reading:
 
 
 def readings(instruction: Instruction) -> Iterator[Reading]:
-    """Yield the different ways in which rows of the instruction have its modifiers and as many operands."""
+    """Yield the distinct matches of an instruction to rows with its modifiers and number of operands."""
     words = instruction.opcode[1:]
     known: list[Reading] = []
     for pattern in patterns_of(instruction.opcode[0]):
@@ -43,7 +43,7 @@ def readings(instruction: Instruction) -> Iterator[Reading]:
 
 
 def _named(instruction: Instruction, pattern: Pattern) -> dict[str, Operand] | None:
-    """Return the operands by the names of a row; None if it takes more or fewer."""
+    """Return the operands by the names in a row; None if the row takes another number of operands."""
     places = places_of(pattern, instruction.opcode[1:], len(instruction.operands))
     if places is None:
         return None

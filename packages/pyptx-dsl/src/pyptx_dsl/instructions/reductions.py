@@ -1,6 +1,6 @@
-"""Reductions over the lanes of a warp, and what else is written again and again at that level.
+"""Warp reductions, and other frequent warp-level operations.
 
-Each is a helper of several instructions; the docstrings say how many.
+Each is a helper of several instructions; the docstrings give their number.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ _FLOATS = frozenset({"f32", "f64", "f16", "bf16", "f16x2", "bf16x2"})
 
 
 class Warp:
-    """`ptx.warp.reduce_sum(value)`: butterfly reductions in place, and other helpers of a warp.
+    """`ptx.warp.reduce_sum(value)`: butterfly reductions in place, and other warp-level helpers.
 
-    All lanes of the warp must take part (the member mask is -1), and every lane of a group gets the same bits. A
-    reduction over `width` lanes (2, 4, 8, 16 or 32; groups of neighbours) takes log2(width) steps, each of
+    All lanes of the warp must participate (the membermask is -1), and every lane of a group gets the same bits. A
+    reduction over `width` lanes (2, 4, 8, 16 or 32; groups of adjacent lanes) takes log2(width) steps, each of
 
     - 2 instructions for 32-bit types (`shfl.sync.bfly.b32`, and the operation): f32, u32, s32, b32, f16x2, bf16x2;
-    - 4 for 16-bit types (two `mov` or `cvt` around them);
+    - 4 for 16-bit types (a `mov` before the shuffle and a `cvt` after it);
     - 5 for 64-bit types (two shuffles, and two `mov` to split and join).
 
-    Sums of floats are `add.rn`: without it ptxas could fuse them with a product, and lanes would differ in the last
-    bit. `max` and `min` of floats prefer the number to a NaN. Raise OperandError for another width, RegisterTypeError
-    for a type that the operation has not.
+    Float reductions emit `add.rn`: without `.rn`, ptxas could fuse the addition with a multiplication, and lanes would
+    differ in the last bit. `max` and `min` of floats prefer the number to a NaN. Raise OperandError for another width,
+    RegisterTypeError for a type that the operation does not support.
     """
 
     def reduce_sum(self, val: Reg, *, width: int = 32) -> None:
-        """Replace `val` by the sum over its group of `width` lanes; integers wrap."""
+        """Replace `val` by the sum over its group of `width` lanes; integers wrap around."""
         _reduce(val, "add", width, "ptx.warp.reduce_sum")
 
     def reduce_max(self, val: Reg, *, width: int = 32) -> None:
-        """Replace `val` by the greatest of its group of `width` lanes, by the register's own sign."""
+        """Replace `val` by the maximum over its group of `width` lanes, in the register's signedness."""
         _reduce(val, "max", width, "ptx.warp.reduce_max")
 
     def reduce_min(self, val: Reg, *, width: int = 32) -> None:
-        """Replace `val` by the least of its group of `width` lanes, by the register's own sign."""
+        """Replace `val` by the minimum over its group of `width` lanes, in the register's signedness."""
         _reduce(val, "min", width, "ptx.warp.reduce_min")
 
     def reduce_and(self, val: Reg, *, width: int = 32) -> None:
@@ -64,7 +64,7 @@ class Warp:
         _reduce(val, "xor", width, "ptx.warp.reduce_xor")
 
     def broadcast(self, val: Reg, lane: object = 0) -> None:
-        """Replace `val` by what it is in `lane` (a number or a register), as `shfl.sync.idx`.
+        """Replace `val` by its value in `lane` (a number or a register), by `shfl.sync.idx`.
 
         1 instruction for 32-bit types, 3 for 16-bit ones, 4 for 64-bit ones.
         """
@@ -73,7 +73,7 @@ class Warp:
         _shuffle(trace, "idx", val, val, lane)
 
     def sync(self, membermask: object = _ALL, *, pred: Reg | None = None) -> None:
-        """Emit `bar.warp.sync membermask;`: wait for these lanes, and order their memory accesses."""
+        """Emit `bar.warp.sync membermask;`: synchronize these lanes, and order their memory accesses."""
         active("ptx.warp.sync").emit(("bar", "warp", "sync"), (membermask,), pred)
 
 
@@ -103,7 +103,7 @@ def _check_bits(val: object, what: str) -> None:
 
 
 def _operation(val: Reg, operation: str, what: str) -> tuple[str, ...]:
-    """Return the words that combine two lanes' values."""
+    """Return the opcode that combines the values of two lanes."""
     dtype = val.dtype
     if dtype.is_integer:
         letter = "s" if dtype.kind == "signed" else "u"
@@ -114,7 +114,7 @@ def _operation(val: Reg, operation: str, what: str) -> tuple[str, ...]:
 
 
 def _shuffle(trace: Trace, mode: str, dst: Reg, src: Reg, lane: object) -> None:
-    """Move a value of any width between lanes."""
+    """Move a value of 16, 32 or 64 bits between lanes."""
     shuffle = ("shfl", "sync", mode, "b32")
     bits = src.dtype.bits
     if bits == b32.bits:

@@ -1,4 +1,4 @@
-"""What a call would emit: a stand-in for a trace that keeps one instruction, and does nothing else."""
+"""Dry-run trace that records the one instruction that a call emits, without side effects."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ __all__ = ["Rehearsal", "rehearsed"]
 
 
 class OtherWorkError(PyptxError):
-    """A call that does more than to emit one instruction."""
+    """A call that does more than emit one instruction."""
 
 
 class Rehearsal:
-    """A stand-in for a trace: it keeps the instruction that a call emits; registers are of the types `declared`.
+    """Dry-run trace that records one emitted instruction; registers have the types that `declared` returns.
 
-    `result` is the register that a call which declares its own is given.
+    `result` is the register for a call that declares its destination.
     """
 
     name = "rehearsal"
 
     def __init__(self, declared: Callable[[str], str | None], result: Operand | None) -> None:
-        """Wait for an instruction."""
+        """Start without an instruction."""
         self._declared = declared
         self._result = result
         self.emitted: Instruction | None = None
         self.returned: Operand | None = None
 
     def emit(self, opcode: tuple[str, ...], operands: Sequence[object] = (), guard: object | None = None) -> None:
-        """Keep the instruction; raise OtherWorkError for a second one."""
+        """Record the instruction; raise OtherWorkError for a second one."""
         if self.emitted is not None:
             raise OtherWorkError("a second instruction")
         values = lower_selected(operands, self._trace, opcode) if opcode[0] == "slct" else operands
@@ -64,17 +64,17 @@ class Rehearsal:
         return tuple([lower(value, self._trace, opcode) for value in values])
 
     def mention(self, operand: Operand) -> None:
-        """Hear that an operand is named."""
+        """Ignore the names in an operand."""
 
     def fresh(self, dtype: PtxType) -> Reg:
-        """Return the register that the instruction writes."""
+        """Return the destination register; raise OtherWorkError for a second register."""
         if self.returned is not None or not isinstance(self._result, tree.Register | tree.Symbol):
             raise OtherWorkError("another register")
         self.returned = self._result
         return Reg(self._result.name, dtype, self._trace)
 
     def value(self, operand: Operand) -> object:
-        """Return what stands for an operand in a call: a register where its type is known."""
+        """Return the argument for an operand: a register if its type is known, else its name or the operand."""
         match operand:
             case tree.Register(name=name) | tree.Symbol(name=name) if (dtype := self._type(name)) is not None:
                 return Reg(name, dtype, self._trace)
@@ -93,19 +93,19 @@ class Rehearsal:
         return cast("Trace", self)
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Refuse everything else that a trace can do."""
+        """Raise OtherWorkError for every other attribute of a trace."""
         raise OtherWorkError(f"Trace.{name}")
 
 
 def rehearsed(
     call: Call, declared: Callable[[str], str | None], result: Operand | None
 ) -> tuple[Instruction, Operand | None] | None:
-    """Return the instruction that a call emits, and what it returns of its own; None if it is refused or does more."""
+    """Return a call's instruction and the register that it declared; None if the call fails or does more."""
     rehearsal = Rehearsal(declared, result)
     token = ACTIVE.set(cast("Trace", rehearsal))
     try:
         perform(call, rehearsal.value)
-    except (PyptxError, TypeError, ValueError, AttributeError):  # arguments that are not of the function's kinds
+    except (PyptxError, TypeError, ValueError, AttributeError):  # arguments of types that the function does not accept
         return None
     finally:
         ACTIVE.reset(token)

@@ -1,8 +1,8 @@
-"""The forms of an instruction as calls write them: types in their order, and modifiers as keywords.
+"""The forms of an instruction as calls select them: types in order, and modifiers as keywords.
 
-What there is to write stands in the instruction's rows. Here stand only the names of keywords that are not the names
-in the rows' syntax lines: `.rnd` is `rounding="rz"`, `.NaN` is `nan=True`. Any other slot is a keyword that takes one
-of its words, and any other word a flag of the same name.
+The rows of the instruction define the words. This module only lists keywords whose names differ from the rows' syntax
+lines: `.rnd` is `rounding="rz"`, `.NaN` is `nan=True`. Any other slot is a keyword that takes one of its words, and any
+other word a flag of the same name.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Given: TypeAlias = "Mapping[str, str | bool]"
-"""Keywords and what was given for each: a word, or True for a flag."""
+"""Keywords and their values: a word, or True for a flag."""
 
 _NAMED = {
     "rounding": "rnd frnd irnd frnd2 frnd3 frnd4 rn rz rm rp rna rs",
@@ -71,9 +71,9 @@ _NAMED = {
     "a_layout": "row alayout",
     "b_layout": "col blayout",
 }
-"""Keywords that take a word, and the slots and words of syntax lines that they stand for.
+"""Keywords that take a word, and the slots and words of syntax lines that they cover.
 
-A word that stands where another row of the instruction has a slot, and is the same otherwise, needs no name of its own.
+A word needs no entry if an otherwise equal row of the instruction has a slot in its place.
 """
 
 _CHOICES = {name: keyword for keyword, names in _NAMED.items() for name in names.split()}
@@ -85,7 +85,7 @@ _FLAGS = {
     "sp::ordered_metadata": "ordered",
     "force_unnormalized_coords": "force_unnormalized_coords",
 }
-"""Words whose flag is called otherwise, or which are flags where a slot could stand; `abs` belongs to `xorsign`."""
+"""Flags named unlike their word, and words that are flags although a slot could be there; `abs` is `xorsign`'s."""
 
 _PREFIXES = {
     "evict_l1": "L1::",
@@ -104,25 +104,26 @@ _PREFIXES = {
     "multicast": "multicast::",
     "scaled": "",
 }
-"""What the words of a keyword begin with, and calls leave out; the name of a slot itself needs no line."""
+"""Prefixes of keywords' words that calls omit; a prefix equal to the slot's name needs no entry."""
 
 _SECOND = {"space": "source_space"}
-"""The keyword of what stands twice in a syntax line, for the second of them."""
+"""The keyword for the second occurrence of a keyword in a syntax line."""
 
 _SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
 
 _OWN = frozenset({"sem"})
-"""Keywords whose word a call always gives itself, although there is but one: what orders memory is never added."""
+"""Keywords that a call must always specify, even if there is one word only: memory ordering is never implicit."""
 
 _DEFAULTS = ("rn", "lo", "clamp")
-"""Words that are meant where an instruction needs one of several and a call gives none."""
+"""Default words, for an instruction that requires one of several words when a call gives none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One place of a syntax line: a type (`keyword` is empty), a word of several, or a flag.
+    """One item of a syntax line: a type (`keyword` is empty), a word of several, or a flag.
 
-    `words` are as calls write them, without the `prefix`. Parts of one optional `group` come together or not at all.
+    `words` are in the form that calls use, without the `prefix`. Parts of one optional `group` are present together or
+    absent together.
     """
 
     keyword: str
@@ -134,21 +135,21 @@ class Part:
 
     @property
     def default(self) -> str:
-        """The word that stands here if none is asked for."""
+        """The word emitted if none is requested."""
         return next((word for word in _DEFAULTS if word in self.words), self.words[0])
 
     @property
     def open(self) -> bool:
-        """Tell whether it needs a word that only a call can choose."""
+        """Whether it requires a word that only a call can choose."""
         several = len(self.words) > 1 and self.default not in _DEFAULTS
         return self.keyword in _OWN or (bool(self.keyword) and several)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowForm:
-    """One row of an instruction, as calls write it; `head` are the words of the opcode that each call has.
+    """One row of an instruction as calls select it; `head` are the opcode words common to all its calls.
 
-    There is one for each row and head, which is a key of caches by what it is, not by what it holds.
+    There is one instance for each row and head. It is a cache key by identity, not by value.
     """
 
     row: InstructionRow
@@ -162,39 +163,39 @@ class RowForm:
 
     @property
     def types(self) -> tuple[tuple[str, ...], ...]:
-        """What each of the types may be."""
+        """The permitted words of each type."""
         return tuple(part.words for part in self.parts if not part.keyword)
 
     @property
     def keywords(self) -> tuple[str, ...]:
-        """What can be asked for."""
+        """The keywords that a call can specify."""
         return tuple(dict.fromkeys(part.keyword for part in self.parts if part.keyword))
 
     def choices(self, keyword: str) -> tuple[str, ...]:
-        """Return the words that a keyword takes; none for a flag."""
+        """Return the words that a keyword takes; empty for a flag."""
         return tuple(word for part in self.parts if part.keyword == keyword and not part.flag for word in part.words)
 
     def length(self, keyword: str, word: str) -> int:
-        """Return how many registers the word of a keyword means."""
+        """Return the number of registers for a word of a keyword."""
         lengths = next(each for name, each in self.row.lengths if _CHOICES.get(name, name) == keyword)
         return lengths[self.choices(keyword).index(word)]
 
     def has_types(self, types: tuple[str, ...] | None) -> bool:
-        """Tell whether it has these types, in this order; if none are given, whether it has no choice of types."""
+        """Return whether the form has these types, in order; for None, whether all its types are fixed."""
         places = self.types
         if types is None:
             return all(len(words) == 1 for words in places)
         return len(types) == len(places) and all(word in words for word, words in zip(types, places, strict=True))
 
     def takes(self, given: Given) -> bool:
-        """Tell whether each keyword has what was given for it."""
+        """Return whether each keyword accepts its given value."""
         return all(
             value in choices if (choices := self.choices(keyword)) else not isinstance(value, str)
             for keyword, value in given.items()
         )
 
     def unasked(self, given: Given) -> tuple[Part, ...]:
-        """Return the parts that nobody asked for, and that stand there all the same."""
+        """Return the parts that are emitted although no keyword requests them."""
         groups = self._groups(given)
         return tuple(
             part
@@ -203,17 +204,17 @@ class RowForm:
         )
 
     def _groups(self, given: Given) -> set[int]:
-        """Return the optional groups of which something is asked for."""
+        """Return the optional groups with a requested keyword."""
         return {part.group for part in self.parts if part.optional and part.keyword in given}
 
     def surplus(self, given: Given) -> tuple[int, int]:
-        """Count the words that nobody asked for: those that the form happens to have, and those that are defaults."""
+        """Return the number of unrequested words: those fixed by the form, and those with a default."""
         unasked = self.unasked(given)
         usual = sum((not part.flag and part.default in _DEFAULTS) or len(part.words) > 1 for part in unasked)
         return len(unasked) - usual, usual
 
     def words(self, types: tuple[str, ...] | None, given: Given) -> tuple[str, ...]:
-        """Return the opcode and the words behind it, in the order of the syntax line."""
+        """Return the opcode and modifiers, in the order of the syntax line."""
         return (*self.head, *self._words(iter(types or [words[0] for words in self.types]), given))
 
     def _words(self, types: Iterator[str], given: Given) -> Iterator[str]:
@@ -230,7 +231,7 @@ class RowForm:
 
 @until_plugins_change()
 def row_form(row: InstructionRow, head: tuple[str, ...] = ()) -> RowForm | None:
-    """Take a row apart; `head` are the words with which it begins, opcode first. None if it does not."""
+    """Return the form of a row; `head` is its opcode prefix. None if the row does not begin with it."""
     items, fixed = compile_row(row).items, head[1:]
     begins = len(fixed) <= len(items) and all(word in item.words for word, item in zip(fixed, items, strict=False))
     return RowForm(row, head or (row.opcode,), _parts(row)[len(fixed) :]) if begins else None
@@ -238,7 +239,7 @@ def row_form(row: InstructionRow, head: tuple[str, ...] = ()) -> RowForm | None:
 
 @until_plugins_change()
 def forms_of(head: str) -> tuple[RowForm, ...]:
-    """Return the forms of an instruction: the rows that begin with these words, `"cp.async.bulk"`."""
+    """Return the forms of an instruction: the rows that begin with these words, such as `"cp.async.bulk"`."""
     words = tuple(head.split("."))
     forms = (row_form(pattern.row, words) for pattern in patterns_of(words[0]))
     return tuple(form for form in forms if form is not None)
@@ -251,14 +252,14 @@ def _parts(row: InstructionRow) -> tuple[Part, ...]:
 
 @until_plugins_change()
 def _lines(opcode: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the syntax lines of an instruction, and the slots in them that keywords are called by."""
+    """Return the syntax lines of an instruction, and the slots in them that are keywords."""
     rows = [pattern.row for pattern in patterns_of(opcode)]
     slots = {name for row in rows for name, words in row.slots if name not in _CHOICES and not TYPES.issuperset(words)}
     return frozenset(row.syntax for row in rows), tuple(sorted(slots))
 
 
 def _slot_at(word: str, row: InstructionRow) -> str | None:
-    """Return the slot that stands in place of a word in a row which is the same otherwise, None if there is none."""
+    """Return the slot that an otherwise equal row has in place of a word; None if there is none."""
     lines, slots = _lines(row.opcode)
     if word in _FLAGS or word in slots:
         return None
@@ -295,19 +296,19 @@ def _part(keyword: str, item: Item, row: InstructionRow) -> Part:
 
 
 def _prefix(keyword: str, words: tuple[str, ...]) -> str:
-    """Return what all words of a keyword begin with and calls leave out: a declared prefix, or the keyword's name."""
+    """Return the common prefix of a keyword's words that calls omit: a declared prefix, or the keyword's name."""
     known = _PREFIXES.get(keyword)
     found = (f"{keyword}::", f"{keyword.replace('_', '::')}::") if known is None else (known,)
     return next((prefix for prefix in found if keyword and all(each.startswith(prefix) for each in words)), "")
 
 
 def types_in(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the types among the words of an opcode, in their order."""
+    """Return the types among the words of an opcode, in order."""
     return tuple(word for word in words if word in TYPES)
 
 
 def keywords_in(row: InstructionRow, words: tuple[str, ...]) -> dict[str, str | bool] | None:
-    """Return the words of an opcode, in any order, as keywords; None where they are no form of the row."""
+    """Return the words of an opcode, in any order, as keywords; None if they do not match the row."""
     pattern = compile_row(row)
     filled = match_modifiers(pattern, words)
     if filled is None:
@@ -331,11 +332,11 @@ def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
 
 @until_plugins_change()
 def choices_of(head: str, keyword: str) -> tuple[str, ...]:
-    """Return the words that a keyword takes in one form of an instruction or another."""
+    """Return the words that a keyword takes in any form of an instruction."""
     return tuple(dict.fromkeys(word for form in forms_of(head) for word in form.choices(keyword)))
 
 
 def untyped(forms: tuple[RowForm, ...]) -> bool:
-    """Tell whether an instruction takes bits of some widths, and perhaps predicates, whatever they mean."""
+    """Return whether all types of an instruction are untyped bits or predicates."""
     words = {word for form in forms for words in form.types for word in words}
     return bool(words) and all(is_bits(word) or word == "pred" for word in words)

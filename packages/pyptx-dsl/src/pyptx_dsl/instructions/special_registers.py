@@ -1,7 +1,7 @@
 """Special registers: `ptx.special.tid.x()`, `ptx.sreg("%smid")`.
 
-Nothing is emitted for them; they are read-only operands of `mov` and `cvt`, and operators copy them first.
-Manual: chapter "Special Registers".
+They emit nothing. They are read-only operands of `mov` and `cvt`, and operators copy them first. Manual: chapter
+"Special Registers".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Dimensions", "Single", "ctaid_x", "ctaid_y", "ctaid_z", "global_id",
 
 @lru_cache(maxsize=1)
 def _types() -> dict[str, PtxType]:
-    """Return the type of every special register; the fourth component of the vectors is always 0 and left out."""
+    """Return the type of every special register, without the fourth component of vectors, which is always 0."""
     return {name: from_name(word) for name, word in special_registers().items() if not name.endswith(".w")}
 
 
@@ -27,7 +27,7 @@ def sreg(name: str) -> Reg:
     """Return a special register by its name, with or without the `%`: `ptx.sreg("%clusterid.x")`.
 
     It has its own type: u64 for `%clock64` and `%globaltimer`, a predicate for `%is_explicit_cluster`, u32 for most.
-    Raise OperandError for a name that is none.
+    Raise OperandError for an unknown name.
     """
     full = name if name.startswith("%") else f"%{name}"
     dtype = _types().get(full)
@@ -40,7 +40,7 @@ class Dimensions:
     """A special register with three components."""
 
     def __init__(self, name: str) -> None:
-        """Name the vector."""
+        """Set the name of the vector."""
         self._name = name
 
     def x(self) -> Reg:
@@ -63,7 +63,7 @@ class Single:
     """A special register with one value; a call returns it."""
 
     def __init__(self, name: str) -> None:
-        """Name the register."""
+        """Set the name of the register."""
         self._name = name
 
     def __call__(self) -> Reg:
@@ -75,7 +75,7 @@ class Single:
 
 
 class Special:
-    """The special registers by name; each is called: `tid.x()`, `laneid()`."""
+    """The special registers by name; each is a function: `tid.x()`, `laneid()`."""
 
     tid = Dimensions("tid")
     ntid = Dimensions("ntid")
@@ -144,8 +144,8 @@ def ctaid_z() -> Reg:
 def global_id(axis: str = "x") -> Reg:
     """Return the thread's index in the grid along an axis, a fresh u32 register: `ctaid * ntid + tid`.
 
-    Emits four instructions, three `mov.u32` of the special registers and one `mad.lo.u32`. It wraps at 2^32; as an
-    index of a pointer, `p + i * 4`, it is widened first.
+    Emits four instructions, three `mov.u32` of the special registers and one `mad.lo.u32`. It wraps at 2^32. In pointer
+    arithmetic, `p + i * 4`, it is widened first.
     """
     trace = active("ptx.global_id")
     if axis not in {"x", "y", "z"}:

@@ -1,4 +1,4 @@
-"""Memory on the stack. Manual: "Stack Manipulation Instructions: alloca, stacksave, stackrestore" (PTX 7.3, sm_52)."""
+"""Stack allocation. Manual: "Stack Manipulation Instructions: alloca, stacksave, stackrestore" (PTX 7.3, sm_52)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RESTORE = InstructionForms("ptx.stackrestore", "stackrestore")
 def alloca(dtype: PtxType, dst: Reg, size: object, align: int | None = None, *, pred: Reg | None = None) -> Reg:
     """Emit `alloca.type ptr, size{, align};` and return `ptr`: the local address of `size` bytes.
 
-    `dtype`, u32 or u64, is that of addresses.
+    `dtype`, u32 or u64, is the type of addresses.
     """
     operands = (dst, size) if align is None else (dst, size, align)
     active("ptx.alloca").emit(_ALLOCATE.words(dtype), operands, pred)
@@ -29,11 +29,11 @@ def alloca(dtype: PtxType, dst: Reg, size: object, align: int | None = None, *, 
 
 
 def stacksave(dtype: PtxType, dst: Reg, *, pred: Reg | None = None) -> Reg:
-    """Emit `stacksave.type d;` and return `d`: where the stack is."""
+    """Emit `stacksave.type d;` and return `d`: the current stack pointer."""
     active("ptx.stacksave").emit(_SAVE.words(dtype), (dst,), pred)
     return dst
 
 
 def stackrestore(dtype: PtxType, saved: Reg, *, pred: Reg | None = None) -> None:
-    """Emit `stackrestore.type a;`: free what has been allocated since `stacksave`."""
+    """Emit `stackrestore.type a;`: free all allocations since `stacksave`."""
     active("ptx.stackrestore").emit(_RESTORE.words(dtype), (saved,), pred)

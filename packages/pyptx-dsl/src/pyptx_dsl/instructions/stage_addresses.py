@@ -1,11 +1,11 @@
-"""Where the barrier of a stage lies, 8 bytes for each: the instructions that compute that, step by step.
+"""Address computation for the mbarrier of a stage (8 bytes per stage), as a list of steps.
 
-Compilers write the same sum in other orders and widths. A step is the opcode of one instruction:
+Compilers emit the same computation in different orders and widths. A step is the opcode of one instruction:
 
-- `shl` or `mul` takes the bytes of the stage
-- `cvt` makes what there is so far wider, or narrower
-- `mov` puts the base into a register
-- the first `add` adds the base, the second one the distance behind it
+- `shl` or `mul` computes the bytes of the stage
+- `cvt` widens or narrows the result so far
+- `mov` copies the base to a register
+- the first `add` adds the base, the second one the offset
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["BYTES", "LOG2_BYTES", "SHIFTED", "emit_address", "result_type", "steps_of"]
 
-BYTES, LOG2_BYTES = 8, 3  # of a barrier
+BYTES, LOG2_BYTES = 8, 3  # of an mbarrier
 SHIFTED = "shl.b32 add.s32 add.s32"
-"""What Triton and nvcc write as a rule."""
+"""Usual steps of Triton and nvcc."""
 _KINDS = ("shl", "mul", "cvt", "mov", "add")
 
 
 def steps_of(text: str) -> tuple[tuple[str, ...], ...]:
-    """Return the opcodes of steps with spaces between them; raise OperandError for what is no step."""
+    """Return the opcodes of space-separated steps; raise OperandError for an invalid step."""
     steps = tuple([tuple(each.split(".")) for each in text.split()])
     for step in steps:
         if step[0] not in _KINDS or step[-1] not in BY_NAME:
@@ -41,7 +41,7 @@ def steps_of(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 def result_type(step: tuple[str, ...]) -> PtxType:
-    """Return the type of what a step writes."""
+    """Return the type of a step's result."""
     if step[0] == "cvt":
         return BY_NAME[step[-2]]
     dtype = BY_NAME[step[-1]]
@@ -51,7 +51,7 @@ def result_type(step: tuple[str, ...]) -> PtxType:
 def emit_address(
     trace: Trace, steps: Sequence[tuple[str, ...]], base: object, stage: Reg, offset: int, temps: Sequence[Reg] | None
 ) -> tuple[Reg, int]:
-    """Emit the steps, one instruction each; return the register, and what no step has added to it of the offset.
+    """Emit the steps, one instruction each; return the register, and the part of the offset that no step added.
 
     Step `n` writes the register `temps[n]`, or a new one.
     """

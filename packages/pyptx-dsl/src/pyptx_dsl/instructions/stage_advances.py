@@ -1,11 +1,11 @@
-"""The step from one stage of a ring to the next: the instructions that wrap its number, and flip the phase.
+"""Step from one stage of a ring to the next: the instructions that wrap its index and flip the phase.
 
-Compilers write `if (++stage == stages) { stage = 0; phase ^= 1; }` with the same instructions in two orders, and other
-types. A step is the opcode of one of them:
+Compilers emit `if (++stage == stages) { stage = 0; phase ^= 1; }` with the same instructions in two orders, and with
+different types. A step is the opcode of one instruction:
 
-- `add` takes the next number, and `setp` (`eq`, `ge` or `gt`) tells whether the ring has gone round
-- the `selp` in front of an `xor` is 1 where it has, else 0; the `xor` flips the phase by that
-- the other `selp` takes 0 where it has, else the next number
+- `add` computes the next index, and `setp` (`eq`, `ge` or `gt`) whether the ring wraps around
+- the `selp` before an `xor` is 1 if it wraps, else 0; the `xor` flips the phase by that
+- the other `selp` is 0 if it wraps, else the next index
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 __all__ = ["COMPARED", "ORDERS", "USUAL", "advance_steps", "emit_advance"]
 
 USUAL = "add.s32 setp.eq.s32 selp.b32 selp.b32 xor.b32"
-"""What most compilers write."""
+"""Usual steps of most compilers."""
 ORDERS = (
     ("add", "setp", "selp", "selp", "xor"),
     ("add", "setp", "selp", "xor", "selp"),
     ("add", "setp", "selp"),
 )
-"""The mnemonics of the steps, in the orders that there are; the last one has no phase."""
+"""Mnemonics of the steps in the supported orders; the last one has no phase."""
 COMPARED = {"eq": 0, "ge": 0, "gt": -1}
-"""The relations of the `setp`, and what is added to the number of stages that it compares with."""
+"""Relations of the `setp`, and the addend to the number of stages that it compares with."""
 
 
 def advance_steps(text: str) -> tuple[tuple[str, ...], ...]:
-    """Return the opcodes of steps with spaces between them; raise OperandError for what is no step to a next stage."""
+    """Return the opcodes of space-separated steps; raise OperandError if they do not advance a stage."""
     steps = tuple([tuple(each.split(".")) for each in text.split()])
     known = all(step[-1] in BY_NAME and (step[0] != "setp" or step[1] in COMPARED) for step in steps)
     if tuple([step[0] for step in steps]) not in ORDERS or not known:
@@ -54,7 +54,8 @@ def emit_advance(
 ) -> tuple[Reg, Reg | None]:
     """Emit the steps, one instruction each; return the registers of the next stage and of its phase.
 
-    `ring` has the stage, its phase, and the number of stages. Step `n` writes the register `temps[n]`, or a new one.
+    `ring` contains the stage, its phase, and the number of stages. Step `n` writes the register `temps[n]`, or a new
+    one.
     """
     stage, phase, stages = ring
     following = wraps = flips = stage

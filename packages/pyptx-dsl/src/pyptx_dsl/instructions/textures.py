@@ -1,4 +1,4 @@
-"""Textures and surfaces: loads, stores, reductions, and queries of what they are.
+"""Textures and surfaces: loads, stores, reductions, and queries of their attributes.
 
 Operands are in the manual's order, the destination first: `ptx.tex((f32, s32), [r, g, b, a], ptx.tensor_addr("t", [x]),
 geom="1d")` emits `tex.1d.v4.f32.s32 {r, g, b, a}, [t, {x}];`. Manual: "Texture Instructions", "Surface Instructions".
@@ -21,7 +21,7 @@ __all__ = ["istypep", "suld", "suq", "sured", "sust", "tex", "tld4", "txq"]
 
 
 class TextureModifiers(TypedDict, total=False):
-    """The keywords of textures and surfaces, for type checkers; which go together, the rows say."""
+    """Keywords of textures and surfaces, for type checkers; the rows define the valid combinations."""
 
     geom: Literal["1d", "2d", "3d", "a1d", "a2d", "cube", "acube", "2dms", "a2dms"] | None
     vec: Literal["v2", "v4"] | None

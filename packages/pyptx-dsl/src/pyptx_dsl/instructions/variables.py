@@ -1,4 +1,4 @@
-"""Variables, wherever they are declared, and what else kernels say of themselves: pragmas, source positions."""
+"""Variables in all state spaces, and the pragmas and source locations of kernels."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["declarator", "file_", "loc", "pragma", "var"]
 
 Size: TypeAlias = "int | str | None"
-"""The number of elements, or a constant expression; 0 is a dimension that is left open."""
+"""The number of elements, or a constant expression; 0 is a dimension of unknown size."""
 Attributes: TypeAlias = "Sequence[str | tuple[int | str, ...]]"
-"""`"managed"`, `("unified", 19, 95)`."""
+"""Attributes such as `"managed"`, `("unified", 19, 95)`."""
 
 _SPACES = ("shared", "shared::cta", "local", "global", "const", "param", "tex")
 _OUTSIDE = frozenset({"global", "const"})
@@ -52,12 +52,12 @@ def var(
     """Declare a variable and return its name: `ptx.addr(ptx.var("shared", b8, "tile", size=4096, align=128))`.
 
     `size` counts elements; None is a single one, 0 an array of unknown size (`extern`), a tuple several dimensions.
-    `linking` is `extern`, `visible`, `weak` or `common`; a kernel's variables with one, and those in `global` and
-    `const`, are declared in front of the entry. `init` is a number, a constant expression (a string, as
-    `"generic(other)+4"`), or a list of them, that nests; of an opaque type, a dictionary of its fields. `vector` is 2,
-    4 or 8; `count` declares `name0 … name(n-1)`; `attributes` are `"managed"` and `("unified", a, b)`; `also` are
-    further names of the declaration, of `ptx.declarator`. Nothing is executed. Raise DuplicateNameError for a name that
-    is taken. Manual: "Variables".
+    `linking` is `extern`, `visible`, `weak` or `common`. A kernel's variables with `linking`, and those in `global` and
+    `const`, are declared before the entry. `init` is a number, a constant expression (a string such as
+    `"generic(other)+4"`), or a nested list of them; for an opaque type, a dictionary of its fields. `vector` is 2, 4 or
+    8; `count` declares `name0 … name(n-1)`; `attributes` are `"managed"` and `("unified", a, b)`; `also` are further
+    declarators, from `ptx.declarator`. No instruction is emitted. Raise DuplicateNameError for a name already in use.
+    Manual: "Variables".
     """
     trace = active("ptx.var")
     node = variable(
@@ -80,7 +80,7 @@ def var(
 
 
 def _check(trace: Trace, node: nodes.Variable) -> None:
-    """Raise DirectiveError for a variable that ptxas refuses; the many `.param` of calls have little to be wrong."""
+    """Raise DirectiveError for a variable that ptxas rejects; the frequent `.param` variables of calls are skipped."""
     if trace.unchecked or (node.space == "param" and node.type != "pred"):
         return
     if trace.declarations is None:
@@ -99,7 +99,7 @@ def declarator(
     count: int | None = None,
     dtype: PtxType | str | None = None,
 ) -> nodes.Declarator:
-    """Return one more name for a declaration, `name<count>[size] = init`; `dtype` spells the numbers of `init`."""
+    """Return one more declarator, `name<count>[size] = init`; `dtype` is the type of the numbers in `init`."""
     identifier(name, "a variable")
     number = None if count is None else _positive(f"count={count!r}", count)
     return nodes.Declarator(name, dimensions(name, size), _initializer(dtype, init), number)
@@ -115,7 +115,7 @@ def variable(
     vector: int | None = None,
     attributes: Attributes = (),
 ) -> nodes.Variable:
-    """Return a declaration of the type `word`; raise OperandError for what PTX cannot declare."""
+    """Return a declaration of the type `word`; raise OperandError for an invalid one."""
     space = to_ptx(state_space)
     if space not in _SPACES and not (space.startswith("const[") and space.endswith("]")):
         raise OperandError(f"{state_space!r} is no state space of a variable", hint=f"one of {', '.join(_SPACES)}")
@@ -137,7 +137,7 @@ def variable(
 
 
 def memory_type(dtype: PtxType | str) -> str:
-    """Return the word by which a kernel's variable of a type is declared: that of loads and stores, `b16` of f16."""
+    """Return the declared type of a kernel's variable: the type of its loads and stores, `b16` for f16."""
     if isinstance(dtype, str):
         return written_type(dtype)
     word = as_type(dtype).memory
@@ -147,7 +147,7 @@ def memory_type(dtype: PtxType | str) -> str:
 
 
 def written_type(dtype: PtxType | str) -> str:
-    """Return a type's own word; `"texref"` and its kin have no other name than a string."""
+    """Return a type's own name; opaque types (`"texref"`, …) are passed as strings."""
     return dtype if isinstance(dtype, str) and dtype in _OPAQUE else as_type(dtype).name
 
 
@@ -172,7 +172,7 @@ def attribute_nodes(attributes: Attributes) -> tuple[nodes.Attribute, ...]:
 
 
 def constant(value: object) -> tree.Operand:
-    """Return a constant expression: a number, or its text."""
+    """Return a constant expression for a number or a text."""
     if isinstance(value, str):
         return parse_text(value)
     number = as_integer(value)
@@ -182,7 +182,7 @@ def constant(value: object) -> tree.Operand:
 
 
 def dimensions(name: str, size: Size | tuple[Size, ...]) -> tuple[tree.Operand | None, ...]:
-    """Return the brackets behind a name; of a size of 0, an empty one."""
+    """Return the dimensions after a name; a size of 0 is an empty bracket."""
     if size is None:
         return ()
     return tuple([_dimension(name, each) for each in (size if isinstance(size, tuple) else (size,))])
@@ -221,12 +221,12 @@ def _initial(dtype: PtxType | str | None, value: object) -> tree.Operand:
 
 
 def pragma(*values: str) -> None:
-    """Put `.pragma "value";` here; it changes nothing that is computed. Manual: "Descriptions of .pragma Strings"."""
+    """Emit `.pragma "value";`; it does not change results. Manual: "Descriptions of .pragma Strings"."""
     active("ptx.pragma").append(pragma_node(values))
 
 
 def pragma_node(values: tuple[object, ...]) -> nodes.Pragma:
-    """Return a `.pragma`; raise OperandError for one that says nothing, or no text."""
+    """Return a `.pragma`; raise OperandError for one without strings."""
     if not values:
         raise OperandError("a pragma has a text", hint='write ptx.pragma("nounroll")')
     return nodes.Pragma(tuple([quotable(value) for value in values]))
@@ -240,9 +240,9 @@ def loc(
     function_name: str | tuple[str, int] | None = None,
     inlined_at: tuple[int, int, int] | None = None,
 ) -> None:
-    """Put `.loc file line column` here: what follows came from there. The file needs `ptx.file_`, in front of it.
+    """Emit `.loc file line column`: the source location of the following code, after a `ptx.file_` of the file.
 
-    For code that was inlined, `inlined_at` is the file, line and column of the call, and `function_name` the label in
+    For inlined code, `inlined_at` is the file, line and column of the call. `function_name` is the label in
     `.debug_str` of the function's name, or the label and an offset. Raise OperandError for a file that the kernel does
     not declare (a `module` may declare it anywhere). Manual: "Debugging Directives: .loc".
     """
@@ -286,9 +286,10 @@ def _place(what: str, values: object) -> tuple[int, int, int]:
 
 
 def file_(file_idx: int, filename: str) -> None:
-    """Declare `.file index "name"` in front of the entry; raise DuplicateNameError for two names of an index.
+    """Declare `.file index "name"` before the entry; raise DuplicateNameError for two names of an index.
 
-    Raise DirectiveError in a function of a `module`, unless it is written unchecked: a function holds no `.file`.
+    Raise DirectiveError in a function of a `module`, unless the statement is unchecked: `.file` is not allowed in a
+    function.
     """
     trace = active("ptx.file_")
     node = file_node(file_idx, filename)
@@ -308,7 +309,7 @@ def file_(file_idx: int, filename: str) -> None:
 
 
 def file_node(index: object, name: str, timestamp: int | None = None, size: int | None = None) -> nodes.File:
-    """Return a `.file`; raise OperandError for an index, a name or numbers that it cannot have."""
+    """Return a `.file`; raise OperandError for an invalid index, name, timestamp or size."""
     number = as_count(index)
     if number is None or number < 1:
         raise OperandError(f"{index!r} is no file index", hint="indices count from 1")
@@ -321,7 +322,7 @@ def file_node(index: object, name: str, timestamp: int | None = None, size: int 
 
 
 def quotable(value: object) -> str:
-    """Return a text that can stand between quotes; raise OperandError for any other."""
+    """Return a text that is valid between quotes; raise OperandError for any other."""
     quoted = text("what stands between quotes", value)
     if '"' in quoted or "\n" in quoted:
         raise OperandError(f"{quoted!r} cannot be spelt in PTX", hint="PTX strings have no escapes")

@@ -1,8 +1,8 @@
 """Video instructions: arithmetic on bytes and halves of 32-bit registers, with a second operation on the result.
 
-The types are a tuple, those of `d`, `a` and `b`: `ptx.vadd((s32, u32, u32), d, a, b, c, sat=True, second="add")` emits
-`vadd.s32.u32.u32.sat.add d, a, b, c;`. A source may be a part, written as a string: `"%r1.b0"`. From sm_20 on most of
-them are several machine instructions. Manual: "Video Instructions".
+`types` is a tuple, of `d`, `a` and `b`: `ptx.vadd((s32, u32, u32), d, a, b, c, sat=True, second="add")` emits
+`vadd.s32.u32.u32.sat.add d, a, b, c;`. A source may be a part of a register, written as a string: `"%r1.b0"`. From
+sm_20 on most of them are several machine instructions. Manual: "Video Instructions".
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 
 
 class VideoModifiers(TypedDict, total=False):
-    """The keywords of video instructions, for type checkers; which go together, the rows say."""
+    """Keywords of video instructions, for type checkers; the rows define the valid combinations."""
 
     sat: bool
     second: Literal["add", "min", "max"] | None

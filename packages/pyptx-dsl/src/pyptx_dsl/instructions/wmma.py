@@ -1,4 +1,4 @@
-"""`ptx.wmma`: products of a warp whose fragments are opaque: what loads them must be `ptx.wmma.load`.
+"""`ptx.wmma`: warp-level MMA with opaque fragments, which only `ptx.wmma.load` can load.
 
 Manual: "Matrix multiply-accumulate operation using wmma instructions".
 """
@@ -32,7 +32,7 @@ _MMA = InstructionForms("ptx.wmma.mma", "wmma.mma")
 
 
 class Wmma:
-    """Loads, products and stores of opaque fragments; each call emits one instruction."""
+    """Loads, MMAs and stores of opaque fragments; each call emits one instruction."""
 
     def load(
         self,
@@ -50,10 +50,10 @@ class Wmma:
     ) -> None:
         """Emit `wmma.load.which.sync.aligned.layout.shape{.space}.type {dst…}, [src]{, stride};`.
 
-        `which` is `a`, `b` or `c`. `stride` counts elements from row to row (`layout` `row`) or from column to column
-        (`col`); without it they touch. `space` is `shared`, `shared::cta`, `global`, or None for a generic address. All
-        lanes give the same address and stride. `aligned=False` is the older spelling, of f16 alone. Raise OperandError
-        for a matrix that does not exist, or other registers.
+        `which` is `a`, `b` or `c`. `stride` is the number of elements from row to row (`layout` `row`) or from column
+        to column (`col`); by default, they are contiguous. `space` is `shared`, `shared::cta`, `global`, or None for a
+        generic address. All lanes must pass the same address and stride. `aligned=False` is the older form, for f16
+        only. Raise OperandError for an unsupported matrix, or for wrong registers.
         """
         words, registers = _moved(_LOAD, which, shape, dtype, dst, layout=layout, space=space, aligned=aligned)
         more = () if stride is None else (stride,)
@@ -72,7 +72,7 @@ class Wmma:
         aligned: bool = True,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `wmma.store.d.sync.aligned.layout.shape{.space}.type [dst], {src…}{, stride};`; the rest as `load`."""
+        """Emit `wmma.store.d.sync.aligned.layout.shape{.space}.type [dst], {src…}{, stride};`; otherwise as `load`."""
         words, registers = _moved(_STORE, "d", shape, dtype, src, layout=layout, space=space, aligned=aligned)
         more = () if stride is None else (stride,)
         active("ptx.wmma.store").emit(words, (as_address(dst), registers, *more), pred)
@@ -98,7 +98,7 @@ class Wmma:
     ) -> None:
         """Emit `wmma.mma{.bit_op.popc}.sync.aligned.alayout.blayout.shape… {d…}, {a…}, {b…}, {c…};`: d = ab + c.
 
-        `dtype_a` is that of b too, and the layouts are those of the loads. Registers of a thread:
+        `dtype_a` is also the type of b, and the layouts are those of the loads. Registers per thread:
 
         | types a → d, c | shapes (registers of d, a, b) |
         |---|---|
@@ -110,8 +110,8 @@ class Wmma:
         | s4, u4 → s32, `satfinite` | m8n8k32 (2, 1, 1) |
         | b1 → s32, `bit_op` `xor` or `and` | m8n8k128 (2, 1, 1) |
 
-        Raise OperandError for matrices that do not exist or other registers, InstructionUseError for a target or PTX
-        version without them.
+        Raise OperandError for unsupported matrices or wrong registers, InstructionUseError for a target or PTX version
+        without them.
         """
         kinds = {"d": dtype_d, "a": dtype_a, "b": dtype_a, "c": dtype_c}
         elements = {which: ptx_type(kind, "ptx.wmma.mma") for which, kind in kinds.items()}
@@ -127,7 +127,7 @@ class Wmma:
         active("ptx.wmma.mma").emit(words, registers, pred)
 
     def fragment(self, *, shape: Sequence[int], operand: Which, dtype: PtxType) -> Layout:
-        """Return the layout that the simulator gives an operand; the hardware's is not documented. Emits nothing."""
+        """Return the simulator's layout of an operand; the hardware's is not documented. Emits nothing."""
         return fragment_of("wmma", shape_name(shape), operand, ptx_type(dtype, "ptx.wmma.fragment").name)
 
 
@@ -139,7 +139,7 @@ def _moved(
     value: Fragment,
     **modifiers: str | bool | None,
 ) -> tuple[tuple[str, ...], list[object]]:
-    """Return the words of a load or store, and the registers; raise OperandError for a matrix that does not exist."""
+    """Return the opcode of a load or store, and the registers; raise OperandError for an unsupported matrix."""
     modifiers |= {"which": which, "shape": shape_name(shape)}
     words, form = instruction.chosen(dtype, **modifiers)
     _refuse_unaligned(words, aligned=bool(modifiers["aligned"]))
@@ -148,7 +148,7 @@ def _moved(
 
 
 def _refuse_unaligned(words: tuple[str, ...], *, aligned: bool) -> None:
-    """Raise OperandError if there is no spelling without `.aligned` and one is asked for."""
+    """Raise OperandError for `aligned=False` if the form requires `.aligned`."""
     if not aligned and "aligned" in words:
         raise OperandError(f"{'.'.join(words)} has no spelling without .aligned", hint="leave aligned= out")
 

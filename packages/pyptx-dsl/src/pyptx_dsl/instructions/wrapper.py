@@ -1,7 +1,7 @@
-"""The wrappers that are rows: `ptx.add(f32, d, a, b, rounding="rz")` emits `add.rz.f32 d, a, b;`.
+"""Functions that correspond to rows: `ptx.add(f32, d, a, b, rounding="rz")` emits `add.rz.f32 d, a, b;`.
 
-A wrapper has a name and a docstring of its own. Its types, its keywords, which of them go together and in which order
-their words stand it has from the rows of the instruction table, which it reads when it is first used.
+A wrapper has its own name and docstring. Its types, keywords, valid combinations and the order of modifiers come from
+the rows of the instruction table. The table is read on first use.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Flags(TypedDict, total=False):
-    """The keywords of all wrappers that are rows but `mode`, for type checkers; which go together, the rows say."""
+    """Keywords of all wrappers except `mode`, for type checkers; the rows define the valid combinations."""
 
     rounding: Literal["rn", "rz", "rm", "rp"] | None
     abs: bool
@@ -51,20 +51,20 @@ class Flags(TypedDict, total=False):
 
 
 class Modifiers(Flags, total=False):
-    """The keywords of all wrappers that are rows."""
+    """Keywords of all wrappers."""
 
     mode: str | None
 
 
 class _Documentation:
-    """The docstring of a wrapper, which names the forms of its rows; of the class, its own."""
+    """Descriptor of a wrapper's docstring, which lists the forms of its rows; for the class, its own docstring."""
 
     def __init__(self, own: str) -> None:
         """Keep the docstring of the class."""
         self._own = own
 
     def __get__(self, wrapper: Wrapper | None, owner: type) -> str:
-        """Compose a docstring: what happens, the one instruction that is emitted, its forms, the manual's sections."""
+        """Compose a docstring: the summary, the one emitted instruction, its forms, the manual's sections."""
         if wrapper is None:
             return self._own
         lines = [wrapper.summary, "", "Emits one instruction:", "", *map(_line, wrapper.forms), ""]
@@ -78,18 +78,18 @@ def _line(form: RowForm) -> str:
 
 
 class Wrapper(InstructionForms):
-    """An instruction as a function; the base of those that take one to four sources.
+    """An instruction as a function; base class of instructions with one to four sources.
 
-    Keywords are the modifiers of the form for the type. `pred` guards the instruction. Where the manual names several
-    types, as in `add.f32.f16`, they are a tuple: `ptx.add((f32, f16), d, a, c)`. An instruction of untyped bits takes
-    any type of their width.
+    Keywords are the modifiers of the form for the type. `pred` guards the instruction. If the manual has several types,
+    as in `add.f32.f16`, they are a tuple: `ptx.add((f32, f16), d, a, c)`. An instruction of untyped bits takes any type
+    of their width.
 
-    A value of a keyword that does not exist is an OperandError, so is a type that the instruction has not; operands and
-    combinations that it has not are an InstructionUseError.
+    Raise OperandError for an invalid value of a keyword and for an unsupported type, InstructionUseError for
+    unsupported operands and combinations.
     """
 
     def __init_subclass__(cls) -> None:
-        """Have instances document themselves."""
+        """Make instances compose their own docstrings."""
         cls.__doc__ = cast("str", _Documentation(cls.__doc__ or ""))
 
     def __init__(self, name: str, summary: str) -> None:
@@ -103,7 +103,7 @@ class Wrapper(InstructionForms):
     ) -> None:
         what = f"ptx.{self.__name__}"
         checked = dtype if type(dtype) is PtxType else types_of(dtype, what)
-        asked = cast("Mapping[str, str | bool | None]", modifiers)  # which a TypedDict says of each keyword
+        asked = cast("Mapping[str, str | bool | None]", modifiers)  # a TypedDict guarantees it for each keyword
         active(what).emit(self.words(checked, **asked), operands, pred)
 
 
@@ -188,7 +188,7 @@ class Quaternary(Wrapper):
 
 
 def keywords_of(wrapper: Wrapper, words: tuple[str, ...]) -> dict[str, str | bool] | None:
-    """Return PTX's modifiers, types among them, as keywords: `("rz", "f32")` as `rounding="rz"`; None if it has not."""
+    """Return PTX modifiers, with types, as keywords: `("rz", "f32")` is `rounding="rz"`; None if no row has them."""
     from pyptx_dsl.instructions.row_forms import keywords_in
 
     found = (keywords_in(form.row, words) for form in wrapper.forms)

@@ -1,1 +1,1 @@
-"""Kernels: from the decorator to a specialisation, and to who runs it."""
+"""Kernels: decorator, specialization, and dispatch to runtimes."""

@@ -1,4 +1,4 @@
-"""Which target the machine's first GPU is."""
+"""Target of the machine's first GPU."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import re
 
 from pyptx_dsl.errors import ArchError
 
-# Devices whose tensor cores need the architecture-specific target.
+# Compute capabilities whose tensor cores need the architecture-specific target.
 _SUFFIXED = frozenset({90, 100, 101, 103, 110})
 _NAME_IT = '@kernel(arch="sm_90a")'
 
 
 @functools.lru_cache(maxsize=1)
 def detect_arch() -> str:
-    """Return the target of the first GPU (`"sm_90a"`, `"sm_86"`, …), as an installed runtime tells it.
+    """Return the target of the first GPU (`"sm_90a"`, `"sm_86"`, …), as reported by an installed runtime.
 
-    Hopper and the datacentre Blackwells get the suffix `a`, which their tensor cores need. Raises ArchError where no
-    runtime that launches on GPUs is installed, or none sees one.
+    Hopper and the data-center Blackwells get the suffix `a`, which their tensor cores need. Raises ArchError if no
+    runtime that launches on GPUs is installed, or none sees a GPU.
     """
     from pyptx_ir.plugins.manager import manager
 
@@ -45,7 +45,7 @@ def target_of(major: int, minor: int) -> str:
 
 
 def product_hint(name: str) -> str | None:
-    """Return the target of a product or architecture (`"H100"`, `"RTX 4090"`, `"hopper"`) or of its other names."""
+    """Return a hint that names the target of a product or architecture (`"H100"`, `"hopper"`, `"9.0"`), or None."""
     from pyptx_dsl.python_habits import ARCHES
     from pyptx_ir.isa.target_rows import TARGETS
 

@@ -1,4 +1,4 @@
-"""What a call's keywords mean to a kernel: template values, sizes of dimensions, raw parameters."""
+"""Interpretation of a call's keywords: template values, sizes of dimensions, raw parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """A call's keywords, sorted; one name may be several of them. `templates` holds the defaults too."""
+    """Keywords of a call by kind; one name may be of several kinds. `templates` includes the defaults."""
 
     templates: Mapping[str, object]
     sizes: Mapping[str, int]
@@ -28,7 +28,7 @@ class Keywords:
 
 
 def sort_keywords(declaration: Declaration, keywords: Mapping[str, object]) -> Keywords:
-    """Sort keywords; raise KeywordError for a name that the kernel has not, a size that is none, a missing template."""
+    """Sort keywords; raise KeywordError for an unknown name, an invalid size, or a missing template value."""
     kernel = declaration.name
     raw_names = {parameter.name for parameter in declaration.raw}
     known = (*declaration.dimensions, *declaration.templates, *raw_names)
@@ -53,7 +53,7 @@ def _size(kernel: str, name: str, value: object) -> int:
 
 
 def merge_sizes(kernel: str, given: Mapping[str, int], found: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the sizes that the arrays have and that were given by name; raise ShapeError where the two disagree."""
+    """Return the sizes from the arrays and from keywords; raise ShapeError if they disagree."""
     merged = dict(found)
     for dimension, size in given.items():
         if merged.setdefault(dimension, size) != size:
@@ -62,7 +62,7 @@ def merge_sizes(kernel: str, given: Mapping[str, int], found: Mapping[str, int])
 
 
 def bind(declaration: Declaration, sizes: Mapping[str, int], templates: Mapping[str, object]) -> dict[str, int]:
-    """Return a size for every dimension; a template parameter of the same name may give it."""
+    """Return a size for every dimension; a template parameter of the same name may provide it."""
     bound = dict(sizes)
     for name in declaration.dimensions:
         size = as_count(templates.get(name)) if name in templates else None
@@ -98,7 +98,7 @@ def grid_of(
 
 
 def block_of(declaration: Declaration, bound: Mapping[str, int], templates: Mapping[str, object]) -> Dims:
-    """Return the threads of a block for these sizes and template values, checked against the target."""
+    """Return the threads of a CTA for these sizes and template values, checked against the target."""
     block = declaration.block
     if not callable(block):
         return block
@@ -109,7 +109,7 @@ def block_of(declaration: Declaration, bound: Mapping[str, int], templates: Mapp
 
 
 def scalar_of(kernel: str, parameter: RawParameter, keywords: Keywords, bound: Mapping[str, int]) -> int | float:
-    """Return the value of a raw parameter: given by name, or a dimension or template value of that name."""
+    """Return the value of a raw parameter: from its keyword, or from a dimension or template value of that name."""
     name = parameter.name
     if not parameter.is_scalar:
         raise KeywordError(

@@ -1,4 +1,4 @@
-"""Methods of a kernel that take sizes by name, and what they say of arrays: `k.ptx(x)`."""
+"""Wrapper for kernel methods that take sizes by name: their errors for arrays (`k.ptx(x)`) show the correct call."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ R = TypeVar("R")
 
 
 def by_name(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a method of a kernel without positional arguments: raise CallError for arrays, with the call to write."""
+    """Wrap a method of a kernel without positional arguments: raise CallError for arrays, with the correct call."""
 
     @entry
     @functools.wraps(function)
-    def wrapper(kernel: Any, *arrays: object, **kwargs: Any) -> R:  # noqa: ANN401 - what the method takes
+    def wrapper(kernel: Any, *arrays: object, **kwargs: Any) -> R:  # noqa: ANN401 - the method's own keywords
         if arrays:
             raise _positional(kernel.declaration, function.__name__, arrays)
         try:

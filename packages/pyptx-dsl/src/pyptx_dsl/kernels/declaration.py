@@ -1,4 +1,4 @@
-"""What `@kernel(…)` was told, checked once, when the decorator runs."""
+"""Arguments of `@kernel(…)`, checked once, when the decorator runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNSET_BLOCK = (1, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The decorator's arguments as they were written; `pyptx_dsl.kernels.kernel.kernel` says what they mean."""
+    """Unchecked arguments of the decorator; documented at `pyptx_dsl.kernels.decorator.kernel`."""
 
     arch: str
     version: object
@@ -54,14 +54,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A kernel as declared: everything that does not depend on shapes or template values.
+    """Declaration of a kernel: everything that does not depend on shapes or template values.
 
-    What follows from it is computed once: every call asks for it.
+    Derived properties are computed once, because every call uses them.
 
-    `templates` holds the template parameters' defaults; those in `required` have none. `mutated` are the indices of
-    the inputs that the kernel writes to, `attributes` what it asks of the driver, `persistent` how many blocks each
-    multiprocessor has at most; 0 for all of the grid. `scalars` are the parameters among `raw` that a call passes by
-    position, and these positions.
+    `templates` holds the template parameters' defaults; those in `required` have none. `mutated`: indices of the inputs
+    that the kernel writes; `attributes`: launch attributes; `persistent`: maximum CTAs per SM, 0 for the whole grid.
+    `scalars`: position and name of each parameter in `raw` that a call passes by position.
     """
 
     name: str
@@ -89,22 +88,22 @@ class Declaration:
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
-        """The tiles of inputs, then outputs."""
+        """Tiles of the inputs, then of the outputs."""
         return (*self.in_specs, *self.out_specs)
 
     @cached_property
     def dimensions(self) -> tuple[str, ...]:
-        """The names of the tiles' dimensions, in order of appearance."""
+        """Names of the tiles' dimensions, in order of appearance."""
         return _dimensions(self.tiles)
 
     @cached_property
     def grid_arguments(self) -> tuple[int, tuple[str, ...]]:
-        """How many dimensions the grid function takes by position, and what it takes by keyword; of numbers, none."""
+        """Number of positional dimensions of the grid function, and names of its keywords; none for a fixed grid."""
         return self._arguments_of("grid", self.grid)
 
     @cached_property
     def block_arguments(self) -> tuple[int, tuple[str, ...]]:
-        """What the block function takes, as `grid_arguments`."""
+        """The same for the block function."""
         return self._arguments_of("block", self.block)
 
     def _arguments_of(self, what: str, sizes: Dims | Callable[..., object]) -> tuple[int, tuple[str, ...]]:
@@ -112,7 +111,7 @@ class Declaration:
 
     @cached_property
     def keywords(self) -> frozenset[str]:
-        """The keywords that a call may have: dimensions, template values, raw parameters."""
+        """Valid keywords of a call: dimensions, template values, raw parameters."""
         return frozenset([*self.dimensions, *self.templates, *(row.name for row in self.raw)])
 
 
@@ -122,7 +121,7 @@ def _dimensions(tiles: Sequence[Tile]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a kernel takes: arrays, inputs first, and template parameters with their defaults; `required` have none."""
+    """Parameters of a kernel: arrays (inputs first) and template parameters; `required` ones have no default."""
 
     name: str
     tensors: tuple[str, ...]
@@ -131,12 +130,12 @@ class Signature:
 
 
 def declare(function: Callable[..., object], options: Options) -> Declaration:
-    """Check the decorator's arguments against the function and the target; raise a KernelError for the first fault."""
+    """Check the decorator's arguments against the function and the target; raise a KernelError for the first error."""
     return declaration_of(function, signature_of(function), options)
 
 
 def declaration_of(function: Callable[..., object], signature: Signature, options: Options) -> Declaration:
-    """Check the decorator's arguments against what the kernel takes, as `declare` does."""
+    """Check the decorator's arguments against the kernel's parameters, like `declare`."""
     target = _target(options.arch)
     name, tensors = signature.name, signature.tensors
     inputs, out_specs = _inputs(options.in_specs), _tiles("out_specs", options.out_specs)
@@ -179,7 +178,7 @@ def declaration_of(function: Callable[..., object], signature: Signature, option
 
 
 def _check_count(signature: Signature, inputs: int, outputs: int) -> None:
-    """Raise SignatureError unless there is a spec for each positional parameter."""
+    """Raise SignatureError unless each positional parameter has a spec."""
     names = signature.tensors
     if len(names) != inputs + outputs:
         raise SignatureError(
@@ -191,7 +190,7 @@ def _check_count(signature: Signature, inputs: int, outputs: int) -> None:
 
 
 def _mutated(kernel: str, inputs: Sequence[str], mutates: object, *, writes: bool) -> tuple[int, ...]:
-    """Return the indices of the inputs that are written to: those named, or all where there is no output."""
+    """Return the indices of the written inputs: those named, or all of a kernel without outputs."""
     named = [mutates] if isinstance(mutates, str) else as_items(mutates)
     if named is None:
         raise SpecError(f"mutates={mutates!r} is no list of names", hint='write mutates=("X",)')
@@ -204,7 +203,7 @@ def _mutated(kernel: str, inputs: Sequence[str], mutates: object, *, writes: boo
 
 
 def _check_switches(options: Options) -> None:
-    """Raise SpecError for a switch that is set to none of its values."""
+    """Raise SpecError for an invalid value of `lineinfo` or `tma_slots`."""
     if not isinstance(cast("object", options.lineinfo), bool):
         raise SpecError(f"lineinfo={options.lineinfo!r}", hint="True emits .file and .loc, False leaves them out")
     if options.tma_slots not in {"value", "pointer"}:
@@ -239,7 +238,7 @@ def _version(version: object, target: TargetRow) -> tuple[int, int]:
 
 
 def signature_of(function: Callable[..., object]) -> Signature:
-    """Return what a function takes: its positional parameters are arrays, keyword-only ones template parameters."""
+    """Return the signature of a function: positional parameters are arrays, keyword-only ones template parameters."""
     name = getattr(function, "__name__", "")
     if not (name.isidentifier() and name.isascii()):
         raise SignatureError(f"{name!r} cannot name an entry", hint="decorate a def with an ASCII name")
@@ -268,7 +267,7 @@ def signature_of(function: Callable[..., object]) -> Signature:
 
 
 def _tiles(what: str, specs: object) -> tuple[Tile, ...]:
-    """Return the tiles; a single one may stand without parentheses."""
+    """Return the tiles; a single one may be passed without a sequence."""
     tiles = list[Tile]()
     listed = [specs] if isinstance(specs, Tile) else [] if specs is None else as_items(specs)
     if listed is None:
@@ -283,7 +282,7 @@ def _tiles(what: str, specs: object) -> tuple[Tile, ...]:
 
 
 def _inputs(specs: object) -> tuple[Tile | Scalar, ...]:
-    """Return what the inputs are, arrays and numbers."""
+    """Return the specs of the inputs, arrays and numbers."""
     listed = [specs] if isinstance(specs, Scalar) else as_items(specs) if not isinstance(specs, Tile) else None
     if not listed:
         return _tiles("in_specs", specs)
@@ -291,7 +290,7 @@ def _inputs(specs: object) -> tuple[Tile | Scalar, ...]:
 
 
 def _parameters(inputs: Sequence[Tile | Scalar], names: Sequence[str], options: Options) -> tuple[RawParameter, ...]:
-    """Return the parameters that are no arrays: the numbers among the inputs, then raw ones."""
+    """Return the non-array parameters: the numbers among the inputs, then the raw parameters."""
     pairs = zip(names, inputs, strict=False)
     numbers = [RawParameter(name, each.dtype) for name, each in pairs if isinstance(each, Scalar)]
     return (*numbers, *parse_raw_parameters(options.raw_params or ()))
@@ -365,7 +364,7 @@ def _extern_symbol(extern: bool | str) -> str | None:  # noqa: FBT001  the decor
 
 
 def _directives(options: Options) -> tuple[HeaderDirective, ...]:
-    """Return the performance directives of the header; `raw_directives` wins over `reqntid`."""
+    """Return the performance directives of the header; `raw_directives` overrides `reqntid`."""
     if options.raw_directives is not None:
         pairs = as_items(options.raw_directives)
         return tuple(_raw_directive(pair) for pair in ([None] if pairs is None else pairs))

@@ -97,33 +97,32 @@ def kernel(
 ) -> Kernel | Callable[[Callable[..., object]], Kernel]:
     """Turn a function into a Kernel; works bare (`@kernel`) and with arguments.
 
-    The function's positional parameters are arrays (inputs, then outputs), its keyword-only ones template parameters
-    that are baked into the text. Nothing is traced until something is asked for.
+    The function's positional parameters are arrays (inputs, then outputs). Its keyword-only parameters are template
+    parameters, whose values are compiled into the PTX. Tracing is deferred until PTX is needed.
 
     Args:
-        fn: the function, when the decorator stands without arguments.
+        fn: the function, if the decorator is used without arguments.
         arch: the target (`"sm_90a"`), or `"auto"` for the machine's first GPU.
         version: the PTX version; by default one that the target needs and ptxas accepts.
         in_specs: a Tile for each input, or a Scalar for a number that a call passes.
         out_specs: a Tile for each output; outputs are allocated by the runtime.
         grid: one to three sizes, or a callable that computes them from dimensions and template values by name.
         block: one to three sizes, at most 1024 threads, or a callable as for the grid.
-        cluster: one to three sizes; blocks of a cluster.
-        smem: bytes of dynamic shared memory to ask for.
+        cluster: one to three sizes: CTAs per cluster.
+        smem: bytes of dynamic shared memory.
         raw_params: further entry parameters, as `("u32", "n")` or `("u64.ptr.global.palign16", "p")`; a call passes
             numbers for them by name, for a pointer the address.
         extern_smem: declare `.extern .shared .align 128 .b8 global_smem[]`, or the symbol named here.
-        reqntid: emit `.reqntid`; gives the block too, if that is left out.
+        reqntid: emit `.reqntid`; also sets the block, if that is omitted.
         raw_directives: header directives `(name, values)`, instead of `reqntid`.
         lineinfo: emit `.file` and `.loc`, so that profilers and debuggers show Python lines.
         tma_slots: `"value"` passes TMA descriptors by value, `"pointer"` as `.param .u64`.
-        mutates: names of inputs that the kernel writes to; one without outputs writes to all, unless some are named.
-        launch: launch attributes, such as `{"cooperative": True}`; plugins bring further ones.
-        persistent: how many blocks each multiprocessor of the device is to have, where a block takes the work of many:
-            a launch has as many blocks as fit, in whole clusters, and no more than `grid` says; the kernel asks
-            `ptx.special.nctaid.x()` how many there are. The simulator is a device of 132 multiprocessors. 0: all of
-            `grid`.
-        unknown: keywords that do not exist; a KeywordError says what was meant.
+        mutates: names of inputs that the kernel writes; without names, a kernel without outputs writes all inputs.
+        launch: launch attributes, such as `{"cooperative": True}`; plugins add others.
+        persistent: number of CTAs per SM of a persistent kernel, in which one CTA processes several work items. A
+            launch has as many CTAs as fit, in whole clusters, and at most `grid`; the kernel reads their number from
+            `ptx.special.nctaid.x()`. The simulator is a device with 132 SMs. 0: the whole `grid`.
+        unknown: invalid keywords; the KeywordError suggests the nearest valid one.
 
     """
     refuse_unknown(unknown)

@@ -1,6 +1,6 @@
 """`differentiable_kernel`: a kernel and the kernel of its gradients as one differentiable function.
 
-Gradients that take more than one kernel come from a function of arrays that calls them.
+If gradients take more than one kernel, the backward is a function of arrays that calls them.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 
 class DifferentiableKernel(Generic[OutSpecs_co]):
-    """A kernel and the kernel of its gradients; call it like the first."""
+    """A kernel and the kernel of its gradients; call it like the forward kernel."""
 
     def __init__(
         self, forward_kernel: Kernel[OutSpecs_co], backward_kernel: Backward, keywords: Mapping[str, object]
     ) -> None:
-        """Keep both; nothing is traced before a call."""
+        """Store both kernels; tracing is deferred until a call."""
         self.forward_kernel = forward_kernel
         self.backward_kernel = backward_kernel
         self._keywords = dict(keywords)
         self._functions: dict[str, Callable[..., object]] = {}
-        self._compiled: Callable[..., object]  # once torch.compile has asked for it
+        self._compiled: Callable[..., object]  # set when torch.compile first needs it
 
     def __repr__(self) -> str:
         """Return the names of both kernels."""
@@ -57,9 +57,9 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
     ) -> Kind | tuple[Kind, ...] | None: ...
 
     def __call__(self, /, *arrays: object, **keywords: object) -> object:
-        """Run the forward kernel, and have the framework run the backward kernel for gradients.
+        """Run the forward kernel; the framework runs the backward kernel for gradients.
 
-        Raise RuntimeMissingError when no installed runtime differentiates these arrays.
+        Raises RuntimeMissingError if no installed runtime differentiates these arrays.
         """
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():
@@ -74,17 +74,17 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
             raise
 
     def _function(self, runtime: Runtime) -> Callable[..., object]:
-        """Return the framework's function, made once."""
+        """Return the framework's function, created once."""
         known = self._functions.get(runtime.name)
         if known is None and runtime.differentiable is not None:
             made = runtime.differentiable(self.forward_kernel, self.backward_kernel, **self._keywords)
             known = self._functions.setdefault(runtime.name, made)
-        assert known is not None  # noqa: S101  the runtime was chosen because it differentiates
+        assert known is not None  # noqa: S101  only runtimes that differentiate are chosen
         return known
 
     @runtimes.called_while_compiling
     def _ready_to_compile(self) -> bool:
-        """Fetch what torch.compile traces; it calls this while it traces, for its effect."""
+        """Create the function that torch.compile traces; called during tracing for its side effect."""
         if not hasattr(self, "_compiled"):
             self._compiled = self._function(runtimes.compilable_runtime(repr(self)))
         return True
@@ -100,9 +100,9 @@ def differentiable_kernel(
 ) -> DifferentiableKernel[OutSpecs_co]:
     """Join a forward and a backward kernel into one differentiable function.
 
-    The backward kernel takes what was saved, then the gradients of the outputs, and returns a gradient per input. It
-    may be a function that calls several kernels; from the keywords of a call it gets those that are its keyword-only
-    parameters. Keywords here go to the arrays' runtime: `save_for_backward=[0, 1]` names the inputs to save (all of
-    them by default), `num_grad_inputs=2` how many of the inputs have gradients.
+    The backward kernel takes the saved arrays, then the gradients of the outputs, and returns a gradient per input. It
+    may be a function that calls several kernels; it receives the keywords of a call that are its keyword-only
+    parameters. Keywords here are for the runtime of the arrays: `save_for_backward=[0, 1]` names the inputs to save
+    (all of them by default), `num_grad_inputs=2` is the number of inputs with gradients.
     """
     return DifferentiableKernel(forward_kernel, backward_kernel, kwargs)

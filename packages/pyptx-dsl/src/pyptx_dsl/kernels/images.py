@@ -1,4 +1,4 @@
-"""The machine code of a specialisation, for runtimes: ptxas's or nvJitLink's, or the text for the driver to compile."""
+"""Machine code of a specialization for runtimes: from ptxas or nvJitLink, or PTX text for the driver to compile."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def image_of(specialization: Specialization, device: str | None = None) -> bytes:
-    """Return the cubin, cached on disk; where no compiler is installed, the PTX itself, which the driver compiles.
+    """Return the cubin, cached on disk; if no compiler is installed, the PTX text, which the driver compiles.
 
-    `device` is the plain target of the device that is to run it, such as `sm_90`: PTX for a plain target runs on all
-    later devices, but machine code only within its generation, so it is compiled for the device where that is later. A
-    specialisation out of a bundle brings its cubin along. What ptxas refuses is an AssemblyFailed at the line of Python
-    that wrote it.
+    `device` is the base target of the device that is to run it, such as `sm_90`. PTX for a base target runs on all
+    later devices, but machine code only within its generation. So the cubin is compiled for the device, if that is of a
+    later generation. A specialization from a bundle includes its cubin. Raises AssemblyFailed, at the Python line, for
+    PTX that ptxas rejects.
     """
     target = _compiled_for(specialization.target, device)
     if specialization.image is not None and target == specialization.target:

@@ -1,4 +1,4 @@
-"""Named groups of instructions: `@intrinsic` puts comments around what a function emits."""
+"""Named groups of instructions: `@intrinsic` adds comments around the instructions that a function emits."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LONGEST = 40
 
 
 def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function so that its instructions stand between `// BEGIN name(args)` and `// END name`.
+    """Wrap a function so that its instructions are between `// BEGIN name(args)` and `// END name`.
 
-    No instruction is added. Outside a trace the function runs as it is.
+    No instruction is added. Outside a trace the function runs unchanged.
     """
 
     @functools.wraps(fn)
@@ -39,7 +39,7 @@ def _listed(args: tuple[object, ...], kwargs: dict[str, object]) -> str:
 
 
 def _short(value: object) -> str:
-    """Return a name, or a short one-line repr; never an address, which would differ from run to run."""
+    """Return a name, or a short one-line repr without addresses, which would differ between runs."""
     name = getattr(value, "raw_name", None) or getattr(value, "name", None)
     if isinstance(name, str):
         return name

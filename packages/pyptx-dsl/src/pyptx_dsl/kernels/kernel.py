@@ -1,7 +1,7 @@
-"""The object that `@kernel` makes of a function.
+"""The object that `@kernel` returns for a function.
 
-print(double.ptx(B=16, N=512))     # trace, and look at the text
-y = double(x)                      # trace for x's shape, and run on whatever x's arrays run on
+print(double.ptx(B=16, N=512))     # trace, and print the PTX
+y = double(x)                      # trace for x's shape, and run on the device of x
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from pyptx_ir.toolchain import Assembly, Resources
 
 
-MYPY = False  # a type checker sets it
-_TRACES = 1024  # how many traces a kernel remembers
+MYPY = False  # set by type checkers
+_TRACES = 1024  # maximum number of cached traces per kernel
 
 
 class Kernel(Generic[OutSpecs_co]):
     """A kernel: trace it with `.ptx()`, compile it with `.cubin()`, run it by calling it.
 
-    Type checkers know it by the type of `out_specs`: calls of a `Kernel[tuple[Tile]]` return an array of the inputs'
-    framework, those of a `Kernel[tuple[Tile, Tile]]` a tuple of them, those of a `Kernel[None]` nothing. A bare
+    Type checkers infer its results from the type of `out_specs`: calls of a `Kernel[tuple[Tile]]` return an array of
+    the inputs' framework, of a `Kernel[tuple[Tile, Tile]]` a tuple of arrays, of a `Kernel[None]` nothing. A bare
     `Kernel` is any of these.
 
-    The decorator `kernel` documents the arguments. Kernels are immutable and may be used from several threads.
+    The decorator `kernel` documents the arguments. Kernels are immutable and thread-safe.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class Kernel(Generic[OutSpecs_co]):
         launch: Mapping[str, object] | None = None,
         persistent: int = 0,
     ) -> None:
-        """Check the declaration; raise a KernelError for the first fault in it."""
-        # Imported here and below, where they are first needed: `import pyptx` must cost next to nothing.
+        """Check the declaration; raise a KernelError for its first error."""
+        # Imported at first use, here and below, to keep `import pyptx` fast.
         from pyptx_dsl.kernels.declaration import Options, declare
 
         options = Options(
@@ -82,7 +82,7 @@ class Kernel(Generic[OutSpecs_co]):
             raise
 
     def _begin(self, declaration: Declaration) -> None:
-        """Start with a declaration and nothing traced."""
+        """Start with a declaration and an empty trace cache."""
         self._declaration = declaration
         self._scalars = declaration.scalars
         self._traced: dict[object, Traced] = {}
@@ -90,69 +90,69 @@ class Kernel(Generic[OutSpecs_co]):
         self._is_compiling = runtimes.compiling_check()
         self._launcher: Callable[..., object] | None = None
         self._launched_by: set[str] = set()  # names of runtimes
-        self._operator: Callable[..., object]  # once torch.compile has asked for it
+        self._operator: Callable[..., object]  # set when torch.compile first needs it
         functools.update_wrapper(self, declaration.function)
 
-    # --- what was declared --------------------------------------------------------------------------
+    # --- declaration ------------------------------------------------------------------------------
 
     @property
     def declaration(self) -> Declaration:
-        """All that the decorator was told, checked; for runtimes."""
+        """Checked arguments of the decorator, for runtimes."""
         return self._declaration
 
     @property
     def name(self) -> str:
-        """The name of the entry."""
+        """Name of the entry."""
         return self._declaration.name
 
     @property
     def in_specs(self) -> tuple[Tile, ...]:
-        """The tiles of the inputs."""
+        """Tiles of the inputs."""
         return self._declaration.in_specs
 
     @property
     def out_specs(self) -> tuple[Tile, ...]:
-        """The tiles of the outputs."""
+        """Tiles of the outputs."""
         return self._declaration.out_specs
 
     @property
     def mutates(self) -> tuple[str, ...]:
-        """The names of the inputs that the kernel writes to."""
+        """Names of the inputs that the kernel writes."""
         return tuple(self._declaration.tensors[index] for index in self._declaration.mutated)
 
     @property
     def grid(self) -> Dims | Callable[..., object]:
-        """The grid, or what computes it."""
+        """The grid, or the function that computes it."""
         return self._declaration.grid
 
     @property
     def block(self) -> Dims | Callable[..., object]:
-        """The threads of a block, in x, y and z, or what computes them."""
+        """Threads per CTA in x, y and z, or the function that computes them."""
         return self._declaration.block
 
     @property
     def cluster(self) -> Dims:
-        """The blocks of a cluster, in x, y and z."""
+        """CTAs per cluster in x, y and z."""
         return self._declaration.cluster
 
     @property
     def smem(self) -> int:
-        """The dynamic shared memory that was asked for, in bytes."""
+        """Declared dynamic shared memory in bytes."""
         return self._declaration.shared_bytes
 
     @property
     def template_params(self) -> dict[str, object]:
-        """The keyword-only parameters of the function and their defaults."""
+        """Keyword-only parameters of the function and their defaults."""
         return dict(self._declaration.templates)
 
     @property
     def arch(self) -> str:
-        """The target, such as `sm_90a`."""
+        """Target, such as `sm_90a`."""
         return self._declaration.target.name
 
     @property
     def version(self) -> tuple[int, int]:
-        """The PTX version of the text."""
+        """PTX version."""
         return self._declaration.version
 
     def __repr__(self) -> str:
@@ -160,23 +160,23 @@ class Kernel(Generic[OutSpecs_co]):
         return f"Kernel({self.name}, arch={self.arch!r})"
 
     def __deepcopy__(self, _memo: object) -> Kernel[OutSpecs_co]:
-        """Return itself, as functions do: a kernel is immutable, and its copies would be traced anew."""
+        """Return the kernel itself: kernels are immutable, and a copy would be traced again."""
         return self
 
     def __copy__(self) -> Kernel[OutSpecs_co]:
-        """Return itself."""
+        """Return the kernel itself."""
         return self
 
     def __reduce__(self) -> str:
-        """Pickle by name, as functions do; what was decorated inside a function cannot be."""
+        """Pickle by name, like functions; a kernel decorated inside a function cannot be pickled."""
         return self._declaration.function.__qualname__
 
-    if not MYPY:  # type checkers know what a kernel has
+    if not MYPY:  # hidden from type checkers, which would accept any attribute
 
         @entry
         def __getattr__(self, name: str) -> object:
-            """Raise UnknownNameError with what to write instead: an AttributeError."""
-            if name == "_operator":  # of a kernel that code runs with which torch.compile made for another one
+            """Raise UnknownNameError (an AttributeError) with the correct name."""
+            if name == "_operator":  # code that torch.compile made for another kernel runs with this one
                 self._ready_to_compile()
                 return vars(self)[name]
             from pyptx_dsl.mistakes.unknown_attributes import unknown_of_kernel
@@ -185,7 +185,7 @@ class Kernel(Generic[OutSpecs_co]):
 
     @entry
     def __getitem__(self, grid: object) -> NoReturn:
-        """Raise CallError: a call takes the arrays alone, and the declaration says how many blocks there are."""
+        """Raise CallError: a call takes only the arrays; the grid is part of the declaration."""
         from pyptx_dsl.errors import CallError
 
         raise CallError(
@@ -193,14 +193,13 @@ class Kernel(Generic[OutSpecs_co]):
             hint=f"the decorator says it, @kernel(grid=…), as numbers or a function of the dimensions: {self.name}(…)",
         )
 
-    # --- looking at it ------------------------------------------------------------------------------
+    # --- inspection -------------------------------------------------------------------------------
 
     @by_name
     def ptx(self, **kwargs: object) -> str:
         """Return the PTX for dimensions (`N=4096`) and template values (`BM=128`) given by name.
 
-        Raise UnboundDimensionsError while a dimension has no size, and KeywordError for a name that the kernel has
-        not.
+        Raises UnboundDimensionsError if a dimension has no size, and KeywordError for an unknown name.
         """
         return self._trace(kwargs).text
 
@@ -211,23 +210,23 @@ class Kernel(Generic[OutSpecs_co]):
 
     @by_name
     def cubin(self, **kwargs: object) -> bytes:
-        """Return what ptxas makes of the PTX; cached on disk.
+        """Return the cubin from ptxas; cached on disk.
 
-        What ptxas advises becomes a PtxasAdvisory warning at the line of Python that it is about. Raise
-        AssemblyFailed at the line that ptxas refuses, and ToolchainError when there is no ptxas.
+        Advisories of ptxas become PtxasAdvisory warnings at the Python line that they refer to. Raises AssemblyFailed
+        at the line that ptxas rejects, and ToolchainError without ptxas.
         """
         return self._assembled(kwargs).cubin
 
     @by_name
     def sass(self, **kwargs: object) -> str:
-        """Return the disassembled cubin: what the GPU executes."""
+        """Return the SASS of the cubin."""
         from pyptx_dsl.inspect import answers as inspection
 
         return inspection.disassembled(self.cubin(**kwargs))
 
     @by_name
     def resources(self, **kwargs: object) -> Resources:
-        """Return registers, spills and stack, as ptxas reports them, and all shared memory, dynamic too."""
+        """Return registers, spills and stack as reported by ptxas, and total shared memory, static and dynamic."""
         from dataclasses import replace
 
         reported = self._assembled(kwargs).resources[self.name]
@@ -235,10 +234,10 @@ class Kernel(Generic[OutSpecs_co]):
 
     @by_name
     def explain(self, **kwargs: object) -> str:
-        """Return what ptxas made of the kernel and what to do about it, then the PTX with the Python that wrote it.
+        """Return ptxas's report on the kernel with remedies, then the PTX with the Python lines that emitted it.
 
-        The report stands in comments: registers and spills, each of ptxas's advisories at its line of Python with its
-        meaning and a remedy, and the lines whose code goes through local memory (found with nvdisasm).
+        The report is in comments: registers and spills, then each advisory of ptxas at its Python line with an
+        explanation and a remedy. Last are the lines whose code accesses local memory (found with nvdisasm).
         """
         from pyptx_dsl.inspect import answers as inspection
 
@@ -249,7 +248,7 @@ class Kernel(Generic[OutSpecs_co]):
 
         return assembled(Listing.of_trace(self._declaration, self._trace(kwargs)))
 
-    # --- running it ---------------------------------------------------------------------------------
+    # --- execution --------------------------------------------------------------------------------
 
     @overload
     def __call__(self: Kernel[NoOutput], /, *arrays: Array[object] | float, **kwargs: object) -> None: ...
@@ -278,9 +277,9 @@ class Kernel(Generic[OutSpecs_co]):
         """Run the kernel on arrays (the inputs, in order) and return the output, a tuple of several, or None.
 
         Keywords are template values, raw parameters and dimensions; `out`, the array (or tuple of arrays) to write to;
-        and, for a call without arrays, `device`. The arrays' runtime does the work: a GPU's, or the simulator for NumPy
-        arrays and CPU tensors. Raise RuntimeMissingError when none is installed for them, and the ContractError that
-        names the argument for arrays that don't fit the Tiles.
+        and, for a call without arrays, `device`. The runtime of the arrays runs the kernel: a GPU's, or the simulator
+        for NumPy arrays and CPU tensors. Raises RuntimeMissingError if none is installed for them, and ContractError,
+        with the argument's name, for arrays that do not match the Tiles.
         """
         if self._is_compiling():
             self._ready_to_compile()
@@ -294,21 +293,21 @@ class Kernel(Generic[OutSpecs_co]):
             raise
 
     def _run(self, /, *arrays: object, **kwargs: object) -> object:
-        """Run the kernel the long way: find the runtime, let it check everything, and learn its short way."""
+        """Run the kernel on the slow path: find the runtime, check everything, and install the runtime's launcher."""
         if self._scalars:
             arrays, kwargs = apart(self._declaration, arrays, kwargs)
         runtime, result = runtimes.call(self, arrays, kwargs)
         if runtime.launcher is not None and runtime.name not in self._launched_by:
-            with self._lock:  # several frameworks take turns: each hands what is not its own to the one before
+            with self._lock:  # with several frameworks, each launcher forwards foreign arrays to the previous one
                 self._launcher = runtime.launcher(self, self._launcher or self._run)
                 self._launched_by.add(runtime.name)
         return result
 
     @runtimes.called_while_compiling
     def _ready_to_compile(self) -> bool:
-        """Fetch what torch.compile traces instead of `_run`; it calls this while it traces, for its effect."""
+        """Create the function that torch.compile traces instead of `_run`; called while tracing, for the effect."""
         if "_operator" not in vars(self):
-            # A graph breaks where no runtime has an operator: it would trace into the tracing of the kernel.
+            # Without an operator, the graph breaks here; else torch.compile would trace the tracing of the kernel.
             self._operator = runtimes.operator(self) or sys.modules["torch"].compiler.disable(self._run)
         return True
 
@@ -321,9 +320,9 @@ class Kernel(Generic[OutSpecs_co]):
 
     @entry
     def simulate(self, /, *arrays: object, checks: str = "all", seed: int = 0, **kwargs: object) -> Simulation:
-        """Run the kernel on the simulator and return its outputs and findings as one value.
+        """Run the kernel on the simulator and return its outputs and findings.
 
-        `checks` is `"all"` or `"none"`; `seed` chooses the schedule of asynchronous work. `trace="run.json"`, or
+        `checks` is `"all"` or `"none"`; `seed` selects the schedule of asynchronous operations. `trace="run.json"`, or
         `"run.svg"`, writes a timeline of the run.
         """
         if self._scalars:
@@ -331,7 +330,7 @@ class Kernel(Generic[OutSpecs_co]):
         return runtimes.simulate(self, arrays, {**kwargs, "checks": checks, "seed": seed})
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
-        """Check the inputs against the kernel's contract and return all that a runtime needs to launch it."""
+        """Check the inputs against the kernel's contract and return the data that a runtime needs to launch it."""
         from pyptx_dsl.contract.arguments import check_arguments
         from pyptx_dsl.kernels.binding import bind, block_of, grid_of, merge_sizes, scalar_of, sort_keywords
         from pyptx_dsl.kernels.specialize import specialization, without_blocks
@@ -360,7 +359,7 @@ class Kernel(Generic[OutSpecs_co]):
         return self._traced_for(bind(self._declaration, given.sizes, given.templates), given.templates)
 
     def _traced_for(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
-        """Return the trace for these values, made once; values that cannot be compared are traced anew each time."""
+        """Return the cached trace for these values; values that cannot be compared are traced again each time."""
         from pyptx_dsl.kernels.keys import freeze
 
         frozen = freeze(templates)
@@ -373,7 +372,7 @@ class Kernel(Generic[OutSpecs_co]):
                 return self._traced[key]
             traced = self._traced_anew(env, templates)
             if key is not None:
-                if len(self._traced) >= _TRACES:  # the one made first goes; whoever launches it holds it
+                if len(self._traced) >= _TRACES:  # the oldest is dropped; its launches keep a reference
                     del self._traced[next(iter(self._traced))]
                 self._traced[key] = traced
             return traced

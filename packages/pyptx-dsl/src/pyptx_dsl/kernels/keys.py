@@ -1,4 +1,4 @@
-"""Keys of the trace cache: template values that are equal only if they give the same text."""
+"""Keys of the trace cache: two template values have equal keys only if they produce the same PTX."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pyptx_dsl.types import PtxType
 
 _SCALARS = (bool, int, str, bytes, type(None))
 _IMMUTABLE = frozenset({*_SCALARS, float, PtxType})
-_LIBRARIES = frozenset({*sys.stdlib_module_names, "pyptx", "jaxlib"})  # objects that are compared by identity: fixed
+_LIBRARIES = frozenset({*sys.stdlib_module_names, "pyptx", "jaxlib"})  # immutable objects that are compared by identity
 
 
 def freeze(value: object, name: str = "") -> Hashable | None:
-    """Return a hashable stand-in for a value, or None when there is no safe one.
+    """Return a hashable key of a value; None if no key is safe.
 
-    Types take part, because `1`, `1.0` and `True` are equal in Python and different in PTX; floats by their repr,
-    because `-0.0 == 0.0` and NaN differs from itself. Raise KeywordError for an object that is compared by identity and
-    may change: its trace would be found again after the change. `name` is what a message calls the value, by default
-    the keys of a mapping.
+    Keys include types, because `1`, `1.0` and `True` are equal in Python and different in PTX. Floats are compared by
+    repr, because `-0.0 == 0.0` and NaN differs from itself. Raises KeywordError for a mutable object that is compared
+    by identity: its trace would be found again after a change. `name` is the value's name in messages, by default the
+    keys of a mapping.
     """
     if isinstance(value, _SCALARS):
         return (type(value), value)
@@ -47,14 +47,14 @@ def freeze(value: object, name: str = "") -> Hashable | None:
 
 
 def is_immutable(value: object) -> bool:
-    """Return whether a template value never changes, so that its identity is enough to find its trace again."""
+    """Return whether a template value is immutable, so that its identity is a valid cache key."""
     if type(value) is tuple:
         return all(map(is_immutable, cast("tuple[object, ...]", value)))
     return type(value) in _IMMUTABLE
 
 
 def _freeze_bound(value: partial[object] | MethodType, name: str) -> Hashable | None:
-    """Freeze a function and the arguments that are bound to it."""
+    """Return the key of a function and its bound arguments."""
     if isinstance(value, MethodType):
         parts = [freeze(value.__func__, name), freeze(value.__self__, f"{name}.__self__")]
     else:
@@ -63,7 +63,7 @@ def _freeze_bound(value: partial[object] | MethodType, name: str) -> Hashable | 
 
 
 def _refuse_identity(value: object, name: str) -> None:
-    """Raise KeywordError for an iterator, and for an instance of a user's class that says nothing of equality."""
+    """Raise KeywordError for an iterator, and for an instance of a user's class without its own equality."""
     kind = type(value)
     by_identity = kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
     library = _root(value) in _LIBRARIES or _root(value).startswith("pyptx_")
@@ -81,7 +81,7 @@ def _root(value: object) -> str:
 
 
 def _freeze_number(value: object) -> Hashable | None:
-    """NumPy scalars are numbers; arrays and tensors may change behind a key, so they have none."""
+    """Return the key of a NumPy scalar; None for arrays and tensors, which may change after the key was taken."""
     item = getattr(value, "item", None)
     if item is None or getattr(value, "shape", None) != ():
         return None

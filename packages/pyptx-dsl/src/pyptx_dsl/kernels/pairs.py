@@ -1,4 +1,4 @@
-"""A kernel and the kernel of its gradients, held against each other: what a runtime that differentiates starts from."""
+"""A kernel and the kernel of its gradients, checked for compatibility; used by runtimes that differentiate."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _WORDS: Final = frozenset({"save_for_backward", "save_outputs", "num_grad_inputs
 
 @dataclass(frozen=True, slots=True)
 class KernelPair:
-    """A kernel and what computes its gradients: a kernel, or a function that calls several.
+    """A kernel and its backward: a kernel, or a function that calls several.
 
-    `inputs` and `outputs` are the indices of the arrays that are saved for it; it returns the gradients of the first
-    `gradients` inputs. `keywords` are those of a call that it takes too.
+    `inputs` and `outputs` are the indices of the arrays that are saved for the backward, which returns the gradients of
+    the first `gradients` inputs. `keywords` are the keywords of a call that the backward accepts.
     """
 
     forward: Kernel
@@ -37,16 +37,16 @@ class KernelPair:
     keywords: frozenset[str]
 
     def saved(self, inputs: Sequence[ArrayT], outputs: Sequence[ArrayT]) -> list[ArrayT]:
-        """Return the arrays of a call to save, in the order in which the backward kernel takes them."""
+        """Return the arrays of a call to save, in the order of the backward kernel's parameters."""
         return [*(inputs[at] for at in self.inputs), *(outputs[at] for at in self.outputs)]
 
     def run_backward(self, arrays: Sequence[object], keywords: Mapping[str, object]) -> object:
-        """Call the backward kernel on what was saved and the gradients of the outputs, with its share of keywords."""
+        """Call the backward kernel on the saved arrays and the output gradients, with the keywords that it accepts."""
         own = {name: value for name, value in keywords.items() if name in self.keywords}
         return cast("Callable[..., object]", self.backward)(*arrays, **own)
 
     def check_returned(self, count: int) -> None:
-        """Raise ArgumentCountError unless the backward kernel returned a gradient for each input that has one."""
+        """Raise ArgumentCountError unless the backward kernel returned `gradients` results."""
         if count != self.gradients:
             raise ArgumentCountError(
                 f"{name_of(self.backward)} returns {count} gradients; {self.gradients} inputs have one",
@@ -55,12 +55,12 @@ class KernelPair:
 
 
 def pair_of(forward: Kernel, backward: Backward, keywords: Mapping[str, object], arrays: str) -> KernelPair:
-    """Return the pair for the keywords of `differentiable_kernel`; `arrays` is what messages call the framework's.
+    """Return the pair for the keywords of `differentiable_kernel`; `arrays` is the framework's term in messages.
 
     `save_for_backward` are the indices of the inputs to save, all by default; `save_outputs` those of the outputs, none
-    by default; `num_grad_inputs` is how many of the inputs have gradients, all by default. Raise KeywordError for
-    keywords that mean nothing, KernelError for a kernel that writes to its inputs, and ArgumentCountError for two
-    kernels that don't fit each other.
+    by default; `num_grad_inputs` is the number of inputs with gradients, all by default. Raises KeywordError for
+    invalid keywords, KernelError for a kernel that writes to its inputs, and ArgumentCountError for incompatible
+    kernels.
     """
     declared = forward.declaration
     count = len(declared.tensors) - len(declared.out_specs)
@@ -89,14 +89,14 @@ def _indices(given: object) -> tuple[int, ...] | None:
 
 
 def declaration_of(backward: Backward) -> Declaration | None:
-    """Return what a backward kernel declares, and None for a function."""
+    """Return the declaration of a backward kernel; None for a function."""
     from pyptx_dsl.kernels.kernel import Kernel
 
     return cast("Kernel", backward).declaration if isinstance(backward, Kernel) else None
 
 
 def keywords_of(backward: Backward) -> frozenset[str]:
-    """Return the keywords that a backward kernel takes; of a function, the names of its keyword-only parameters."""
+    """Return the keywords of a backward kernel, or the names of a function's keyword-only parameters."""
     declaration = declaration_of(backward)
     if declaration is not None:
         return declaration.keywords
@@ -127,7 +127,7 @@ def _check_indices(pair: KernelPair, inputs: int) -> None:
 
 
 def _check_backward(pair: KernelPair, arrays: str) -> None:
-    """Raise ArgumentCountError unless a backward kernel takes what it would get, and returns what is wanted."""
+    """Raise ArgumentCountError unless a backward kernel has the right number of inputs and outputs."""
     backward = declaration_of(pair.backward)
     if backward is None:
         return

@@ -1,8 +1,8 @@
-"""The types of what kernels return, for type checkers: told by `out_specs` and by the arrays of a call.
+"""Result types of kernels for type checkers, from `out_specs` and the arrays of a call.
 
-A `Kernel` carries the type of its `out_specs` (`Kernel[tuple[Tile]]`, `Kernel[None]`), and a call's arrays carry the
-framework: one output is an array of that framework, several are a tuple of them, none is None. Nothing here names a
-framework, so that a checker needs none of them installed.
+A `Kernel` carries the type of its `out_specs` (`Kernel[tuple[Tile]]`, `Kernel[None]`), and a call's arrays determine
+the framework: one output is an array of that framework, several are a tuple of them, none is None. This module names no
+framework, so type checkers need none of them installed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     OneOutput: TypeAlias = tuple[Tile]
     SeveralOutputs: TypeAlias = tuple[Tile, Tile, *tuple[Tile, ...]]
 
-    # A bare `Kernel` in an annotation is one with any outputs.
+    # A bare `Kernel` in an annotation may have any outputs.
     OutSpecs_co = TypeVar("OutSpecs_co", bound=Specs, covariant=True, default=Specs)
     Given = TypeVar("Given", bound=Specs)
     Kind = TypeVar("Kind")
@@ -36,11 +36,11 @@ else:
 
 
 class Array(Protocol[Kind_co]):
-    """An array, told by what its own computations return.
+    """An array type, identified by the result type of its own methods.
 
-    The output of a kernel shares the framework of its inputs, and neither their element type nor their rank. That is
-    what `cumsum` promises, for torch (`Tensor`, of a `Parameter` too), JAX (`Array`) and NumPy (an `ndarray` of any
-    shape and dtype) alike; only the stubs of NumPy 2.5 say that it keeps the element type of floats.
+    The output of a kernel shares the framework of its inputs, but not their element type or rank. The return type of
+    `cumsum` has this property for torch (`Tensor`, also for a `Parameter`), JAX (`Array`) and NumPy (`ndarray` of any
+    shape and dtype). Only the stubs of NumPy 2.5 state that it keeps the element type of floats.
     """
 
     def cumsum(self, axis: int, /) -> Kind_co:

@@ -1,4 +1,4 @@
-"""Finding who runs a call: the installed runtime of highest priority that claims its arrays."""
+"""Runtime selection: the installed runtime of highest priority that claims the arrays of a call."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], "Sim
 
 
 SIMULATOR: Final = "sim"
-"""The name of the simulator's runtime."""
+"""Name of the simulator's runtime."""
 
 
 class Specialized:
-    """A kernel that a runtime has specialised for a call: what the simulator is handed in its place."""
+    """A kernel already specialized for a call, which a runtime passes to the simulator."""
 
     __slots__ = ("_special",)
 
     def __init__(self, special: Specialization) -> None:
-        """Stand for the kernel of a specialisation."""
+        """Wrap a specialization."""
         self._special = special
 
     @property
     def name(self) -> str:
-        """The name of the entry."""
+        """Name of the entry."""
         return self._special.entry
 
     @property
     def declaration(self) -> None:
-        """Nothing: what was declared has been answered."""
+        """None: the specialization replaces the declaration."""
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
-        """Return the specialisation."""
+        """Return the specialization."""
         del arguments, keywords
         return self._special
 
 
 def call(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> tuple[Runtime, object]:
-    """Run a kernel on the runtime of its arrays; return that and what the kernel returns.
+    """Run a kernel on the runtime of its arrays; return the runtime and the kernel's result.
 
-    What the runtime complains about is shown at the user's call.
+    Errors of the runtime are located at the user's call.
     """
     try:
         runtime = _runtime_of(kernel, arrays, keywords)
@@ -63,7 +63,7 @@ def call(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object
 
 
 def simulate(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Simulation:
-    """Run a kernel on the simulator; what that complains about is shown at the user's call."""
+    """Run a kernel on the simulator; its errors are located at the user's call."""
     try:
         return _simulated(simulator_for(kernel, arrays, keywords.get("out")), kernel, arrays, keywords)
     except PyptxError as error:
@@ -77,7 +77,7 @@ def _simulated(
     arrays: Sequence[object],
     keywords: Mapping[str, object],
 ) -> ResultT:
-    """Run a kernel by a function of the simulator; check tensors, and count versions of written tensors."""
+    """Run a kernel by a function of the simulator; check tensors, and increment versions of written tensors."""
     if "torch" not in sys.modules:
         return function(kernel, arrays, keywords)
     from pyptx_dsl.contract.gradients import check_tensors, count_versions
@@ -90,7 +90,7 @@ def _simulated(
 
 
 def witnesses(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Sequence[object]:
-    """Return the values that decide on the runtime: arrays and numbers that jax traces; else `out=`, or `device=`."""
+    """Return the values that select the runtime: arrays and numbers traced by jax; else `out=`, or `device=`."""
     numbers = [keywords.get(row.name) for row in kernel.declaration.raw]
     arrays = (*arrays, *filter(_is_traced_by_jax, numbers))
     if arrays:
@@ -115,15 +115,15 @@ def _given(out: object) -> Sequence[object]:
 
 
 def called_while_compiling(method: Method) -> Method:
-    """Have torch.compile call a method while it traces, not trace into it: as torch.compiler.assume_constant_result."""
+    """Mark a method that torch.compile calls instead of tracing it (torch.compiler.assume_constant_result)."""
     vars(method)["_dynamo_marked_constant"] = True
     return method
 
 
 def compiling_check() -> Callable[[], bool]:
-    """Return what tells whether torch.compile is tracing the caller: torch's own, if torch is loaded already.
+    """Return the function that checks whether torch.compile is tracing the caller: torch's own, if torch is loaded.
 
-    That one costs least at every call; whoever imports torch later pays for a look whether it is there.
+    torch's function is cheapest. If torch is imported later, each call also checks whether it is loaded.
     """
     torch = sys.modules.get("torch")
     return torch.compiler.is_dynamo_compiling if torch is not None else _is_compiling
@@ -135,7 +135,7 @@ def _is_compiling() -> bool:
 
 
 def operator(kernel: Kernel) -> Callable[..., object] | None:
-    """Return what torch.compile traces in place of a call, if an installed runtime has it."""
+    """Return the function that torch.compile traces instead of a call, if an installed runtime has one."""
     return next((runtime.operator(kernel) for runtime in _runtimes() if runtime.operator is not None), None)
 
 
@@ -155,8 +155,7 @@ def simulator(kernel: str) -> Runtime:
 def _runtime_of(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Runtime:
     """Return the runtime for a call.
 
-    Raise ForeignArrayError where its arrays are of several frameworks, and RuntimeMissingError, which says what to
-    install.
+    Raises ForeignArrayError for arrays of several frameworks, and RuntimeMissingError, with an install command.
     """
     claimed = witnesses(kernel, arrays, keywords)
     runtime = next((row for row in _runtimes() if row.claims(claimed)), None)
@@ -168,18 +167,18 @@ def _runtime_of(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str,
 
 
 def _takes_one_framework(runtime: Runtime) -> bool:
-    """Tell whether a runtime is one of this project's, whose arrays are all of one framework."""
+    """Return whether a runtime is one of this project's, whose arrays must be of one framework."""
     from pyptx_ir.plugins.homes import RUNTIMES
 
     return runtime.name in RUNTIMES
 
 
 def _check(kernel: Kernel, arrays: Sequence[object], out: object) -> None:
-    """Raise the ContractError of arrays that do not go together."""
+    """Raise ContractError for arrays of different frameworks."""
     declaration = kernel.declaration
     given = _given(out)
     if "out" in {*declaration.templates, *declaration.dimensions} or len(given) != len(declaration.out_specs):
-        given = ()  # no arrays, or too few or too many of them, which is another mistake
+        given = ()  # no arrays, or a wrong number of them, which is reported elsewhere
     check_arrays(kernel.name, named_arguments(declaration.tensors, arrays, given))
 
 
@@ -194,9 +193,9 @@ def simulator_for(kernel: Kernel, arrays: Sequence[object], out: object = None) 
 
 
 def differentiable_runtime(name: str, kernel: Kernel, arrays: Sequence[object]) -> Runtime:
-    """Return the runtime that runs and differentiates these arrays of a kernel, and of what is called `name`.
+    """Return the runtime that differentiates a kernel on these arrays; `name` is used in messages.
 
-    Raise ForeignArrayError where they are of several frameworks, and RuntimeMissingError if there is none.
+    Raises ForeignArrayError for arrays of several frameworks, and RuntimeMissingError if there is none.
     """
     for runtime in _runtimes():
         if runtime.differentiable is not None and runtime.claims(arrays):
@@ -224,7 +223,7 @@ def _runtimes() -> Sequence[Runtime]:
 
 
 def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[str]) -> RuntimeMissingError:
-    """Return the error of arrays that no installed runtime claims; `names` are those of the first of them."""
+    """Return the error for arrays that no installed runtime claims; `names` are those of the leading arrays."""
     types = dict.fromkeys(type(array).__name__ for array in arrays)
     if verb == "differentiates" and list(types) == ["ndarray"]:
         return RuntimeMissingError(
@@ -233,7 +232,7 @@ def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[s
         )
     from pyptx_dsl.contract.tensors import TensorSpec
 
-    if any(isinstance(array, TensorSpec) for array in arrays):  # the body of another kernel is traced
+    if any(isinstance(array, TensorSpec) for array in arrays):  # a kernel is called in the body of another one
         return RuntimeMissingError(
             f"{kernel}: a kernel cannot be called in a kernel",
             hint="write what both do as a plain Python function that emits it, or launch one after the other",
@@ -247,7 +246,7 @@ def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[s
 
 
 def _remedy(arrays: Sequence[object]) -> str:
-    """Return what to install, where that helps, or what to pass instead."""
+    """Return the package to install, if that helps, or the types to pass instead."""
     from pyptx_ir.plugins.homes import remedy
 
     if any(type(array).__module__ == "torch.fx.proxy" for array in arrays):
@@ -274,5 +273,5 @@ def _has_runtime(framework: str) -> bool:
 
 
 def _is_scalar(value: object) -> bool:
-    """Tell NumPy's scalars, all of them `numpy.generic`, from its arrays."""
+    """Return whether a value is a NumPy scalar (`numpy.generic`), not an array."""
     return any(kind.__module__ == "numpy" and kind.__name__ == "generic" for kind in type(value).__mro__)

@@ -1,4 +1,4 @@
-"""Tracing a kernel for given dimensions and template values, into a module, its text, and the origins of its lines."""
+"""Tracing of a kernel for given dimensions and template values: module, PTX text, and origins of its lines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OUTER = "specialize.outer"
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A kernel traced once: the same for every call with the same dimensions and template values."""
+    """One trace of a kernel, shared by all calls with the same dimensions and template values."""
 
     module: nodes.Module
     text: str
@@ -52,7 +52,7 @@ class Traced:
 
 
 def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
-    """Run the body under a fresh trace; whatever it raises leaves nothing behind."""
+    """Run the kernel's function under a new trace, which is discarded on an exception."""
     _refuse_self(declaration)
     trace = Trace(declaration.name, declaration.target.name, declaration.version)
     trace.notes[_DECLARATION] = declaration
@@ -83,7 +83,7 @@ def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Ma
 
 
 def _refuse_self(declaration: Declaration) -> None:
-    """Raise SelfTraceError if the kernel is being traced already, around this trace."""
+    """Raise SelfTraceError if the kernel is already being traced in an enclosing trace."""
     trace = current()
     while trace is not None:
         if trace.notes.get(_DECLARATION) is declaration:
@@ -96,7 +96,7 @@ def _refuse_self(declaration: Declaration) -> None:
 
 
 def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
-    """Return the error for a kernel's function that returns a value, at its last `return`."""
+    """Return the error for a kernel function that returns a value, at its last `return`."""
     return ReturnedValueError(
         f"kernel {declaration.name!r} returns {value!r}, which a launch cannot: what its function returns is lost",
         where=last_return(declaration.function.__code__),
@@ -107,7 +107,7 @@ def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
 def specialization(
     declaration: Declaration, traced: Traced, grid: Dims, block: Dims, scalars: Mapping[str, int | float]
 ) -> Specialization:
-    """Join a trace with what one call adds to it: the grid, the block, and the values of raw parameters."""
+    """Combine a trace with the data of one call: grid, block, and values of raw parameters."""
     return Specialization(
         entry=declaration.name,
         text=traced.text,
@@ -158,7 +158,7 @@ def _tensors(declaration: Declaration, env: Mapping[str, int]) -> list[TensorSpe
 
 
 def _arguments(declaration: Declaration, env: Mapping[str, int]) -> list[object]:
-    """Return what the function takes by position: arrays, and registers with the numbers of the call."""
+    """Return the positional arguments of the function: arrays, and registers for the numbers of the call."""
     arguments: list[object] = [*_tensors(declaration, env)]
     types = {parameter.name: parameter.type for parameter in declaration.raw}
     for place, name in declaration.scalars:
@@ -202,7 +202,7 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
 
 
 def _head(declaration: Declaration, finished: Finished, table: LineTable | None) -> Sequence[nodes.Statement]:
-    """Return what stands before the entry."""
+    """Return the statements before the entry."""
     head: list[nodes.Statement] = [
         nodes.Version(major=declaration.version[0], minor=declaration.version[1], lead=""),
         nodes.Target(names=(declaration.target.name,), lead="\n"),
@@ -215,14 +215,14 @@ def _head(declaration: Declaration, finished: Finished, table: LineTable | None)
 
 
 def _line_sites(text: str, finished: Finished, tail: Sequence[nodes.Statement]) -> dict[int, Site]:
-    """Count the body's lines backwards from the end of the text, whose header may span any number of them."""
+    """Return the origins of lines, counted backwards from the end of the text because the header's length varies."""
     lines = lines_inside(finished.body, finished.sites)
     behind = emit(nodes.Module(body=tuple(tail))).count("\n") if tail else 1
     return line_sites(text.count("\n") + 1 - behind - height(lines), lines)
 
 
 def inputs_of(declaration: Declaration, env: Mapping[str, int]) -> tuple[Input, ...]:
-    """Return what the contract asks of the inputs for these sizes."""
+    """Return the inputs that the contract requires for these sizes."""
     shapes = [tile.resolve_shape(env) for tile in declaration.in_specs]
     return tuple(
         Input(name, shape, tile.dtype.name, dense_strides(shape, tile.layout), alignment_of(tile))

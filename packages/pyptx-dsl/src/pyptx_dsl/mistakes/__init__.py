@@ -1,1 +1,1 @@
-"""What users got wrong, found in their own line and told in its words."""
+"""Usage errors of the DSL, reported at the user's line."""

@@ -1,10 +1,10 @@
-"""The ways to write an instruction, and from a call in one of them to the same call in another.
+"""The call syntaxes of instructions, and the conversion of a call from one syntax to another.
 
-| way | type | modifiers |
+| syntax | type | modifiers |
 |---|---|---|
-| `ptx.inst.fma.rn.f32(d, a, b, c)` | a word | words |
+| `ptx.inst.fma.rn.f32(d, a, b, c)` | a name in the opcode | names in the opcode |
 | `ptx.fma(f32, d, a, b, c, rounding="rn")` | the first argument | keywords |
-| `ptx.shfl.sync.up(d, a, lane)` | none: there is only one | words and keywords |
+| `ptx.shfl.sync.up(d, a, lane)` | none: there is only one | names and keywords |
 | `ptx.mma.sync(shape=…, d=d, a=a, b=b, c=c)` | keywords | keywords |
 """
 
@@ -33,7 +33,7 @@ _TYPE_FIRST = frozenset({"dtype", "dst_type", "atype", "convert_type"})
 
 
 def mismatched_call(call: ast.Call, place: Place, where: str | None) -> CallError | None:
-    """Return the error of a call whose arguments its function, which is ours, does not take; None if it does."""
+    """Return the error for arguments that a function of this package does not accept; None if it accepts them."""
     function = place.value(call.func)
     if not callable(function) or not _is_ours(function):
         return None
@@ -55,7 +55,7 @@ def mismatched_call(call: ast.Call, place: Place, where: str | None) -> CallErro
 
 
 def dotted(function: object, place: Place, where: str | None) -> CallError | None:
-    """Return the error of words behind a function that takes them otherwise, as `ptx.fma.rn.f32(…)`."""
+    """Return the error for modifiers as attributes of a function that takes them as arguments: `ptx.fma.rn.f32(…)`."""
     call = place.call()
     if call is None or not isinstance(place.node, ast.Attribute):
         return None
@@ -69,7 +69,7 @@ def dotted(function: object, place: Place, where: str | None) -> CallError | Non
 
 
 def type_as_operand(error: TypeOperandError, place: Place | None) -> OperandError:
-    """Return the error of a type among the operands of an instruction, with the call without it."""
+    """Return the error for a type among the operands of an instruction, with the corrected call."""
     if place is None or not isinstance(place.node, ast.Call):
         return error
     dtype, opcode = error.dtype, error.opcode
@@ -89,7 +89,7 @@ def type_as_operand(error: TypeOperandError, place: Place | None) -> OperandErro
 
 
 def _type_first(words: str, call: ast.Call) -> list[str]:
-    """Return the same call as `ptx.<opcode>(type, …)`, where there is such a function and no further word."""
+    """Return the same call as `ptx.<opcode>(type, …)`, if that function exists and no other modifier is left."""
     from pyptx_dsl import ptx
 
     function = None if "." in words else vars(ptx).get(words) or (getattr(ptx, words) if words in ptx.__all__ else None)
@@ -99,7 +99,7 @@ def _type_first(words: str, call: ast.Call) -> list[str]:
 
 
 def _respelt(call: ast.Call, place: Place, signature: inspect.Signature) -> str:
-    """Return the right spelling of a call that was written as if it were of another kind, or nothing."""
+    """Return a hint with the corrected call, if it was written in the syntax of another function; else ""."""
     text = ast.unparse(call.func)
     if text.startswith("ptx.inst."):
         ways = _type_first(text.removeprefix("ptx.inst.").partition(".")[0], _typed(call, text))
@@ -113,13 +113,13 @@ def _respelt(call: ast.Call, place: Place, signature: inspect.Signature) -> str:
 
 
 def _typed(call: ast.Call, text: str) -> ast.Call:
-    """Return a call with the type that its words hold as its first argument."""
+    """Return a call with the type of its opcode as the first argument."""
     word = next((each for each in text.split(".")[:1:-1] if each in BY_NAME), None)
     return call if word is None else ast.Call(call.func, [ast.Name(word), *call.args], call.keywords)
 
 
 def _inst(call: ast.Call, text: str) -> str:
-    """Return a call of `ptx.inst` with its keywords' values as words behind the opcode."""
+    """Return a call of `ptx.inst` with the values of its keywords as modifiers of the opcode."""
     values = [key.value.value for key in call.keywords if key.arg != "pred" and isinstance(key.value, ast.Constant)]
     words = [str(value) for value in values if isinstance(value, str)]
     opcode, *behind = text.removeprefix("ptx.inst.").split(".")
@@ -130,7 +130,7 @@ def _inst(call: ast.Call, text: str) -> str:
 
 
 def _stray(call: ast.Call, signature: inspect.Signature) -> str:
-    """Return the known keywords nearest to one that does not exist, or nothing."""
+    """Return a hint with the nearest valid keywords for the first unknown one; else ""."""
     for key in call.keywords:
         if key.arg is not None and key.arg not in signature.parameters:
             return close(key.arg, tuple(signature.parameters))
@@ -138,7 +138,7 @@ def _stray(call: ast.Call, signature: inspect.Signature) -> str:
 
 
 def _ways(text: str, call: ast.Call, function: object) -> list[str]:
-    """Return a chain of words behind `ptx` as an instruction of `ptx.inst`, and with its words as arguments."""
+    """Return a chain of attributes of `ptx` as a call of `ptx.inst`, and as a call with keywords."""
     root, _, words = text.partition(".")
     opcode, *modifiers = words.split(".")
     from pyptx_ir.plugins.manager import manager
@@ -154,7 +154,7 @@ def _ways(text: str, call: ast.Call, function: object) -> list[str]:
 
 
 def _as_keywords(function: object, modifiers: list[str]) -> dict[str, str | bool] | None:
-    """Return the words in front of a type as keywords of a function, or None where it has not all of them."""
+    """Return the modifiers before a type as keywords of a function; None if it lacks one of them."""
     if isinstance(function, Wrapper):
         return keywords_of(function, tuple(map(to_ptx, modifiers)))
     first = next(iter(inspect.signature(cast("Callable[..., object]", function)).parameters), "")

@@ -1,4 +1,4 @@
-"""How a register is converted: the call of `ptx.cvt` for two types."""
+"""Conversion of registers: the call of `ptx.cvt` for two types."""
 
 from __future__ import annotations
 

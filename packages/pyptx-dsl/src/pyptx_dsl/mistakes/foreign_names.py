@@ -1,4 +1,4 @@
-"""The error for a name of CUDA, Triton or C that Python does not know, as `threadIdx.x` or `tl.program_id(0)`."""
+"""Error for names of CUDA, Triton or C that Python does not define, such as `threadIdx.x` or `tl.program_id(0)`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MODULES: Final = frozenset({"tl", "triton", "libdevice", "cuda", "cute", "cutla
 
 
 def foreign_name(error: NameError, place: Place | None, where: str | None) -> UndefinedNameError | None:
-    """Return the error for a name of another language; None for one that is the user's own."""
+    """Return the error for a name of another language; None for an unknown name of the user's own."""
     name = str(error.name)
     text, meant = name, meaning_of(name)
     if name in _MODULES and place is not None:

@@ -1,8 +1,8 @@
-"""Python's own errors in the body of a kernel, worded for who wrote it.
+"""Replacement of Python's errors in the body of a kernel by errors that explain the mistake.
 
-`ptx.fma.rn`, `range(register)`, `ptx.add(u32, d, a)` end in an AttributeError or TypeError of Python that knows nothing
-of PTX. `worded` stands around the body and raises in their place an error of ours: at the same line, with what is
-wrong and what to write. An error that has nothing to do with this package passes as it is.
+`ptx.fma.rn`, `range(register)`, `ptx.add(u32, d, a)` raise an AttributeError or TypeError of Python without any
+reference to PTX. `worded` encloses the body and raises an error of this package instead: at the same line, with the
+mistake and the correction. Errors unrelated to this package are not changed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["worded"]
 
 _MARGIN = 100
-"""Frames below the recursion limit at which a call counts as endless, and least calls of one function in it."""
+"""Distance from the recursion limit that indicates endless recursion, and minimum calls of one function in it."""
 _OURS = (
     "PtxType|SpecialReg|RegArray|NegPred|Reg|TensorSpec|SharedAlloc|SharedSlice|Dimensions|Single|method|function|Inst"
 )
@@ -48,7 +48,7 @@ _UFUNC = "does not support ufuncs"
 
 @contextmanager
 def worded() -> Generator[None]:
-    """Raise an error of ours in place of a TypeError or AttributeError of Python's about something of ours."""
+    """Replace a TypeError or AttributeError about an object of this package by an error that explains it."""
     try:
         yield
     except TypeOperandError as error:
@@ -65,14 +65,14 @@ def worded() -> Generator[None]:
 
 
 def _without_type(error: TypeOperandError) -> DslError:
-    """Return the error of a type among operands, with the call as it is to be written."""
+    """Return the error for a type among operands, with the corrected call."""
     from pyptx_dsl.mistakes.calling import type_as_operand
 
     return type_as_operand(error, _users_place(error))
 
 
 def _of_call(error: TruthValueError) -> TruthValueError:
-    """Return the error of a truth value that a function wants, as `max`, with what to write instead."""
+    """Return the error for a truth value that a function such as `max` requires, with a replacement."""
     place = _users_place(error)
     called = place.node if place is not None else None
     hint = CALLS.get(ast.unparse(called.func)) if isinstance(called, ast.Call) else None
@@ -80,7 +80,7 @@ def _of_call(error: TruthValueError) -> TruthValueError:
 
 
 def _users_place(error: BaseException) -> Place | None:
-    """Return the user's expression in which an error of ours was raised."""
+    """Return the user's expression in which an error of this package was raised."""
     from pyptx_dsl.mistakes.source_expressions import place_of
 
     users = [step for step in _steps(error) if not is_machinery(step.tb_frame)]
@@ -88,7 +88,7 @@ def _users_place(error: BaseException) -> Place | None:
 
 
 def _steps(error: BaseException) -> list[TracebackType]:
-    """Return the traceback of an error that was caught, outermost frame first."""
+    """Return the traceback of a caught error, outermost frame first."""
     steps: list[TracebackType] = []
     step = error.__traceback__
     while step is not None:
@@ -98,7 +98,7 @@ def _steps(error: BaseException) -> list[TracebackType]:
 
 
 def _told(error: TypeError | AttributeError | NameError | RecursionError) -> DslError | None:
-    """Return the error to raise instead, or None for one that is the user's own."""
+    """Return the error to raise instead, or None for an error in the user's own code."""
     steps = _steps(error)
     step = steps[-1]
     if isinstance(error, RecursionError) or len(steps) > sys.getrecursionlimit() - _MARGIN:
@@ -121,7 +121,7 @@ def _told(error: TypeError | AttributeError | NameError | RecursionError) -> Dsl
 
 
 def _endless(steps: Sequence[TracebackType]) -> DslError | None:
-    """Return the error of a function that calls itself without an end; None if it is not the user's."""
+    """Return the error for endless recursion; None if it is not in the user's code."""
     users = Counter(step.tb_frame.f_code for step in steps if not is_machinery(step.tb_frame))
     code, count = next(iter(users.most_common(1)), (None, 0))
     if code is None or count < _MARGIN:
@@ -135,7 +135,7 @@ def _endless(steps: Sequence[TracebackType]) -> DslError | None:
 
 
 def _of_type(text: str, place: Place | None, where: str | None) -> DslError | None:
-    """Word a TypeError: an operator, a block, a call, or something that wants a number."""
+    """Return the error for a TypeError: of an operator, a `with`, a call, or a function that requires a number."""
     operation = _OPERATION.search(text)
     if operation is not None:
         return _operation(operation, place, where)
@@ -155,7 +155,7 @@ def _of_type(text: str, place: Place | None, where: str | None) -> DslError | No
 
 
 def _called_type(dtype: PtxType, call: ast.Call, place: Place, where: str | None) -> DslError:
-    """Word the call of a type, as `f32(i)`."""
+    """Return the error for the call of a type, such as `f32(i)`."""
     value = place.value(call.args[0]) if call.args else None
     hint = f"a register with a number is reg.scalar({dtype}, init=…)"
     if isinstance(value, Handle):
@@ -192,7 +192,7 @@ def _tensor_hint(kinds: list[str], place: Place | None) -> str:
 
 
 def _is_uncalled(value: object) -> bool:
-    """Tell whether a value is a special register whose parentheses are missing."""
+    """Return whether a value is a special register without its parentheses."""
     from pyptx_dsl.instructions.special_registers import Dimensions, Single
 
     return isinstance(getattr(value, "__self__", value), Dimensions | Single)
@@ -210,10 +210,10 @@ def _has_components(text: str) -> bool:
 
 
 def _block(place: Place | None, where: str | None) -> DslError | None:
-    """Word a `with` around something that is no block: `with ptx.if_:`, `with ptx.range_(8):`."""
+    """Return the error for `with` on a value without a context manager: `with ptx.if_:`, `with ptx.range_(8):`."""
     if place is None:
         return None
-    # Up to Python 3.12 the fault lies at the whole statement, from then on at the expression.
+    # Up to Python 3.12 the error is located at the whole statement, in later versions at the expression.
     items = place.node.items if isinstance(place.node, ast.With) else ()
     for node in (place.node, *(item.context_expr for item in items)):
         called = isinstance(node, ast.Call)
@@ -226,7 +226,7 @@ def _block(place: Place | None, where: str | None) -> DslError | None:
 
 
 def _wants_number(text: str, place: Place | None, where: str | None) -> DslError:
-    """Word what Python, `math` or NumPy says of a register: it is no number yet."""
+    """Return the error for a register passed to Python, `math` or NumPy, which require a number."""
     node = None if place is None else place.node
     if place is not None and isinstance(node, ast.Subscript):
         return _subscript(place, node, where)

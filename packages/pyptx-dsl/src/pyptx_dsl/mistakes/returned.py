@@ -1,4 +1,4 @@
-"""Where a function that is to return nothing returns a value."""
+"""Location of the `return` in a function that must not return a value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["last_return"]
 
 
 def last_return(code: CodeType) -> str:
-    """Show the last `return` of a function."""
+    """Return the location of the last `return` of a function."""
     import dis
 
     returns = [each.positions for each in dis.get_instructions(code) if each.opname.startswith("RETURN")]

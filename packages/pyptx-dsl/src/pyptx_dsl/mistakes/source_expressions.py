@@ -1,6 +1,6 @@
-"""The expression of the user's that was running when an error was raised, as Python's own syntax tree.
+"""The user's expression that was being evaluated when an error was raised, as a Python AST node.
 
-Only errors pay for it: the file is parsed once for each.
+Only errors have this cost: the file is parsed once per error.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "Place", "place_of"]
 
 UNKNOWN = object()
-"""What an expression is worth that can't be looked up without running code."""
+"""Value of an expression that cannot be looked up without running code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An expression, those around it (innermost first), and the frame that has its names."""
+    """An expression, the enclosing nodes (innermost first), and the frame with its names."""
 
     node: ast.AST
     around: tuple[ast.AST, ...]
     frame: FrameType
 
     def value(self, node: ast.AST) -> object:
-        """Return the value of a name or of an attribute of one; nothing is called, and anything else is UNKNOWN."""
+        """Return the value of a name or of its attribute without calling anything; UNKNOWN for other expressions."""
         match node:
             case ast.Name(id=name):
                 return _variable(self.frame, name)
@@ -44,7 +44,7 @@ class Place:
                 return UNKNOWN
 
     def call(self) -> ast.Call | None:
-        """Return the call whose function is the expression or a longer chain of attributes that begins with it."""
+        """Return the call whose function is the expression, or an attribute chain that starts with it."""
         inner = self.node
         for outer in (self.node, *self.around):
             if isinstance(outer, ast.Call):
@@ -56,7 +56,7 @@ class Place:
 
 
 def place_of(frame: FrameType, instruction: int) -> Place | None:
-    """Return the expression at an instruction of a frame, or None where there is no source."""
+    """Return the expression at an instruction of a frame, or None without source."""
     position = next(islice(frame.f_code.co_positions(), instruction // 2, None), (None,) * 4)
     line, end_line, column, end_column = position
     if line is None or end_line is None or column is None or end_column is None:
@@ -68,7 +68,7 @@ def place_of(frame: FrameType, instruction: int) -> Place | None:
 
 
 def _parsed(frame: FrameType) -> ast.AST | None:
-    """Parse the file of a frame; of a file that is more than Python, the frame's function alone."""
+    """Parse the file of a frame; if it is not plain Python, only the frame's function."""
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     try:
         return ast.parse("".join(lines))
@@ -84,7 +84,7 @@ def _parsed(frame: FrameType) -> ast.AST | None:
 
 
 def _found(module: ast.AST, start: tuple[int, int], end: tuple[int, int], frame: FrameType) -> Place | None:
-    """Walk down to the innermost expression that holds a range of the source."""
+    """Return the innermost expression that contains a source range."""
     path: list[ast.AST] = []
     here: ast.AST | None = module
     while here is not None:

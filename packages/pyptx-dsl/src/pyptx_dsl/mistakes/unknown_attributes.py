@@ -1,4 +1,4 @@
-"""The error for an attribute that something of this package has not."""
+"""Error for an unknown attribute of an object of this package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["unknown_attribute", "unknown_of_kernel"]
 
 
 def unknown_attribute(error: AttributeError, place: Place | None, where: str | None) -> DslError | None:
-    """Return the error for an attribute that does not exist; None where the object is not ours."""
+    """Return the error for an unknown attribute; None if the object is not of this package."""
     owner, name = error.obj, error.name
     if not isinstance(name, str) or not _is_ours(owner):
         return None
@@ -50,17 +50,17 @@ def unknown_attribute(error: AttributeError, place: Place | None, where: str | N
 
 
 def unknown_of_kernel(kernel: object, name: str) -> AttributeError:
-    """Return the error for an attribute that a kernel has not."""
+    """Return the error for an unknown attribute of a kernel."""
     from pyptx_dsl.errors import UnknownNameError
 
-    if name.startswith("_"):  # asked for by Python and by frameworks
+    if name.startswith("_"):  # looked up by Python and by frameworks
         return AttributeError(f"{type(kernel).__name__!r} object has no attribute {name!r}", name=name, obj=kernel)
     known = tuple(each for each in dir(type(kernel)) if not each.startswith("_"))
     return UnknownNameError(f"a kernel has no {name!r}", hint=KERNEL_NAMES.get(name) or close(name, known))
 
 
 def _converted(register: Handle, text: str, place: Place | None) -> str:
-    """Return how a register is converted, to the type that the user's call names."""
+    """Return a hint with the conversion of a register, to the type in the user's call."""
     call = None if place is None else place.call()
     given = place.value(call.args[0]) if place is not None and call is not None and call.args else None
     wanted = given if isinstance(given, PtxType) else u32 if register.dtype.is_float else f32
@@ -72,7 +72,7 @@ def _named(owner: object) -> str:
 
 
 def _is_ours(owner: object) -> bool:
-    """Tell whether an object is a module of ours, or made by one."""
+    """Return whether an object is a module of this project, or created by one."""
     if isinstance(owner, ModuleType):
         return owner.__name__.startswith("pyptx")
     module = getattr(owner, "__module__", None) or type(owner).__module__

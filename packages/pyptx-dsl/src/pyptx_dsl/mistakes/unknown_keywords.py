@@ -1,4 +1,4 @@
-"""The errors for keywords that the decorator or a kernel has not."""
+"""Errors for unknown keywords of the decorator or of a kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DECORATORS = (
 
 
 def refuse_unknown(keywords: Iterable[str]) -> None:
-    """Raise KeywordError for the first keyword that `@kernel(…)` has not."""
+    """Raise KeywordError for the first unknown keyword of `@kernel(…)`."""
     name = next(iter(keywords), None)
     if name is None:
         return
@@ -28,7 +28,7 @@ def refuse_unknown(keywords: Iterable[str]) -> None:
 
 
 def unknown_name(kernel: str, name: str, known: Sequence[str]) -> KeywordError:
-    """Return the error of a keyword that a kernel's call has not; `known` are those that it has."""
+    """Return the error for an unknown keyword of a kernel's call; `known` are the valid ones."""
     from pyptx_dsl.python_habits import CALL_KEYWORDS
 
     hint = CALL_KEYWORDS.get(name) or close(name, known, ("seed", "checks", "trace", "late", "out"))

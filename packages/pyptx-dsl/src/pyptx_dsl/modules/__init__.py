@@ -1,1 +1,1 @@
-"""Whole modules of PTX, statement by statement: several entries, device functions, variables, debugging sections."""
+"""PTX modules, statement by statement: several entries, device functions, variables, debugging sections."""

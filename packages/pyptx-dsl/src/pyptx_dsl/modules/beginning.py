@@ -1,4 +1,4 @@
-"""`module(…)`: where a module of PTX begins."""
+"""`module(…)`: start of a PTX module."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ def module(
     style: Style | str | None = None,
     labels: str | None = None,
 ) -> ModuleBuilder:
-    """Begin a module of PTX, to be written statement by statement.
+    """Start a PTX module, to be written statement by statement.
 
-    `target` is a name, or a list of a name and options (`["sm_90", "debug"]`). What is not given is left out, to be
-    written by `m.version(…)`, `m.target(…)` and `m.address_size(…)` where it is to stand; without a version there is no
-    address size either. `unchecked` holds no instruction against the table, for targets and forms that it has not.
-    `tail` is what stands behind the last statement, a newline if nothing is said. `style` is how `m.ptx()` writes it,
-    if it is asked for no other. `labels` is what the labels of functions are called that have no names of their own:
-    `"$L__BB{function}_{block}"` as LLVM names them, by the number of the function among those with bodies and that of
-    the basic block; `{label}` counts labels, from 1. Raise ArchError for a target that nobody knows, and OperandError
-    for labels that count neither. Manual: "PTX Module Directives".
+    `target` is a name, or a list of a name and options (`["sm_90", "debug"]`). An omitted directive is not emitted; add
+    it with `m.version(…)`, `m.target(…)` and `m.address_size(…)` at its position. Without a version, the address size
+    is omitted too. `unchecked` disables checks of instructions against the table, for targets and forms that it lacks.
+    `tail` is the text after the last statement, a newline by default. `style` is the default style of `m.ptx()`.
+    `labels` is the pattern for unnamed labels of functions: `"$L__BB{function}_{block}"` as in LLVM, with the number of
+    the function among those with bodies, and of the basic block; `{label}` counts labels, from 1. Raises ArchError for
+    an unknown target, and OperandError for a pattern without a block or label number. Manual: "PTX Module Directives".
     """
     builder = ModuleBuilder(unchecked=unchecked, tail=tail, style=style, labels=labels)
     if version is not None:

@@ -1,4 +1,4 @@
-"""The body of a function, traced: a Python function runs once, and what it calls is what stands between the braces."""
+"""Tracing of a function body: a Python function runs once, and its calls emit the statements between the braces."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _no_forms() -> Forms:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What a module's instructions are for, and which of their forms have been accepted."""
+    """Target and version of a module, and the instruction forms already accepted for them."""
 
     target: str = ""
     version: tuple[int, int] = (0, 0)
@@ -52,9 +52,9 @@ def traced(
     unchecked: bool,
     labels: LabelNames | None = None,
 ) -> Finished:
-    """Run `function` and return the body of a function of the module `around`, to whose head `checker` belongs.
+    """Run `function` and return the body of a function of the module `around`; `checker` belongs to the module's head.
 
-    `labels` is what labels without names are called.
+    `labels` is the pattern for unnamed labels.
     """
     _refuse(function, header.name)
     arguments = _arguments(function, header)
@@ -78,7 +78,7 @@ def traced(
 
 
 def _arguments(function: Callable[..., object], header: nodes.Function) -> tuple[str, ...]:
-    """Return what a body is called with: the names of what is returned and of parameters; nothing if it takes none."""
+    """Return the arguments of a body: the names of return values and parameters; none if it takes none."""
     wanted = required_arguments(function)
     names = tuple([each.name for each in (*header.returns, *(header.parameters or ()))])
     if takes_any(function) and wanted <= len(names):
@@ -92,7 +92,7 @@ def _arguments(function: Callable[..., object], header: nodes.Function) -> tuple
 
 
 def _refuse(function: object, name: str) -> None:
-    """Raise CallError for what is no function, and for one that would not run."""
+    """Raise CallError for an object that is not a function, and for a function that would not run."""
     if isinstance(function, Kernel):
         raise CallError(f"the body of {name!r} is a kernel by itself", hint="take @kernel away from it")
     code = getattr(function, "__code__", None)

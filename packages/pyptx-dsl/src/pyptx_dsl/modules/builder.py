@@ -41,10 +41,10 @@ __all__ = ["FunctionName", "ModuleBuilder"]
 
 
 class ModuleBuilder:
-    """A module while it is written: each method appends one statement, in the order of the calls.
+    """A module under construction: each method appends one statement, in the order of the calls.
 
     `ptx()` is its text, `module()` its tree. Bodies of functions are Python functions that run once, and consist of
-    exactly what they call: no register is declared and no `ret` is added that nobody wrote.
+    exactly the statements that they emit: no register declaration and no `ret` is added.
     """
 
     __slots__ = (
@@ -63,7 +63,7 @@ class ModuleBuilder:
         style: Style | str | None = None,
         labels: str | None = None,
     ) -> None:
-        """Begin with nothing; see `beginning.module`."""
+        """Start an empty module; see `beginning.module`."""
         self._statements = Statements(unchecked=unchecked)
         self._tail = None if tail is None else trivia("tail", tail)
         self._style = chosen_style(style)
@@ -83,49 +83,49 @@ class ModuleBuilder:
             known = [each for each in dir(type(self)) if not each.startswith("_")]
             raise UnknownNameError(f"a module has no {name!r}", hint=close(name, known))
 
-    # --- what it becomes ------------------------------------------------------------------------------
+    # --- results ------------------------------------------------------------------------------------------
 
     def module(self) -> nodes.Module:
-        """Return the tree of what has been written so far.
+        """Return the tree of the statements so far.
 
-        Raise ControlFlowError for a function without a body, and for a section that is not ended.
+        Raises ControlFlowError for a function without a body, and for a section that is not closed.
         """
         self._unfinished.refuse()
         return nodes.Module(tuple(self._statements.body), tail=self._statements.tail(self._tail))
 
     def ptx(self, *, style: Style | str | None = None) -> str:
-        """Return the text of what has been written so far.
+        """Return the text of the statements so far.
 
-        `style` gives white space and spelling to every statement of which nothing was said: one that was learnt from a
-        text (`pyptx_ir.syntax.style.learn`), or the name of a known one, as `"nvcc"`. What was said stays: by `written`
-        and `comment`, `tail=` and `brace=`, and the text of `ptx.raw`. Raise OperandError for what is no style.
+        `style` formats every statement without explicit formatting: a style derived from a text
+        (`pyptx_ir.syntax.style.learn`), or the name of a known one, such as `"nvcc"`. Explicit formatting is kept: of
+        `written` and `comment`, `tail=` and `brace=`, and the text of `ptx.raw`. Raises OperandError for an invalid
+        style.
         """
         return text_of(self.module(), self._style if style is None else chosen_style(style))
 
     def described(self) -> str:
-        """Return what the module is, in words: its target, its kernels, and how they are run."""
+        """Return a description of the module: its target, its kernels, and how to run them."""
         return described(self.module(), self._defined)
 
     @tracebacks.entry
     def cubin(self) -> bytes:
-        """Return what ptxas makes of the text; cached on disk.
+        """Return the cubin from ptxas; cached on disk.
 
-        What ptxas advises becomes a PtxasAdvisory warning at the line of Python that it is about. Raise AssemblyFailed
-        at the line that ptxas refuses, ArchError for a module without a target, and ToolchainError when there is no
-        ptxas.
+        Advisories of ptxas become PtxasAdvisory warnings at the Python line that they refer to. Raises AssemblyFailed
+        at the line that ptxas rejects, ArchError for a module without a target, and ToolchainError without ptxas.
         """
         return self._assembled().cubin
 
     @tracebacks.entry
     def sass(self) -> str:
-        """Return the disassembled cubin: what the GPU executes."""
+        """Return the SASS of the cubin."""
         from pyptx_dsl.inspect.answers import disassembled
 
         return disassembled(self._assembled().cubin)
 
     @tracebacks.entry
     def resources(self) -> dict[str, Resources]:
-        """Return registers, spills, stack and static shared memory of each entry, as ptxas reports them."""
+        """Return registers, spills, stack and static shared memory of each entry, as reported by ptxas."""
         return dict(self._assembled().resources)
 
     def _assembled(self) -> Assembly:
@@ -134,9 +134,9 @@ class ModuleBuilder:
     # --- the head -------------------------------------------------------------------------------------
 
     def version(self, major: int, minor: int) -> None:
-        """Write `.version major.minor`, which begins a module: names of one before it in the text are forgotten.
+        """Emit `.version major.minor`, which starts a module: names of a preceding one in the text become free.
 
-        Raise DirectiveError for a version that there never was, unless the module is unchecked.
+        Raises DirectiveError for a version that does not exist, unless the module is unchecked.
         """
         numbers = as_count(major), as_count(minor)
         if None in numbers or min(major, minor) < 0:
@@ -149,9 +149,9 @@ class ModuleBuilder:
         self._begin(nodes.Version(major, minor))
 
     def target(self, *names: str) -> None:
-        """Write `.target name, options`; raise ArchError for an unknown name, unless the module is unchecked.
+        """Emit `.target name, options`; raise ArchError for an unknown name, unless the module is unchecked.
 
-        Raise DirectiveError for an unknown option, and for a version that does not know the target.
+        Raises DirectiveError for an unknown option, and for a version that does not support the target.
         """
         if not names:
             raise OperandError("a target has a name", hint='write m.target("sm_90a")')
@@ -165,19 +165,19 @@ class ModuleBuilder:
         self._begin(nodes.Target(names))
 
     def address_size(self, bits: int) -> None:
-        """Write `.address_size bits`."""
+        """Emit `.address_size bits`."""
         if bits not in {32, 64}:
             raise OperandError(f"address_size={bits!r}: addresses have 32 or 64 bits", hint="write address_size=64")
         self._begin(nodes.AddressSize(bits))
 
     def _begin(self, node: nodes.Statement) -> None:
-        """Write a statement of the head; raise DirectiveError for one that ptxas refuses, unless it is unchecked."""
+        """Append a statement of the head; raise DirectiveError if ptxas rejects it, unless the module is unchecked."""
         if not self._statements.unchecked:
             self._checker = self._checker.below(node)
         self._statements.append(node)
 
     def _append(self, node: nodes.Statement) -> None:
-        """Write a statement; raise DirectiveError for one that ptxas refuses, unless the module is unchecked."""
+        """Append a statement; raise DirectiveError if ptxas rejects it, unless the module is unchecked."""
         self._check(node)
         self._statements.append(node)
 
@@ -185,17 +185,17 @@ class ModuleBuilder:
         if not self._statements.next_unchecked:
             self._checker.check(node)
 
-    # --- what is said of the next statement -----------------------------------------------------------
+    # --- formatting of the next statement -------------------------------------------------------------
 
     def comment(self, text: str) -> None:
-        """Put `// text` on a line of its own in front of the next statement; each line of `text` is one."""
+        """Emit `// text` on a line of its own before the next statement; each line of `text` becomes one comment."""
         self._statements.comment("\n".join(comment_lines(text)))
 
     def written(self, *, lead: str | None = None, spelling: str | None = None, unchecked: bool = False) -> None:
-        """Say how the next statement is written, as `ptx.written` does for those of a body.
+        """Set the formatting of the next statement, as `ptx.written` does in a body.
 
-        The spelling of a function is its header, that of a section all before its `{`. `unchecked` lets one
-        declaration, directive, line of data or function's header pass that is refused otherwise, but not the head.
+        The text of a function is its header, that of a section everything before its `{`. `unchecked` disables the
+        check of one declaration, directive, data line or function header, but not of the head.
         """
         self._statements.deviate(deviation(lead, spelling, unchecked=unchecked))
 
@@ -212,7 +212,7 @@ class ModuleBuilder:
         """Declare a variable of a state space and return its name: `m.var("global", "lut", u32, 4, init=[1, 2, 3, 4])`.
 
         `size` counts elements; None is a single one, 0 an array of unknown size, a tuple several dimensions. Types
-        without a name in `pyptx.types` are strings, `"texref"`. Raise DuplicateNameError for a name that the module
+        without a name in `pyptx.types` are strings, `"texref"`. Raises DuplicateNameError for a name that the module
         has. Manual: "Variables".
         """
         node = variable_node(space, name, dtype, size, options)
@@ -228,7 +228,7 @@ class ModuleBuilder:
         size: Size | tuple[Size, ...] = None,
         **options: Unpack[VariableOptions],
     ) -> str:
-        """Declare a `.global` variable, as `var` does: `m.global_("lut", u32, 4, init=[1, 2, 3, 4], align=16)`."""
+        """Declare a `.global` variable, like `var`: `m.global_("lut", u32, 4, init=[1, 2, 3, 4], align=16)`."""
         return self.var("global", name, dtype, size, **options)
 
     def const(
@@ -238,7 +238,7 @@ class ModuleBuilder:
         size: Size | tuple[Size, ...] = None,
         **options: Unpack[VariableOptions],
     ) -> str:
-        """Declare a `.const` variable, as `var` does."""
+        """Declare a `.const` variable, like `var`."""
         return self.var("const", name, dtype, size, **options)
 
     def shared(
@@ -248,7 +248,7 @@ class ModuleBuilder:
         size: Size | tuple[Size, ...] = None,
         **options: Unpack[VariableOptions],
     ) -> str:
-        """Declare a `.shared` variable, as `var` does; with `size=0, linking="extern"`, the dynamic shared memory."""
+        """Declare a `.shared` variable, like `var`; with `size=0, linking="extern"`, the dynamic shared memory."""
         return self.var("shared", name, dtype, size, **options)
 
     # --- functions --------------------------------------------------------------------------------------
@@ -256,14 +256,14 @@ class ModuleBuilder:
     def entry(
         self, name: str, params: Parameters | None = (), **options: Unpack[FunctionOptions]
     ) -> Callable[[Callable[..., object]], FunctionName]:
-        """Define a kernel: the decorated function is its body, and its name becomes the kernel's name.
+        """Define a kernel: the decorated function is its body, and its Python name is bound to the kernel's name.
 
             @m.entry("scale", [m.param("X", u64), u32], visible=True, maxntid=(128,))
             def scale(x, n): ...
 
-        A type alone is a parameter that is named as compilers do, here `scale_param_1`. The body may have an argument
-        for each parameter: its name, an operand of `ptx.addr`. `params=None` leaves the parentheses out. Raise whatever
-        the body raises, at its line. Manual: "Kernel and Function Directives: .entry".
+        A type alone is a parameter with a compiler-style name, here `scale_param_1`. The body may have an argument for
+        each parameter: its name, an operand of `ptx.addr`. `params=None` omits the parentheses. Errors of the body are
+        raised at its lines. Manual: "Kernel and Function Directives: .entry".
         """
         return self._definition(header("entry", name, params, (), options, nodes.Block(())), options.get("brace"))
 
@@ -276,8 +276,8 @@ class ModuleBuilder:
     ) -> Callable[[Callable[..., object]], FunctionName]:
         """Define a device function, like `entry`; `returns` are its return parameters.
 
-        Arguments of the body are the names of what it returns, then of the parameters.
-        Manual: "Kernel and Function Directives: .func".
+        Arguments of the body are the names of the return parameters, then of the parameters. Manual: "Kernel and
+        Function Directives: .func".
         """
         return self._definition(header("func", name, params, returns, options, nodes.Block(())), options.get("brace"))
 
@@ -289,7 +289,7 @@ class ModuleBuilder:
         returns: Parameters = (),
         **options: Unpack[FunctionOptions],
     ) -> str:
-        """Declare a function that is defined elsewhere, or further down, and return its name.
+        """Declare a function that is defined elsewhere or later, and return its name.
 
         `kind` is `"func"` or `"entry"`: `m.declare("func", "vprintf", […], [m.param("r", b32)], linking="extern")`.
         """
@@ -311,7 +311,7 @@ class ModuleBuilder:
             trivia("brace", brace)
         self._check(head)
         self._statements.refuse_section()
-        opening = self._statements.opening(sys._getframe(1))  # noqa: SLF001  the documented way to see one's caller
+        opening = self._statements.opening(sys._getframe(1))  # noqa: SLF001  documented way to get the caller
         self._statements.declare_function(head.name, head.kind, defined=True)
         begun = self._unfinished.begin(
             f"{head.name!r} has a header and no body",
@@ -337,17 +337,17 @@ class ModuleBuilder:
 
         return define
 
-    # --- the rest ---------------------------------------------------------------------------------------
+    # --- other directives -----------------------------------------------------------------------------
 
     def alias(self, name: str, aliasee: str) -> None:
-        """Write `.alias name, aliasee;`: another name of a function. Manual: ".alias"."""
+        """Emit `.alias name, aliasee;`: another name of a function. Manual: ".alias"."""
         names = [identifier(each, "a function") for each in (name, aliasee)]
         self._append(nodes.Alias(*names))
 
     def file(self, index: int, name: str, timestamp: int | None = None, size: int | None = None) -> None:
-        """Write `.file index "name"`, which `ptx.loc` counts on; `timestamp` and `size` (bytes) may follow it.
+        """Emit `.file index "name"`, which `ptx.loc` requires; `timestamp` and `size` (bytes) are optional.
 
-        Raise DuplicateNameError for an index that has a file. Manual: "Debugging Directives: .file".
+        Raises DuplicateNameError for an index that has a file. Manual: "Debugging Directives: .file".
         """
         node = file_node(index, name, timestamp, size)
         if node.index in self._files and not self._statements.next_unchecked:
@@ -356,44 +356,44 @@ class ModuleBuilder:
         self._statements.append(node)
 
     def pragma(self, *values: str) -> None:
-        """Write `.pragma "value";` for all that follows. Manual: "Descriptions of .pragma Strings"."""
+        """Emit `.pragma "value";` for the rest of the module. Manual: "Descriptions of .pragma Strings"."""
         self._append(pragma_node(values))
 
     def directive(self, name: str, *arguments: object, terminated: bool = True) -> None:
-        """Write a directive without a method of its own, as `ptx.directive` does."""
+        """Emit a directive without a method of its own, like `ptx.directive`."""
         self._statements.append(directive_node(name, arguments, terminated=terminated))
 
     def empty(self) -> None:
-        """Write a `;`."""
+        """Emit a `;`."""
         self._statements.append(nodes.Empty())
 
     # --- debugging sections -----------------------------------------------------------------------------
 
     def section(self, name: str) -> SectionBlock:
-        """Write `.section name { … }` around the `m.data` and `m.label` of a `with` block.
+        """Emit `.section name { … }` around the `m.data` and `m.label` of a `with` block.
 
-        Raise OperandError for a name without its dot. Manual: "Debugging Directives: .section".
+        Raises OperandError for a name without its dot. Manual: "Debugging Directives: .section".
         """
         return SectionBlock(name, self._statements, self._unfinished)
 
     def data(self, dtype: PtxType | str, *values: int | str) -> None:
-        """Write a line of a section, `.b8 1, 2`: numbers, labels (`".debug_str+4"`), differences of labels.
+        """Emit a line of a section, `.b8 1, 2`: numbers, labels (`".debug_str+4"`), differences of labels.
 
         `dtype` is b8, b16, b32, b64, or one of the strings "byte", "4byte" and "quad", which mean b8, b32 and b64.
-        Raise DirectiveError for a value that the type cannot hold.
+        Raises DirectiveError for a value out of the type's range.
         """
         self._statements.append_data(data_line(dtype, values, unchecked=self._statements.next_unchecked))
 
     def lines(self, dtype: PtxType, *values: PtxType | int | str | bytes | list[int | str]) -> None:
-        r"""Write lines of a section, one for each value: `m.lines(b32, ".debug_abbrev", b8, 8, 1, b"main.cu\0")`.
+        r"""Emit lines of a section, one for each value: `m.lines(b32, ".debug_abbrev", b8, 8, 1, b"main.cu\0")`.
 
-        A type holds for the values behind it. Bytes are a line for each of them, a list is one line of several values.
-        Raise as `data` does, and OperandError for a type without values.
+        A type applies to the values after it. Each byte of a bytes object is a line; a list is one line of several
+        values. Raises like `data`, and OperandError for a type without values.
         """
         self._statements.append_data(*data_lines(dtype, values, unchecked=self._statements.next_unchecked))
 
     def label(self, name: str) -> None:
-        """Write a label of a section, `name:`; raise DuplicateNameError for one that a section has."""
+        """Emit a label of a section, `name:`; raise DuplicateNameError for a label that a section has."""
         if identifier(name, "a label") in self._labels and not self._statements.next_unchecked:
             raise DuplicateNameError(f"a section has the label {name!r} already", hint="choose another name")
         self._labels.add(name)

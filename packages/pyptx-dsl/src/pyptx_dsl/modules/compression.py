@@ -1,4 +1,4 @@
-"""Long texts of PTX as short literals: initialisers of thousands of elements, where a list would hide the code."""
+"""Long PTX texts as short literals: initializers of thousands of elements, which would be unreadable as lists."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def compressed(text: str) -> str:
     """Return a text as ASCII for `decompressed`, without quotes and backslashes.
 
     `compressed("{" + ", ".join(map(str, table)) + "}")` is a table of numbers, to be pasted as
-    `init=decompressed("…")`. Python's zlib at its highest level, as base 85.
+    `init=decompressed("…")`. Python's zlib at its highest level, in base 85.
     """
     return base64.b85encode(zlib.compress(text.encode("utf-8", "surrogateescape"), 9)).decode("ascii")
 
 
 def decompressed(text: str) -> str:
-    """Return the text that `compressed` was given; raise OperandError for what it did not make."""
+    """Return the text from which `compressed` made this one; raise OperandError for any other text."""
     try:
         return zlib.decompress(base64.b85decode(text)).decode("utf-8", "surrogateescape")
     except (ValueError, binascii.Error, zlib.error) as error:

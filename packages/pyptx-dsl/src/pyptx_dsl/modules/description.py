@@ -1,4 +1,4 @@
-"""What a module is, in words: its target, its kernels and their parameters, and how they are run."""
+"""Description of a module: its target, its kernels and their parameters, and how to run them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _ALIGNMENT = 1024
 
 
 def described(module: nodes.Module, entries: Mapping[str, Entry]) -> str:
-    """Return a line for what a module is for, a paragraph for each kernel, and how to run them.
+    """Return a line with the module's target, a paragraph for each kernel, and how to run them.
 
-    `entries` are the functions that were written, by their names in PTX.
+    `entries` are the functions with bodies, by their names in PTX.
     """
     return "\n".join(_lines(module, entries))
 
@@ -63,7 +63,7 @@ def _lines(module: nodes.Module, entries: Mapping[str, Entry]) -> Iterator[str]:
 
 
 def _kernel(kernel: nodes.Function, pointed: Mapping[str, Pointer], entry: Entry | None) -> Iterator[str]:
-    """Yield what a kernel is called, in Python and in PTX, what it takes, and what its header says of a launch."""
+    """Yield the names of a kernel in Python and in PTX, its parameters, and the launch directives of its header."""
     name = kernel.name if entry is None else entry.function.__name__
     yield f"kernel {name}({', '.join(_parameter(each, kernel, pointed) for each in kernel.parameters or ())})"
     said = None if entry is None else inspect.getdoc(entry.function)
@@ -79,14 +79,14 @@ def _kernel(kernel: nodes.Function, pointed: Mapping[str, Pointer], entry: Entry
 
 
 def _dynamic(module: nodes.Module) -> Iterator[str]:
-    """Yield the variables that stand for dynamic shared memory."""
+    """Yield the variables for dynamic shared memory."""
     for node in module.body:
         if isinstance(node, nodes.Variable) and node.space == "shared" and node.linking == "extern":
             yield from (each.name for each in node.declarators)
 
 
 def _most_shared(module: nodes.Module, kernel: nodes.Function) -> int:
-    """Return the dynamic shared memory of the target in bytes, less the variables of a module and a kernel."""
+    """Return the target's maximum dynamic shared memory in bytes, less the variables of a module and a kernel."""
     try:
         (name, *_) = next(node.names for node in module.body if isinstance(node, nodes.Target))
         most = find_target(name).shared_optin
@@ -97,7 +97,7 @@ def _most_shared(module: nodes.Module, kernel: nodes.Function) -> int:
 
 
 def _sizes(block: nodes.Block | nodes.Module | None) -> Iterator[int]:
-    """Yield the bytes of the shared variables that a body declares, or a module outside of bodies."""
+    """Yield the bytes of the shared variables declared in a body, or in a module outside of bodies."""
     for node in () if block is None else block.body:
         if isinstance(node, nodes.Block):
             yield from _sizes(node)
@@ -106,7 +106,7 @@ def _sizes(block: nodes.Block | nodes.Module | None) -> Iterator[int]:
 
 
 def _file(function: Callable[..., object]) -> str:
-    """Return what a function is imported from, if its file can be."""
+    """Return the name under which a function's file is imported; "my_kernel" if it cannot be."""
     stem = Path(inspect.unwrap(function).__code__.co_filename).stem
     return stem if stem.isidentifier() else "my_kernel"
 

@@ -1,4 +1,4 @@
-"""How much dynamic shared memory a kernel reaches by constant offsets: the least that a launch has to ask for."""
+"""Dynamic shared memory that a kernel accesses at constant offsets: the minimum size for a launch."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["bytes_reached"]
 
 _MOVES, _SUMS = frozenset({"mov", "cvta"}), frozenset({"add", "or"})
-_ROUNDS = 2  # over the body: what a loop carries is known in the second
-_WIDEST = 16  # bytes of an access behind the last offset
+_ROUNDS = 2  # passes over the body: offsets carried by a loop are known in the second
+_WIDEST = 16  # bytes of an access at the last offset
 
 
 def bytes_reached(kernel: nodes.Function, symbols: Iterable[str]) -> int:
     """Return the bytes up to the highest constant offset from one of these variables; 0 if there is none.
 
-    What an index adds is not known, so this is a lower bound.
+    Indices are not known, so this is a lower bound.
     """
     offsets: dict[tree.Operand, int] = {tree.Symbol(name): 0 for name in symbols}
     most = 0
@@ -45,7 +45,7 @@ def _given(offset: tree.Operand | None) -> list[tree.Operand]:
 
 
 def _sum(operands: Iterable[tree.Operand], offsets: dict[tree.Operand, int]) -> int | None:
-    """Return the offset of a sum that has one of the addresses in it, whatever else it adds; None for others."""
+    """Return the constant offset of a sum that contains one of the addresses; None for other sums."""
     total, found = 0, False
     for operand in operands:
         match operand:

@@ -1,4 +1,4 @@
-"""Kernels of a module on arrays: what a header does not say of its parameters, the caller does."""
+"""Kernels of a module called with arrays: the caller specifies the properties that the header lacks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Sizes: TypeAlias = "Sequence[int] | int"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A function of a module: its header, the function that is its body, and where the module's lines come from."""
+    """A function of a module: its header, the Python function of its body, and the origins of the module's lines."""
 
     head: nodes.Function
     function: Callable[..., object]
@@ -43,7 +43,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a kernel is launched, as `@kernel` is told it; None where the header may say it."""
+    """Launch options of a kernel, as for `@kernel`; None if the header may specify the value."""
 
     grid: Callable[..., object] | Sizes | None
     block: Sizes | None
@@ -55,7 +55,7 @@ class Launch:
 
 
 class EntryKernel(Kernel):
-    """A kernel of a module: called, compiled and simulated like any other; its text is the same for all sizes."""
+    """A kernel of a module: called, compiled and simulated like any other; its PTX is the same for all sizes."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class EntryKernel(Kernel):
         outputs: Mapping[str, Tile],
         launch: Launch,
     ) -> None:
-        """Check what was said against the header; raise a KernelError for the first fault."""
+        """Check the options against the header; raise a KernelError for the first error."""
         self._entry = entry
         self._module = module
         arrays = (*inputs, *outputs)
@@ -90,7 +90,7 @@ class EntryKernel(Kernel):
 
     @property
     def source_text(self) -> str:
-        """The PTX of the module, which does not depend on a call."""
+        """PTX of the module, which does not depend on a call."""
         return emit(self._module())
 
     def _traced_anew(self, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:  # noqa: ARG002  it has none
@@ -107,7 +107,7 @@ class EntryKernel(Kernel):
         )
 
     def _described(self, row: EntryParameter, env: Mapping[str, int]) -> EntryParameter:
-        """Return the row of a parameter, with what it says of its array if it is a descriptor."""
+        """Return the row of a parameter, with the description of its array if it is a descriptor."""
         kind = self._kinds[row.name]
         if row.kind != "descriptor" or row.index is None or kind is None:
             return row
@@ -115,7 +115,7 @@ class EntryKernel(Kernel):
 
 
 def _row(name: str, arrays: Sequence[str], each: nodes.Parameter, kernel: str) -> EntryParameter:
-    """Return what a call passes for a parameter; raise SignatureError where it cannot."""
+    """Return the row of a parameter; raise SignatureError if a call cannot pass it."""
     dtype = parameter_types((each,)).get(each.name)
     index = arrays.index(name) if name in arrays else None
     if dtype is None and index is not None and kind_of_size(each) is not None:
@@ -127,7 +127,7 @@ def _row(name: str, arrays: Sequence[str], each: nodes.Parameter, kernel: str) -
             hint=hint if index is None else f"no installed plugin has descriptors of its size: {descriptor_remedy()}",
         )
     if index is None:
-        bits = dtype.kind == "unsigned"  # as compilers declare all integers, those with a sign too
+        bits = dtype.kind == "unsigned"  # compilers declare signed integers as unsigned, too
         return EntryParameter(name, "scalar", f"b{dtype.bits}" if bits else dtype.name)
     if dtype.bits != u64.bits or dtype.is_float:
         raise SignatureError(f"the parameter {name!r} of {kernel!r} is a {dtype}, and no pointer to an array")
@@ -142,7 +142,7 @@ def entry_kernel(
     outputs: Mapping[str, Tile] | None,
     launch: Launch,
 ) -> EntryKernel:
-    """Return a kernel of a module, which is asked when the kernel is used, on arrays; see `FunctionName.kernel`."""
+    """Return a kernel on arrays of a module, which is built when the kernel is used; see `FunctionName.kernel`."""
     head = entry.head
     if head.kind != "entry":
         raise CallError(f"{head.name!r} is a device function, which nothing launches", hint="launch one that calls it")
@@ -162,12 +162,12 @@ def entry_kernel(
 
 
 def parameter_names(head: nodes.Function) -> tuple[str, ...]:
-    """Return what the parameters of a function are called: their names, without the function's own in front."""
+    """Return the names of a function's parameters, without the function's name as a prefix."""
     return tuple([each.name.removeprefix(f"{head.name}_") for each in head.parameters or ()])
 
 
 def _block(head: nodes.Function, given: Sizes | None) -> Sizes:
-    """Return the threads of a block; raise LaunchError where neither the header nor the caller says them."""
+    """Return the threads of a CTA; raise LaunchError if neither the header nor the caller specifies them."""
     if given is not None:
         return given
     if directive_sizes(head, "reqntid") is None:

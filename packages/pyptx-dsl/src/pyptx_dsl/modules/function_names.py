@@ -1,4 +1,4 @@
-"""What is returned for a function of a module that is written."""
+"""Names of module functions, returned by the decorators of `ModuleBuilder`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["FunctionName"]
 
 
 class FunctionName(str):
-    """The name of a function of a module, an operand of `ptx.call`; `ptx()` is the text of its module."""
+    """Name of a module's function, an operand of `ptx.call`; `ptx()` is the text of its module."""
 
     __slots__ = ("_entry", "_module")
 
@@ -34,7 +34,7 @@ class FunctionName(str):
         return self
 
     def ptx(self) -> str:
-        """Return the text of the module that has the function, as its own `ptx()` does."""
+        """Return the text of the function's module, like the module's `ptx()`."""
         return self._module.ptx()
 
     @entry
@@ -52,17 +52,17 @@ class FunctionName(str):
         launch: Mapping[str, object] | None = None,
         persistent: int = 0,
     ) -> Kernel:
-        """Return the kernel as one that is called with arrays of torch, jax or NumPy, as those of `@kernel` are.
+        """Return a kernel that is called with arrays of torch, jax or NumPy, like one of `@kernel`.
 
             double = scale.kernel(in_specs={"data": Tile("N", f32)}, grid=lambda N: -(-N // 128), block=128)
             double(x, count=1000)
 
-        `in_specs` and `out_specs` name the parameters that are arrays, the inputs and what the runtime allocates; a
-        call passes the others by name. Parameters are called as in the text, without the name of the kernel in front
-        (`param_0`), unless `names` says something else for each of them. The header says block and cluster where it
-        has `.reqntid` and `.reqnctapercluster`; the rest is as in `@kernel`: without outputs, all inputs are written to
-        unless `mutates` names some. Nothing is traced again. Raise CallError for a device function, SignatureError for
-        names that do not fit the header and for a parameter that is a structure.
+        `in_specs` and `out_specs` name the parameters that are input arrays and allocated output arrays; a call passes
+        the others by name. Parameters have their names in the text, without the kernel's name as a prefix (`param_0`),
+        unless `names` has a name for each of them. `.reqntid` and `.reqnctapercluster` in the header specify block and
+        cluster. The other options are as in `@kernel`: without outputs, all inputs are written unless `mutates` names
+        some. Nothing is traced again. Raises CallError for a device function, SignatureError for names that do not
+        match the header and for a parameter that is a structure.
         """
         from pyptx_dsl.modules.entry_kernels import Launch, entry_kernel
 

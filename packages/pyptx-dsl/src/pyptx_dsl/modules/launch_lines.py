@@ -1,4 +1,4 @@
-"""Lines of Python that launch a kernel of a module on arrays of torch and of jax, to be copied and filled in."""
+"""Python lines that launch a kernel of a module on arrays of torch and of jax, as a template to copy."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _ARRAYS = {
     "f64": "float64",
 }
 _ELEMENTS = 1 << 22  # of each array
-_NUMBER = 16  # for each integer: a size that is no edge for most kernels
-_THREADS = 128  # of a block, where the header says nothing
-_SHARED = 49152  # bytes, which every GPU has
+_NUMBER = 16  # for each integer: a size that most kernels handle without a remainder
+_THREADS = 128  # per CTA, if the header has no limit
+_SHARED = 49152  # bytes, available on every GPU
 _KIB = 1024
 _WIDTH = 100  # columns
-_WIDE = 64  # bits, of which jax makes arrays only when it is asked to
+_WIDE = 64  # bits; jax needs jax_enable_x64 for such arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class _Array:
     arguments: str = ""
 
     def tile(self, number: str) -> str:
-        """Return its Tile; the names of the dimensions end in a number."""
+        """Return the Tile of the array; the names of the dimensions end in `number`."""
         letters = {1: "N", 2: "MN"}.get(len(self.sizes), "BCDMN")
         names = [f"{letter}{number}" for letter in letters[-len(self.sizes) :]]
         return f"Tile({', '.join(map(repr, names))}, {self.dtype}{self.arguments})".replace("'", '"')
 
     @property
     def shape(self) -> str:
-        """Its sizes, as an argument."""
+        """Sizes of the array, as an argument."""
         return str(self.sizes[0]) if len(self.sizes) == 1 else str(self.sizes)
 
 
@@ -69,9 +69,10 @@ def launch_lines(
     dynamic: Sequence[str],
     most_shared: int = _SHARED,
 ) -> Iterator[str]:
-    """Yield the lines for a kernel that a file has under a name; `dynamic` are variables in dynamic shared memory.
+    """Yield the lines for a kernel that a file defines under a name; `dynamic` are its dynamic shared variables.
 
-    A kernel with descriptors gets `most_shared` bytes of dynamic shared memory, since it computes offsets of buffers.
+    A kernel with descriptors gets `most_shared` bytes of dynamic shared memory, because it computes the offsets of
+    buffers.
     """
     parameters = kernel.parameters or ()
     types = parameter_types(parameters)
@@ -102,7 +103,7 @@ def launch_lines(
 def _lines(
     name: str, file: str, arrays: Mapping[str, _Array], keywords: list[str], values: Sequence[str]
 ) -> Iterator[str]:
-    """Yield the lines for a kernel, from its imports on."""
+    """Yield the lines for a kernel, starting with the imports."""
     layout = "Layout, " if any("Layout." in each.arguments for each in arrays.values()) else ""
     yield f"To launch {name} on arrays, say what they are; those of torch and jax run on their GPU or the simulator:"
     yield f"    from pyptx import {layout}Tile"
@@ -115,13 +116,13 @@ def _lines(
 
 
 def _fitting(kind: DescriptorKind, kernel: nodes.Function, parameter: str) -> _Array | None:
-    """Return the array of a descriptor, as the kernel's instructions show it."""
+    """Return the array of a descriptor, inferred from the kernel's instructions."""
     found = None if kind.fitting is None else kind.fitting(kernel, parameter)
     return None if found is None else _Array(found.sizes, found.dtype, found.written, found.arguments)
 
 
 def _call(opening: str, arguments: list[str]) -> Iterator[str]:
-    """Yield a call, an argument a line where it is long."""
+    """Yield a call; a long one has one argument per line."""
     whole = f"{opening}{', '.join(arguments)})"
     if len(whole) <= _WIDTH:
         yield whole

@@ -1,4 +1,4 @@
-"""What may be said of a module's variables and functions by keyword, and the nodes that come of it."""
+"""Keyword options of a module's variables and functions, and their conversion to tree nodes."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Parameters: TypeAlias = Sequence[nodes.Parameter | PtxType]
-"""Parameters of a function; a type alone is a parameter that is named as compilers name them: `scale_param_0`."""
+"""Parameters of a function; a type alone is a parameter with a compiler-style name: `scale_param_0`."""
 
 _FUNCTION_LINKING = ("visible", "extern", "weak")
 
 
 class VariableOptions(TypedDict, total=False):
-    """The keywords of a variable.
+    """Keywords of a variable.
 
-    `init` is a number, a constant expression (a string, as `"generic(lut)+4"`), or a list of them, that nests; of an
+    `init` is a number, a constant expression (a string, such as `"generic(lut)+4"`), or a nested list of them; for an
     opaque type, a dictionary of its fields (`{"filter_mode": "nearest"}`). `linking` is `extern`, `visible`, `weak` or
-    `common`. `vector` is 2, 4 or 8, `count` declares `name0 … name(n-1)`, `attributes` are `"managed"` and
-    `("unified", a, b)`, `also` further names of the declaration, of `m.declarator`.
+    `common`. `vector` is 2, 4 or 8, `count` declares `name0 … name(n-1)`, `attributes` are `"managed"` and `("unified",
+    a, b)`, `also` are further declarators of the declaration, from `m.declarator`.
     """
 
     init: object
@@ -50,10 +50,10 @@ class VariableOptions(TypedDict, total=False):
 
 
 class FunctionOptions(HeaderDirectives, total=False):
-    """The keywords of a function: directives in the order to be written, and these.
+    """Keywords of a function: directives in the order of emission, and these.
 
-    `linking` is `visible`, `extern` or `weak`; `visible=True` is the first. Where a directive comes twice, `directives`
-    are pairs in front of the keywords, `("pragma", "nounroll")`. `brace` is the white space before the `{`.
+    `linking` is `visible`, `extern` or `weak`; `visible=True` is the first. `directives` are pairs before the keywords,
+    for directives that occur twice: `("pragma", "nounroll")`. `brace` is the whitespace before the `{`.
     """
 
     linking: str | None
@@ -66,7 +66,7 @@ class FunctionOptions(HeaderDirectives, total=False):
 def variable_node(
     space: str, name: str, dtype: PtxType | str, size: Size | tuple[Size, ...], options: VariableOptions
 ) -> nodes.Variable:
-    """Return a module's variable; raise KeywordError for a keyword that there is not."""
+    """Return a module's variable; raise KeywordError for an unknown keyword."""
     known = VariableOptions.__annotations__
     for keyword in options:
         if keyword not in known:
@@ -84,7 +84,7 @@ def variable_node(
 
 
 _OWN = FunctionOptions.__annotations__.keys() - HeaderDirectives.__annotations__.keys()
-"""The options that are no directives."""
+"""The options that are not directives."""
 
 
 def header(
@@ -95,9 +95,9 @@ def header(
     options: FunctionOptions,
     body: nodes.Block | None = None,
 ) -> nodes.Function:
-    """Return a function's header, and `body` where one is to be traced.
+    """Return a function's header, and `body` for a function to be traced.
 
-    Raise KeywordError or OperandError for what it cannot say.
+    Raises KeywordError or OperandError for invalid options.
     """
     if callable(name):
         raise OperandError(
@@ -123,7 +123,7 @@ def header(
 
 
 def _named(what: str, given: object, stem: str) -> tuple[nodes.Parameter, ...]:
-    """Return a list of parameters; those without a name have the one that compilers give, by their number."""
+    """Return a list of parameters; unnamed ones get compiler-style names with their number."""
     items = as_items(given)
     if items is not None:
         given = [parameter(..., each) if isinstance(each, PtxType) else each for each in items]

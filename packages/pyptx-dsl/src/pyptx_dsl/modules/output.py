@@ -1,4 +1,4 @@
-"""What becomes of a module: its text, and what ptxas makes of that."""
+"""Outputs of a module: its text, and its machine code from ptxas."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def text_of(module: Module, style: Style | None) -> str:
-    """Return the text of a module, in a style if one is asked for."""
+    """Return the text of a module, in a style if one is given."""
     from pyptx_ir.syntax import emit
 
     return emit(module) if style is None else emit(left_open(module), style)
 
 
 def assembly_of(text: str, target: str, statements: Statements) -> Assembly:
-    """Run ptxas on the text of these statements; its errors and advice are told at the lines that wrote them."""
+    """Run ptxas on the text of these statements; its messages are reported at the lines that emitted them."""
     from pyptx_dsl.inspect.answers import Listing, assembled
 
     if not target:

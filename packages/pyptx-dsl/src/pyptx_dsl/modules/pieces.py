@@ -1,8 +1,8 @@
-"""Bodies of long functions as text, which is compiled piece by piece.
+"""Bodies of long functions as text, which is compiled in pieces.
 
-CPython takes some 170 bytes of memory for each byte of Python while it reads a file: 500 MB for 3 MB of calls, whether
-they are one function or many. For a text in it that is one byte. A body can be cut between any two statements that no
-block holds; its pieces run one after the other, with the same variables, and with the lines that they have in the file.
+CPython needs about 170 bytes of memory per byte of Python that it compiles: 500 MB for 3 MB of calls, in one function
+or many. Text in a string literal needs one byte per byte. A body can be cut between any two statements at its top
+level. The pieces run one after the other, with the same variables and with their line numbers in the file.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 __all__ = ["in_pieces"]
 
 _LINES = 2_000
-"""A piece has so many lines, or more where a block holds them."""
+"""Minimum lines per piece; a piece ends only at a top-level statement."""
 
 _STATEMENT = re.compile(r"    (?!(?:else|elif|except|finally)\b)[^\s)\]}]")
 _OPENING = "if True:"
 
 
 def in_pieces(function: Callable[..., str]) -> Callable[..., None]:
-    '''Make a function of one that returns the text of its body: `return r"""…"""`, whose lines are indented as a body.
+    '''Convert a function that returns a body's text (`return r"""…"""`, with lines indented like a body) to a body.
 
-    What is in the text sees the parameters and the names of the file, and errors are told at its lines. A file of a
-    hundred thousand statements is imported in a few MB more than the text takes, where CPython would need GB. Write
-    `@pyptx.in_pieces` below `@m.entry(…)`. Raise OperandError for a text that is not indented.
+    The text has access to the parameters and to the globals of the file; errors are reported at its lines. A file of a
+    hundred thousand statements is imported in a few MB more than its text, whereas CPython would need gigabytes. Write
+    `@pyptx.in_pieces` below `@m.entry(…)`. Raises OperandError for a text that is not indented.
     '''
     if not isinstance(function, FunctionType):
         raise CallError(
@@ -54,20 +54,20 @@ def in_pieces(function: Callable[..., str]) -> Callable[..., None]:
 
 
 def _pieces(text: object, code: CodeType) -> Iterator[CodeType]:
-    """Yield the pieces of the text that a function returns, compiled; raise SyntaxError, at its line, for no Python."""
+    """Yield the compiled pieces of a body's text; raise SyntaxError, at its line, for invalid Python."""
     first, *lines = text.split("\n") if isinstance(text, str) else [""]
     if first or not lines or not _STATEMENT.match(lines[0]):
         raise OperandError(
             f"{code.co_qualname!r} returns no text of a body: its lines begin below the quotes, by four blanks",
             hint=f'def {code.co_name}(…):\n    return r"""\n    ptx.inst.ret()\n    """',
         )
-    begin = max(line for _, _, line in code.co_lines() if line is not None) + 1  # behind `return r"""`
+    begin = max(line for _, _, line in code.co_lines() if line is not None) + 1  # the line after `return r"""`
     for start, end in pairwise(_cuts(lines)):
         yield _compiled(lines[start:end], begin + start, code.co_filename)
 
 
 def _cuts(lines: Sequence[str]) -> list[int]:
-    """Return where pieces begin, and where the last one ends."""
+    """Return the indices of the pieces' first lines, and the end of the last piece."""
     cuts = [0]
     for at, line in enumerate(lines):
         if at >= cuts[-1] + _LINES and _STATEMENT.match(line):
@@ -76,7 +76,7 @@ def _cuts(lines: Sequence[str]) -> list[int]:
 
 
 def _compiled(lines: Sequence[str], begin: int, file: str) -> CodeType:
-    """Compile statements of a body, with the lines and columns that they have in the file, from line `begin` on."""
+    """Compile statements of a body, with their line and column numbers in the file; `begin` is the first line."""
     try:
         code = compile("\n".join([_OPENING, *lines]), file, "exec")
     except SyntaxError as error:
@@ -86,6 +86,6 @@ def _compiled(lines: Sequence[str], begin: int, file: str) -> CodeType:
 
 
 def _moved(code: CodeType, lines: int) -> CodeType:
-    """Return code further down: all its lines count from its first."""
+    """Return code with all its line numbers increased by `lines`."""
     constants = tuple([_moved(each, lines) if isinstance(each, CodeType) else each for each in code.co_consts])
     return code.replace(co_firstlineno=code.co_firstlineno + lines, co_consts=constants)

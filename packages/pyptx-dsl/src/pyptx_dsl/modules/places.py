@@ -1,4 +1,4 @@
-"""Where the statements of a module were written, for tools that compare what they print with what it emits."""
+"""Source locations of a module's statements, for tools that compare their output with the emitted text."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["places_of"]
 
 
 def places_of(module: ModuleBuilder) -> list[list[tuple[str, int] | None]]:
-    """Return where each statement and brace was written, for each body of a function, in the order of the text.
+    """Return the location of each statement and brace, for each function body, in the order of the text.
 
-    A place is the file and the line in the decorated function, whatever it called there; None for declarations that
-    nobody wrote. The last one of a body is that of its closing brace.
+    A location is the file and the line in the decorated function, also for statements emitted by functions that it
+    calls; None for generated declarations. The last location of a body is that of its closing brace.
     """
     statements = module._statements  # noqa: SLF001  of this package
     return [

@@ -1,4 +1,4 @@
-"""What the pointers of a kernel point to, as far as its instructions tell: types of elements, and which are written."""
+"""Pointer parameters of a kernel: element types and writes, inferred from its instructions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Pointer", "instructions", "pointers"]
 
-_CARRY = frozenset({"mov", "cvta", "add", "sub", "mad", "selp"})  # whose result points where an operand does
+_CARRY = frozenset({"mov", "cvta", "add", "sub", "mad", "selp"})  # propagate a pointer from an operand to the result
 _ELSEWHERE = frozenset({"param", "shared", "local", "const"})
 _WRITE = frozenset({"st", "red", "atom"})
-_ROUNDS = 2  # over the body: what a loop carries is known in the second
+_ROUNDS = 2  # passes over the body: pointers carried by a loop are known in the second
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Pointer:
 
 
 class _Accesses:
-    """Follows the parameters of a kernel through its registers, in the order of the text."""
+    """Tracks the parameters of a kernel through its registers, in the order of the text."""
 
     def __init__(self, kernel: nodes.Function) -> None:
         self._names = {each.name for each in kernel.parameters or ()}
@@ -40,7 +40,7 @@ class _Accesses:
         self.written: set[str] = set()
 
     def take(self, node: nodes.Instruction) -> None:
-        """See what an instruction does with parameters."""
+        """Record an instruction's use of parameters."""
         match node:
             case nodes.Instruction(("ld", "param", "u64" | "b64"), (result, tree.Address(tree.Symbol(name)))):
                 if name in self._names:
@@ -76,7 +76,7 @@ def pointers(kernel: nodes.Function) -> dict[str, Pointer]:
 
 
 def instructions(block: nodes.Block | None) -> Iterator[nodes.Instruction]:
-    """Yield the instructions of a body, those of inner blocks too."""
+    """Yield the instructions of a body, including inner blocks."""
     for node in () if block is None else block.body:
         if isinstance(node, nodes.Instruction):
             yield node
@@ -85,7 +85,7 @@ def instructions(block: nodes.Block | None) -> Iterator[nodes.Instruction]:
 
 
 def _element(types: Counter[str]) -> str:
-    """Return the type that most accesses have; integers are bits of their size, which say nothing of a sign."""
+    """Return the type of most accesses; integers become untyped bits, because the sign is unknown."""
     known = [name for name, _ in types.most_common() if name in BY_NAME]
     if not known:
         return "b8"

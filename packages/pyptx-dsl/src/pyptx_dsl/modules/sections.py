@@ -1,4 +1,4 @@
-"""Debugging sections: what `m.section` returns, and the lines that may stand in one."""
+"""Debugging sections: the context manager of `m.section`, and the lines of a section."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 _TYPES = ("b8", "b16", "b32", "b64")
 _DWARF_TYPES = ("byte", "4byte", "quad")
-_ANYWHERE = 1 << 7  # numbers below fit into every type
+_ANYWHERE = 1 << 7  # smaller numbers are in the range of every type
 
 
 class SectionBlock:
-    """The block of `m.section`, as a context manager."""
+    """Context manager of `m.section`."""
 
     __slots__ = ("_begun", "_name", "_opening", "_statements", "_unfinished")
 
     def __init__(self, name: str, statements: Statements, unfinished: Unfinished) -> None:
-        """Prepare the block; raise OperandError for a name that no section can have."""
+        """Prepare the section; raise OperandError for an invalid section name."""
         if not SECTION_NAME.fullmatch(text("the name of a section", name)):
             raise OperandError(f"{name!r} is no name of a section", hint='with its dot: ".debug_str"')
         self._name = name
@@ -43,16 +43,16 @@ class SectionBlock:
         self._begun = unfinished.begin(
             f"the section {name!r} is begun and not ended: m.section(…) alone writes nothing",
             f'write `with m.section("{name}"):` around its lines, and ask for the module behind it',
-            statements.site(sys._getframe(1)),  # noqa: SLF001  the documented way to see one's caller
+            statements.site(sys._getframe(1)),  # noqa: SLF001  documented way to get the caller
         )
         self._opening: Opening | None = None
 
     def __enter__(self) -> None:
-        """Take lines of data from now on."""
+        """Open the section for lines of data."""
         self._opening = self._statements.open_section()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Write the section, unless an error is on its way."""
+        """Append the section, unless an exception is propagating."""
         self._unfinished.end(self._begun)
         if self._opening is None:
             return
@@ -63,9 +63,9 @@ class SectionBlock:
 
 
 def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> list[nodes.SectionData]:
-    """Return a line for each value, or for each byte of bytes; a list is one line, a type holds for what follows it.
+    """Return a line for each value, or for each byte of bytes; a list is one line, a type applies to later values.
 
-    Raise as `data_line` does, and OperandError for a type without values behind it.
+    Raises like `data_line`, and OperandError for a type without values after it.
     """
     lines: list[nodes.SectionData] = []
     kind, behind = dtype, 0
@@ -83,12 +83,12 @@ def data_lines(dtype: PtxType, values: Iterable[object], *, unchecked: bool) -> 
 
 @cache
 def _small(kind: str, value: int) -> nodes.SectionData:
-    """Return a line of one small number, as most are."""
+    """Return a line of one small number (the most frequent line)."""
     return nodes.SectionData(kind, (whole_number(value),), lead=usual_lead(1))
 
 
 def data_line(dtype: PtxType | str, values: tuple[object, ...], *, unchecked: bool) -> nodes.SectionData:
-    """Return a line of data; raise OperandError for no values or another type, DirectiveError for what does not fit."""
+    """Return a line of data; raise OperandError for no values or an invalid type, DirectiveError for a bad value."""
     kind = str(dtype) if dtype in _DWARF_TYPES else as_type(dtype).name
     if kind not in (*_TYPES, *_DWARF_TYPES):
         choices = ", ".join((*_TYPES, *map(repr, _DWARF_TYPES)))

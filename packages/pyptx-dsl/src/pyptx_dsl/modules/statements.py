@@ -1,4 +1,4 @@
-"""The statements of a module while it is written: their order, their white space, the names that they declare."""
+"""Statements of a module under construction: their order, their whitespace, the names that they declare."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType
 
     Opening: TypeAlias = tuple[str, Deviation, Site]
-    """What is written in front of a statement with others inside: comments, what is said of it, and where it began."""
+    """State at the start of a statement with a body: comments, formatting, and source location."""
 
 Data = nodes.SectionData | nodes.Label
 
@@ -32,10 +32,10 @@ _HEAD = (nodes.Version, nodes.Target, nodes.AddressSize)
 
 
 class Statements:
-    """What a module holds so far. `declared` is what its names are, as the instruction checker asks.
+    """Statements of a module so far. `declared` has the kinds of its names, for the instruction checker.
 
-    `recorder` keeps where in the user's Python each statement was written, for `line_origins`; `place` is the file and
-    line where the module was begun.
+    `recorder` stores the Python location of each statement, for `line_origins`; `place` is the file and line at which
+    the module was created.
     """
 
     __slots__ = (
@@ -53,7 +53,7 @@ class Statements:
     )
 
     def __init__(self, *, unchecked: bool) -> None:
-        """Start empty; `unchecked` says whether all statements are."""
+        """Create an empty module; `unchecked` applies to all statements."""
         self.unchecked = unchecked
         self.body: list[nodes.Statement] = []
         self.section: list[Data] | None = None
@@ -68,55 +68,55 @@ class Statements:
         self._inside: dict[int, Sequence[Site | None]] = {}
 
     def append(self, node: nodes.Statement) -> None:
-        """Put a statement behind the others, with the lead of its place, or as was said of it."""
+        """Append a statement with its usual or explicit leading whitespace."""
         self.refuse_section()
         comment, said = self.take_deviation()
         raw = None if said.spelling is None else spelled(node, said.spelling)
         lead = _lead(comment, said, self._usual(node))
-        self._put(rewritten(node, lead, raw), self.site(sys._getframe(1)))  # noqa: SLF001  the documented way to see one's caller
+        self._put(rewritten(node, lead, raw), self.site(sys._getframe(1)))  # noqa: SLF001  documented way to see the caller
 
     def refuse_section(self) -> None:
-        """Raise ControlFlowError if a section is open, in which no statement can stand."""
+        """Raise ControlFlowError if a section is open, which may not contain statements."""
         if self.section is not None:
             raise ControlFlowError("a section holds data and labels only", hint="end its `with` before this statement")
 
     def append_definition(
         self, header: nodes.Function, body: nodes.Block, opening: Opening, sites: Sequence[Site | None]
     ) -> None:
-        """Put a function behind the others; its spelling is that of its header, `sites` are those of its body."""
+        """Append a function; an explicit text is that of its header, `sites` are those of its body."""
         comment, said, site = opening
         raw = None if said.spelling is None else spelled(header, said.spelling, "{}")
         lead = _lead(comment, said, self._usual(header))
         self._put(replace(header, body=body, lead=lead, raw=raw), site, sites)
 
     def open_section(self) -> Opening:
-        """Take lines of data from now on; return what was said of the section."""
+        """Open a section for lines of data; return its comments and formatting."""
         if self.section is not None:
             raise ControlFlowError("sections do not nest", hint="end the `with` of the one before")
         self.section, self._section_sites = [], []
         return self.opening(sys._getframe(1))  # noqa: SLF001  as above
 
     def opening(self, frame: FrameType) -> Opening:
-        """Take what was said of a statement whose beginning is written here, in the call of `frame`."""
+        """Return the comments, formatting and site of a statement that starts in the call of `frame`."""
         return (*self._next.take(), self.site(frame))
 
     def site(self, frame: FrameType) -> Site:
-        """Return where in the user's Python a method was called."""
+        """Return the Python location from which a method was called."""
         return self.recorder.innermost(frame)
 
     def _put(self, node: nodes.Statement, site: Site, inside: Sequence[Site | None] = ()) -> None:
-        """Put a finished statement behind the others, with the sites of what stands between its braces."""
+        """Append a finished statement, with the sites of the statements between its braces."""
         if inside:
             self._inside[len(self.body)] = inside
         self.body.append(node)
         self._sites.append(site)
 
     def sites_of_bodies(self) -> list[Sequence[Site | None]]:
-        """Return the sites of what stands between the braces of each function, in the order of the text."""
+        """Return the sites of the statements between the braces of each function, in the order of the text."""
         return [sites for index, sites in self._inside.items() if isinstance(self.body[index], nodes.Function)]
 
     def line_origins(self) -> Origins:
-        """Return which Python wrote each line of the text of what there is so far."""
+        """Return the Python origins of the lines of the current text."""
         return Origins(self._line_sites, self.recorder)
 
     def _line_sites(self) -> dict[int, Site]:
@@ -132,24 +132,24 @@ class Statements:
         return sites
 
     def close_section(self) -> list[Data]:
-        """Take statements again; return the lines of the section."""
+        """Close the section and return its lines."""
         lines, self.section = self.section or [], None
         return lines
 
     def closing(self) -> str:
-        """Return what was said of a brace that closes."""
+        """Return the whitespace and comments before a closing brace."""
         comment, said = self._next.take()
         return _lead(comment, said, usual_lead(0))
 
     def append_section(self, node: nodes.Section, opening: Opening) -> None:
-        """Put a section behind the others; its spelling is all before its `{`."""
+        """Append a section; an explicit text is everything before its `{`."""
         comment, said, site = opening
         head = None if said.spelling is None else _section_head(node, said.spelling)
         whole = replace(node, lead=_lead(comment, said, self._usual(node)), head=head)
         self._put(whole, site, (*self._section_sites, site))
 
     def append_data(self, node: Data, *more: Data) -> None:
-        """Put lines into the open section; what was said of the next statement is said of the first."""
+        """Append lines to the open section; comments and formatting apply to the first."""
         if self.section is None:
             raise ControlFlowError("no section is open", hint='write it inside of `with m.section(".debug_str"):`')
         if self._next.waiting:
@@ -162,46 +162,46 @@ class Statements:
         self._section_sites += [site] * (1 + len(more))
 
     def _usual(self, node: nodes.Statement) -> UsualLead:
-        """Return the white space in front of a statement that stands here: a blank line between groups."""
+        """Return the usual whitespace before a statement at this position: a blank line between groups."""
         if not self.body:
             return UsualLead()
         before = self.body[-1]
         same = before.__class__ is node.__class__ or (isinstance(before, _HEAD) and isinstance(node, _HEAD))
         return UsualLead("\n" if same and not (isinstance(node, nodes.Function) and node.body is not None) else "\n\n")
 
-    # --- what is said of the next statement -----------------------------------------------------------
+    # --- formatting of the next statement -------------------------------------------------------------
 
     def comment(self, text: str) -> None:
-        """Put lines of comment in front of what comes next."""
+        """Add lines of comment before the next statement."""
         self._next.comment("".join([f"// {line}".rstrip() + "\n" for line in text.splitlines() or [""]]))
 
     def deviate(self, deviation: Deviation) -> None:
-        """Say something of the next statement."""
+        """Set the formatting of the next statement."""
         self._next.deviate(deviation)
 
     def tail(self, said: str | None) -> str | None:
-        """Return what stands behind the last statement: what was said, or the comments that no statement follows."""
+        """Return the text after the last statement: `said`, or the comments that no statement follows."""
         comment = self._next.end()
         return f"\n{comment}" if comment else said
 
     @property
     def next_unchecked(self) -> bool:
-        """Whether the next statement is written unchecked."""
+        """Whether the next statement is unchecked."""
         return self.unchecked or self._next.unchecked
 
     def take_deviation(self) -> tuple[str, Deviation]:
-        """Take what was said of the next statement: the comments, and how it deviates."""
+        """Return and reset the comments and formatting of the next statement."""
         return self._next.take()
 
     # --- names --------------------------------------------------------------------------------------
 
     def declare_variable(self, node: nodes.Variable) -> None:
-        """Note a variable's names; raise DuplicateNameError for one that is defined, or stands for something else."""
+        """Record a variable's names; raise DuplicateNameError for one that is defined, or has another kind."""
         for name in (name for names in declared_names(node.declarators) for name in names):
             self._declare(name, variable_kind(node), node.linking != "extern")
 
     def append_globals(self, written: Iterable[nodes.Statement]) -> None:
-        """Put what a body asks for in front of its function: texts of printf, dynamic shared memory."""
+        """Append the globals of a body before its function: texts of printf, dynamic shared memory."""
         for node in written:
             match node:
                 case nodes.Variable():
@@ -213,11 +213,11 @@ class Statements:
             self.append(node)
 
     def declare_function(self, name: str, kind: str, *, defined: bool) -> None:
-        """Note a function; it may be declared before it is defined, once."""
+        """Record a function; it may be declared repeatedly, and defined once."""
         self._declare(name, f".{kind}", defined)
 
     def forget_names(self) -> None:
-        """Begin another module of the text: a listing holds several, each with a `.version`."""
+        """Start another module of the text: a listing contains several, each with a `.version`."""
         self.declared.clear()
         self._defined.clear()
 
@@ -232,14 +232,14 @@ class Statements:
 
 
 def _lead(comment: str, said: Deviation, usual: UsualLead) -> str:
-    """Return what stands in front of a statement: the white space of its place and the comments, or what was said."""
+    """Return the text before a statement: comments, and the explicit or usual whitespace."""
     if said.lead is not None:
         return comment + said.lead
     return usual + comment if comment else usual
 
 
 def _inside(node: nodes.Statement, sites: Sequence[Site | None]) -> list[Line]:
-    """Return the lines of what stands between the braces of a statement."""
+    """Return the lines of the statements between the braces of a statement."""
     match node:
         case nodes.Function(body=nodes.Block() as block):
             return lines_inside(block, sites)
@@ -254,12 +254,12 @@ def _section_head(node: nodes.Section, spelling: str) -> str:
 
 
 def parameter_kinds(parameters: Iterable[nodes.Parameter]) -> list[tuple[str, str]]:
-    """Return what the parameters of a function stand for in its body."""
+    """Return the kinds of a function's parameters, by name."""
     return [(each.name, ".param" if each.space == "param" else each.type) for each in parameters]
 
 
 def parameter_types(parameters: Iterable[nodes.Parameter]) -> dict[str, PtxType | None]:
-    """Return the types of the parameters in the state space of parameters, as `Trace.parameter_types` has them."""
+    """Return the types of the parameters in the .param state space, for `Trace.parameter_types`."""
     return {
         each.name: None if each.dimensions else BY_NAME[each.type]
         for each in parameters

@@ -1,4 +1,4 @@
-"""What may be asked for as the style of a module's text."""
+"""Validation of the style of a module's text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["chosen_style"]
 
 
 def chosen_style(style: object) -> Style | None:
-    """Return a style, or the known one of a name; raise OperandError for what is neither."""
+    """Return a style, or the known one of a name; raise OperandError for any other value."""
     if style is None:
         return None
     from pyptx_ir.syntax.style import KNOWN, Style

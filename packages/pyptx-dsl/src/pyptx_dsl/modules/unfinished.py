@@ -1,4 +1,4 @@
-"""What a call has begun and nothing has ended yet: a header without its body, a section that no `with` enters."""
+"""Unfinished constructs: a header without its body, a section that no `with` enters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Begun:
-    """Something that its user has to end, where it was begun, and how it is ended."""
+    """An unfinished construct: its error message and hint, and the site at which it was started."""
 
     message: str
     hint: str
@@ -26,25 +26,25 @@ def _nothing() -> list[Begun]:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """All that has been begun in one module; the recorder knows where."""
+    """Unfinished constructs of one module; the recorder maps their sites to lines."""
 
     recorder: Recorder
     begun: list[Begun] = field(default_factory=_nothing)
 
     def begin(self, message: str, hint: str, site: Site) -> Begun:
-        """Note what was begun at a site; `message` and `hint` are its error, if nothing ends it."""
+        """Record the start of a construct at a site; `message` and `hint` are its error, if it is never finished."""
         begun = Begun(message, hint, site)
         self.begun.append(begun)
         return begun
 
     def end(self, begun: Begun) -> bool:
-        """Note that it has ended; tell whether it was open until now."""
+        """Record the end of a construct; return whether it was open."""
         if begun not in self.begun:
             return False
         self.begun.remove(begun)
         return True
 
     def refuse(self) -> None:
-        """Raise ControlFlowError, at its line, for the first that is still open."""
+        """Raise ControlFlowError, at its line, for the first construct that is still open."""
         for begun in self.begun:
             raise ControlFlowError(begun.message, where=self.recorder.at(begun.site), hint=begun.hint)

@@ -1,1 +1,1 @@
-"""Registers: what they are, what operators on them emit, and how values become operands."""
+"""Registers: handles, the PTX that their operators emit, and conversion of values to operands."""

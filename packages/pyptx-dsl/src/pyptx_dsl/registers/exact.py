@@ -1,9 +1,9 @@
-"""Operators that emit one instruction each, into registers that the user names: what holds inside `ptx.expr(temps=…)`.
+"""Operators inside `ptx.expr(temps=…)`: each emits one instruction into a register that the user names.
 
-An operator takes the next temporary. Where its result is assigned to a register at once, `r[7] = a + b`, the
-instruction is written into that register instead, and the temporary is there for the next one. So the temporaries are
-those of the instructions whose results have no other name, in the order in which they are emitted. A result that the
-next one cannot hold waits for its assignment.
+An operator writes the next temporary. If its result is assigned to a register immediately, `r[7] = a + b`, the
+instruction writes that register instead, and the temporary stays free for the next operator. The temporaries are thus
+the destinations of all instructions whose results have no other name, in order of emission. If the next temporary
+cannot hold a result, the result must be assigned.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.types import PtxType
 
 EXACT = "ptx.expr.exact"
-"""The key of the open `Exact` among a trace's notes."""
+"""Key of the open `Exact` in `trace.notes`."""
 
 _UNPLACED = "%_"
 _OPERATIONS = frozenset(
@@ -43,11 +43,11 @@ _RELATIONS = {
     "hi": "gt",
     "hs": "ge",
 }
-"""Python's comparison for each relation of `setp`, ordered, unordered and unsigned."""
+"""Python comparison for each relation of `setp`: ordered, unordered and unsigned."""
 
 
 class Pending(NamedTuple):
-    """A spelling that was said of an operator's instruction, whose destination an assignment may still change."""
+    """Source text for an operator's instruction whose destination a later assignment may still change."""
 
     spelling: str
     scope: Scope
@@ -56,7 +56,7 @@ class Pending(NamedTuple):
 
 
 class Exact:
-    """The state of one `ptx.expr(temps=…)`: which temporaries are taken, and the instruction that was emitted last."""
+    """State of one `ptx.expr(temps=…)`: the used temporaries and the last emitted instruction."""
 
     __slots__ = (
         *("_check", "_last", "_make_unplaced", "_pending", "_result", "_spelling", "_taken", "_temps", "_trace"),
@@ -70,7 +70,7 @@ class Exact:
         spelling: Mapping[PtxType, str],
         unplaced: Callable[[str, PtxType, Trace], Reg],
     ) -> None:
-        """Take the temporaries in order, and parse the spellings; `unplaced` makes what can only be assigned."""
+        """Use the temporaries in order and parse the opcodes; `unplaced` makes results that can only be assigned."""
         self._trace = trace
         self._make_unplaced = unplaced
         self._temps = tuple(temps)
@@ -83,7 +83,7 @@ class Exact:
         self._pending: Pending | None = None
 
     def spelled(self, operation: str, dtype: PtxType) -> tuple[str, ...] | None:
-        """Return the opcode that the table gives an operation on registers of a type."""
+        """Return the opcode given in `spelling` for an operation on registers of a type; None if there is none."""
         of_type = self._spelling.get(dtype)
         if of_type is None:
             return None
@@ -112,7 +112,7 @@ class Exact:
         return result
 
     def compute(self, words: tuple[str, ...], operands: Sequence[object], guard: object) -> Reg:
-        """Emit an instruction that names no destination: it writes the next temporary."""
+        """Emit an instruction without an explicit destination: it writes the next temporary."""
         self._refuse_unplaced()
         self._spell_temporary()
         if self._taken == len(self._temps):
@@ -124,7 +124,7 @@ class Exact:
         return result
 
     def assign(self, destination: Reg, value: object) -> bool:
-        """Write the last instruction into `destination` if `value` is its result; tell whether it is."""
+        """Redirect the last instruction to `destination` if `value` is its result; return whether it is."""
         scope, node = self._trace.open_scope, self._last
         if value is not self._result or node is None or not scope.nodes or scope.nodes[-1] is not node:
             self._refuse_unplaced()
@@ -147,7 +147,7 @@ class Exact:
         return True
 
     def close(self) -> None:
-        """Raise OperandError for a result without a register, and for temporaries that nothing was written into."""
+        """Raise OperandError for a result without a register, and for unused temporaries."""
         self._refuse_unplaced()
         self._spell_temporary()
         left = [register.raw_name for register in self._temps[self._taken :]]
@@ -158,7 +158,7 @@ class Exact:
             )
 
     def _emit_unplaced(self, words: tuple[str, ...], operands: Sequence[object], dtype: PtxType) -> Reg:
-        """Emit an instruction whose destination an assignment must give; it is judged when that is known."""
+        """Emit an instruction whose destination must come from an assignment; it is checked then."""
         trace = self._trace
         kind = _written(words, dtype)
         trace.checker.declared[_UNPLACED] = kind
@@ -171,7 +171,7 @@ class Exact:
             raise no_temporary(self._trace.recorder.where(self._unplaced))
 
     def _spell_temporary(self) -> None:
-        """Spell the last instruction as was said of it: nothing has been assigned, so it keeps its temporary."""
+        """Apply pending source text to the last instruction; without an assignment, it keeps its temporary."""
         pending, self._pending = self._pending, None
         if pending is None:
             return
@@ -183,7 +183,7 @@ class Exact:
 
 
 def _written(words: tuple[str, ...], dtype: PtxType) -> str:
-    """Return what register an instruction on operands of a type writes."""
+    """Return the type of the register that an instruction on operands of a type writes."""
     if words[0] == "setp":
         return "pred"
     return f"{dtype.checked[0]}{2 * dtype.bits}" if "wide" in words else dtype.checked
@@ -191,7 +191,7 @@ def _written(words: tuple[str, ...], dtype: PtxType) -> str:
 
 @lru_cache(maxsize=256)
 def _fits(written: str, temporary: PtxType) -> bool:
-    """Tell whether a temporary may hold what an instruction writes; if not, only an assignment can say what does."""
+    """Return whether a temporary can hold a result; if not, the result must be assigned to a register."""
     kind = from_name(written)
     if kind.bits != temporary.bits or (kind.kind == "pred") != (temporary.kind == "pred"):
         return False
@@ -200,7 +200,7 @@ def _fits(written: str, temporary: PtxType) -> bool:
 
 @lru_cache(maxsize=64)
 def spellings(opcodes: str) -> dict[str, tuple[str, ...]]:
-    """Return the opcodes in a text by the operation that each spells; raise OperandError for what no operator emits."""
+    """Return the opcodes in a text by operation; raise OperandError for an opcode that no operator emits."""
     found = dict[str, tuple[str, ...]]()
     for opcode in opcodes.split():
         operation = operation_of(opcode)
@@ -218,7 +218,7 @@ def spellings(opcodes: str) -> dict[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=1024)
 def operation_of(opcode: str) -> str | None:
-    """Return the operation that an opcode spells, of `setp` its relation; None if no operator emits it."""
+    """Return the operation of an opcode (for `setp`, its relation); None if no operator emits it."""
     first, _, rest = opcode.partition(".")
     if first == "setp":
         return _RELATIONS.get(rest.partition(".")[0])

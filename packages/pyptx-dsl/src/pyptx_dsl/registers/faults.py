@@ -1,4 +1,4 @@
-"""The names of operators in messages, and the error for one that its operands have not."""
+"""Operator symbols for messages, and the error for an operator that its operands do not support."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SYMBOLS = {
 
 
 def pointer_hint(name: str) -> str:
-    """Say how an element of an array is reached."""
+    """Return the hint for access to an element of an array."""
     return (
         f"an array is reached through its pointer: (p,) = ptx.global_ptrs({name}); "
         "ptx.ld(f32, d, ptx.addr(p + index * 4))"
@@ -40,14 +40,14 @@ def pointer_hint(name: str) -> str:
 
 
 def refusal(operation: str, left: Handle, right: object) -> RegisterTypeError:
-    """Return the error; `right` is None for unary operators."""
-    if hasattr(right, "tma_desc"):  # a TensorSpec, whose module is above this one
+    """Return the error for unsupported operands; `right` is None for unary operators."""
+    if hasattr(right, "tma_desc"):  # `right` is a TensorSpec, whose module depends on this one
         name = getattr(right, "name", "X")
         return RegisterTypeError(
             f"{SYMBOLS[operation]} is not defined for {left.dtype} and the array {name}", hint=pointer_hint(name)
         )
     other = f" and {right.dtype}" if isinstance(right, Handle) else "" if right is None else f" and {right!r}"
-    if hasattr(right, "byte_offset"):  # a SharedAddress, whose module is above this one
+    if hasattr(right, "byte_offset"):  # `right` is a SharedAddress, whose module depends on this one
         return RegisterTypeError(
             f"{SYMBOLS[operation]} is not defined for {left.dtype} and an address in shared memory",
             hint="s[index] is an element; for bytes, move the address to a register: "
@@ -73,7 +73,7 @@ def _advice(operation: str, left: Handle, right: object) -> str:
 def no_temporary(
     where: str | None = None, *, otherwise: str = "assign the result to a register: r[i] = …"
 ) -> OperandError:
-    """Return the error for a result that no temporary is left for, at the operator's line or the running one."""
+    """Return the error for a result without a free temporary, at the operator's line or the running one."""
     return OperandError(
         "ptx.expr has no temporary left for this result, or one of another type",
         where=where,

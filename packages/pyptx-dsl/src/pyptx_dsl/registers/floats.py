@@ -1,4 +1,4 @@
-"""Operators on f16, bf16, f32, f64 and the packed pairs, and the literals of floating-point registers."""
+"""Operators on f16, bf16, f32, f64 and packed pairs, and literals of floating-point registers."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
 
 
 def comparison(relation: str, left: Handle) -> tuple[str, ...]:
-    """Return the `setp` of a type; raise RegisterTypeError where there is none."""
+    """Return the `setp` of a type; raise RegisterTypeError if there is none."""
     check(relation, left.dtype)
     return ("setp", "neu" if relation == "ne" else relation, left.dtype.name)
 
 
 def check(operation: str, dtype: PtxType) -> None:
-    """Raise RegisterTypeError for a type that PTX does not compute with."""
+    """Raise RegisterTypeError if PTX has no such operation for the type."""
     if dtype.name in _SINGLE or operation in _PACKED.get(dtype.name, ()):
         return
     raise RegisterTypeError(
@@ -66,7 +66,7 @@ def check(operation: str, dtype: PtxType) -> None:
 
 
 def words(operation: str, left: Handle, right: object) -> tuple[str, ...]:
-    """Return the opcode; `.rn` is written out, because without it ptxas may fuse a product into a sum."""
+    """Return the opcode, with explicit `.rn`: without it, ptxas may contract `mul` and `add` to `fma`."""
     dtype = left.dtype
     check(operation, dtype)
     if operation not in _BINARY or (operation == "truediv" and dtype.name not in {"f32", "f64"}):
@@ -77,7 +77,7 @@ def words(operation: str, left: Handle, right: object) -> tuple[str, ...]:
 
 
 def _operand(operation: str, left: Handle, right: object) -> object:
-    """Return the other operand: a register of the same type, or a literal (16-bit ones by one `mov`)."""
+    """Return the other operand: a register of the same type, or a literal (a 16-bit one through one `mov`)."""
     if isinstance(right, Handle):
         if right.dtype is not left.dtype:
             raise RegisterTypeError(
@@ -96,7 +96,7 @@ def _operand(operation: str, left: Handle, right: object) -> object:
 
 
 def literal_text(dtype: PtxType, number: float) -> str:
-    """Spell a number as `mov` into a floating-point register takes it, rounded to nearest even."""
+    """Return the literal of a number, rounded to nearest even, that `mov` into a floating-point register accepts."""
     if dtype.name in {"f32", "f64"}:
         return float_text(number, dtype.bits)
     if dtype.name == "f16":

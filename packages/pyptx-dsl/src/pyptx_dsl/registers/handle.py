@@ -1,4 +1,4 @@
-"""What every register is, before operators: a name, a type, and the trace that declared it."""
+"""Base class of registers, without operators: a name, a type, and the trace that declared it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 _LARGE = 1 << 12
-"""Banks of more registers are rare; the names of smaller ones are those of many functions."""
+"""Names of register groups up to this size are cached and shared between functions; larger groups are rare."""
 MOST_NAMES = 1 << 16
-"""The names of larger banks are not stored: PTX may declare a thousand million registers, and use one."""
+"""Larger groups do not store their names: PTX may declare a thousand million registers and use one."""
 
 
 class NumberedNames(Sequence[str]):
-    """The names of a bank, `stem0` to `stem(size-1)`, each with a suffix, of which none is stored."""
+    """Names of a register group, `stem0` to `stem(size-1)`, each with a suffix; none is stored."""
 
     __slots__ = ("size", "stem", "suffix")
 
     def __init__(self, stem: str, size: int, suffix: str = "") -> None:
-        """Name `size` registers, or with a suffix `.x` that component of each."""
+        """Name `size` registers; a suffix, as in `.x`, names that component of each."""
         self.stem = stem
         self.size = size
         self.suffix = suffix
@@ -45,13 +45,13 @@ class NumberedNames(Sequence[str]):
     def __getitem__(self, index: slice) -> Sequence[str]: ...
 
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        """Return one name, or several."""
+        """Return one name, or a list of names for a slice."""
         if isinstance(index, slice):
             return [self[number] for number in range(self.size)[index]]
         return f"{self.stem}{range(self.size)[index]}{self.suffix}"
 
     def __contains__(self, name: object) -> bool:
-        """Return whether the bank has a name, from the number in it."""
+        """Return whether a name belongs to the group, from the number in it."""
         if not isinstance(name, str) or not (name.startswith(self.stem) and name.endswith(self.suffix)):
             return False
         digits = name[len(self.stem) : len(name) - len(self.suffix)]
@@ -61,7 +61,7 @@ class NumberedNames(Sequence[str]):
 
 @lru_cache(maxsize=8)
 def numbered(stem: str, count: int) -> Sequence[str]:
-    """Return the names of `stem<count>`: a declaration asks for them several times in a row."""
+    """Return the names of `stem<count>`; cached because a declaration requests them several times in a row."""
     if count > MOST_NAMES:
         return NumberedNames(stem, count)
     if count > _LARGE:
@@ -71,29 +71,29 @@ def numbered(stem: str, count: int) -> Sequence[str]:
 
 @lru_cache(maxsize=64)
 def _bank(stem: str, count: int) -> tuple[str, ...]:
-    """Return the names of a bank of a power of two, which shares those of the smaller ones."""
+    """Return the names of a group whose size is a power of two; smaller groups share them."""
     half = _bank(stem, count // 2) if count > 1 else ()
     return half + tuple([f"{stem}{number}" for number in range(len(half), count)])
 
 
 @lru_cache(maxsize=1 << 14)
 def _operand(name: str) -> Operand:
-    """Return the operand of a register; all functions have a `%r1`, and share it."""
-    # The tree tells registers from other names by the %, as the parser does.
+    """Return the operand of a register name; shared, since most functions have a `%r1`."""
+    # The tree distinguishes registers from other names by the %, as the parser does.
     return register(name) if name[:1] == "%" else Symbol(name)
 
 
 class Handle:
-    """A register of one trace; `slot` is set where its value is an offset that also has a 64-bit form."""
+    """A register of one trace; `slot` is set if its value is an offset that also has a 64-bit form."""
 
     __slots__ = ("dtype", "operand", "raw_name", "slot", "trace")
 
     readonly = False
-    # `array + register` must be one error of ours, not NumPy's loop that adds the register to each element.
+    # `array + register` must raise one DslError; NumPy would add the register to each element in a loop.
     __array_ufunc__ = None
 
     def __init__(self, name: str, dtype: PtxType, trace: Trace, slot: OffsetSlot | None = None) -> None:
-        """Name a register that is declared already (or is special)."""
+        """Wrap a register that is declared already, or special."""
         self.raw_name = name
         self.dtype = dtype
         self.trace = trace
@@ -102,7 +102,7 @@ class Handle:
 
     @property
     def name(self) -> str:
-        """The register's name in the PTX; asking for it counts as a use of the 32-bit form of an offset."""
+        """The register's name in the PTX; reading it counts as a use of the 32-bit form of an offset."""
         if self.slot is not None:
             self.slot.need_narrow()
         return self.raw_name

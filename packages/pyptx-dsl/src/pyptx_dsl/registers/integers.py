@@ -1,4 +1,4 @@
-"""Operators on integer registers of 16, 32 and 64 bits, and the offsets among them."""
+"""Operators on integer registers of 16, 32 and 64 bits, including offsets."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def compare(relation: str, left: Handle, right: object, into: Reg) -> Reg:
 
 
 def _warn_constant(relation: str, left: Handle) -> None:
-    """Warn of the user's own comparison of an unsigned register with 0, not with an extent that happens to be 0."""
+    """Warn if the user's own source compares an unsigned register with 0; not for an extent that happens to be 0."""
     frame = sys._getframe(2)  # noqa: SLF001  the documented way to look at the caller's stack
     while str(frame.f_globals.get("__name__")).startswith(_REGISTERS) and frame.f_back is not None:
         frame = frame.f_back
@@ -109,7 +109,7 @@ def _warn_constant(relation: str, left: Handle) -> None:
 
 
 def typed_words(operation: str, left: Handle, right: object) -> tuple[str, ...]:
-    """Return the opcode of an operator on these operands; raise RegisterTypeError where there is none."""
+    """Return the opcode of an operator on these operands; raise RegisterTypeError if there is none."""
     if operation not in _BINARY:
         raise refusal(operation, left, right)
     check_width(operation, left.dtype)
@@ -123,12 +123,12 @@ def comparison(relation: str, left: Handle, right: object) -> tuple[str, ...]:
 
 @cache
 def words(operation: str, dtype: PtxType, common: str | None = None) -> tuple[str, ...]:
-    """Return the opcode of an integer operator in a type."""
+    """Return the opcode of an integer operator for a type."""
     typed = common or type_word(dtype)
     if operation in _BITWISE or operation == "shl":
         return (operation, f"b{dtype.bits}")
     if operation in {"add", "sub"} and dtype.bits == s64.bits:
-        # Same bits for both signs; compilers write pointer arithmetic as .s64.
+        # Both signednesses give the same bits; compilers emit pointer arithmetic as .s64.
         return (operation, "s64")
     if operation == "mul":
         return ("mul", "lo", typed)
@@ -137,12 +137,12 @@ def words(operation: str, dtype: PtxType, common: str | None = None) -> tuple[st
 
 @cache
 def type_word(dtype: PtxType) -> str:
-    """Return `u32` or `s32`: untyped bits count as unsigned."""
+    """Return the type as `u32` or `s32`; untyped bits are unsigned."""
     return ("s" if dtype.kind == "signed" else "u") + str(dtype.bits)
 
 
 def check_width(operation: str, dtype: PtxType) -> None:
-    """Raise RegisterTypeError for widths that PTX does not compute with."""
+    """Raise RegisterTypeError for widths other than 16, 32 and 64 bits."""
     if dtype.bits not in _WIDTHS:
         raise RegisterTypeError(
             f"PTX has no {SYMBOLS[operation]} for {dtype}", hint="convert to 16, 32 or 64 bits with ptx.cvt first"
@@ -150,7 +150,7 @@ def check_width(operation: str, dtype: PtxType) -> None:
 
 
 def check_range(dtype: PtxType, number: int) -> None:
-    """Raise OperandError for a literal that the type's bits cannot hold, signed or unsigned."""
+    """Raise OperandError for a literal that does not fit into the type's bits, signed or unsigned."""
     if not -(1 << (dtype.bits - 1)) <= number < 1 << dtype.bits:
         raise OperandError(
             f"{number} does not fit into {dtype.bits} bits", hint=f"convert the {dtype} register to a wider type first"
@@ -158,7 +158,7 @@ def check_range(dtype: PtxType, number: int) -> None:
 
 
 def staged(value: Handle) -> Handle:
-    """Copy a special register, which ptxas takes in `mov` and `cvt` only, by one `mov`."""
+    """Copy a special register with one `mov`: ptxas accepts it as a source of `mov` and `cvt` only."""
     if not value.readonly:
         return value
     result = value.trace.fresh(value.dtype)
@@ -167,7 +167,7 @@ def staged(value: Handle) -> Handle:
 
 
 def extended(value: Handle, bits: int) -> Handle:
-    """Widen by the value's own sign, by one `cvt`; an offset in step gives its exact wider form instead."""
+    """Widen by the value's own signedness with one `cvt`; an offset in step returns its exact wider form instead."""
     if value.slot is not None and in_step(value):
         return value.slot.need(bits)
     check_width("add", value.dtype)
@@ -183,10 +183,10 @@ def _type_of(value: object) -> PtxType | None:
 
 @cache
 def _common(operation: str, left: PtxType, right: PtxType | None) -> str:
-    """Return the type word of an operation on two operands; refuse where signed and unsigned would differ.
+    """Return the type of an operation on two operands; raise RegisterTypeError if signedness is ambiguous.
 
-    Untyped bits go with the other operand. An unsigned register fits into any wider signed type; a signed one fits
-    into no unsigned type.
+    Untyped bits take the other operand's signedness. An unsigned register fits into any wider signed type. A signed
+    register does not fit into an unsigned type.
     """
     if right is None:
         return type_word(left)
@@ -206,7 +206,7 @@ def _common(operation: str, left: PtxType, right: PtxType | None) -> str:
 
 
 def _operand(operation: str, left: Handle, right: object) -> object:
-    """Return the right operand: a literal that fits, or a register of the left one's width."""
+    """Return the right operand: a literal that fits, or a register of the left operand's width."""
     if not isinstance(right, Handle):
         return whole_number(_number(operation, right, left))
     if not right.dtype.is_integer:
@@ -220,7 +220,7 @@ def _operand(operation: str, left: Handle, right: object) -> object:
 
 
 def _number(operation: str, value: object, register: Handle) -> int:
-    """Return a Python or NumPy integer that fits beside `register`."""
+    """Return a Python or NumPy integer that is valid in an operation with `register`."""
     number, dtype = as_integer(value), register.dtype
     if number is None:
         raise refusal(operation, register, value)
@@ -237,7 +237,7 @@ def _number(operation: str, value: object, register: Handle) -> int:
 
 
 def _shift_amount(left: Handle, right: object) -> object:
-    """Return a shift amount: PTX wants a 32-bit register or a number."""
+    """Return a shift amount: a 32-bit register or a number, as PTX requires."""
     if not isinstance(right, Handle):
         number = as_integer(right)
         if number is None:
@@ -256,7 +256,7 @@ def _shift_amount(left: Handle, right: object) -> object:
 
 
 def _promoted(operation: str, left: Handle, right: Handle) -> Reg:
-    """Emit `narrow operation wide`: widen the left one, give the result the right one's type."""
+    """Emit `narrow operation wide`: widen the left operand; the result has the right operand's type."""
     if operation in _SHIFTS:
         return plain(operation, left, right)
     if operation not in _BINARY:
@@ -273,32 +273,32 @@ def _promoted(operation: str, left: Handle, right: Handle) -> Reg:
 
 
 def in_step(value: object) -> bool:
-    """Tell whether a value is an offset whose wider forms hold what its register holds."""
+    """Return whether a value is an offset whose wider forms still equal its register."""
     return isinstance(value, Handle) and value.slot is not None and not value.slot.stale
 
 
 def negated(value: Handle) -> Reg:
-    """Emit the negation of an offset, which is one too."""
+    """Emit the negation of an offset; the result is an offset too."""
     opcode = ("neg", f"s{value.dtype.bits}")
     return value.trace.offset("neg", opcode, (_term(value, value.dtype.bits),), value.dtype)
 
 
 def _is_offset(operation: str, left: Handle, right: object, typed: Handle) -> bool:
-    """Tell products of 16 and 32 bits, and sums with an offset in them, from what is computed in one width."""
+    """Return whether the result is an offset: a 16- or 32-bit product, or a sum with an offset operand."""
     if typed.dtype.bits not in _NARROW or (isinstance(right, Handle) and not right.dtype.is_integer):
         return False
     return operation in _PRODUCTS or (operation in _SUMS and (in_step(left) or in_step(right)))
 
 
 def _term(value: Handle, bits: int) -> Term:
-    """Describe a register inside an offset of `bits`; only offsets in step may be narrower."""
+    """Return the term for a register in an offset of `bits`; only offsets in step may be narrower."""
     if in_step(value):
         return Term(value, 0, value.slot)
     return Term(extended(value, bits) if value.dtype.bits < bits else staged(value))
 
 
 def _offset(operation: str, left: Handle, right: object, typed: Handle) -> Reg:
-    """Emit a slot, which the uses of the result will fill."""
+    """Emit an offset slot; later uses of the result determine its instructions."""
     first = _term(left, typed.dtype.bits)
     if operation == "shl":
         amount = _shift_amount(left, right)

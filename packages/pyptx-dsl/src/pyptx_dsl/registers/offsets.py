@@ -1,21 +1,21 @@
-"""Offsets: products of 16 and 32 bits, and sums with one, whose exact wider forms can be asked for.
+"""Offsets: 16- and 32-bit products, and sums with one, that also have exact wider forms.
 
-`px += row * N * 4` must not wrap at 2^32, and `s = base + row * 128` must stay a 32-bit shared address. The width of
-a product is therefore decided by its uses, but its place is not: the operator reserves a slot where it is written,
-and when the trace ends the slot holds `mul.lo.u32` if the 32-bit register was used (or nothing was), `mul.wide.u32` if
-the value met a 64-bit register, and both if both. What is more than one product is then computed in the widest form
-alone: it is exact, so its low bits, by one `cvt`, are the narrower ones. Every instruction stands where the user
-wrote the operator, so it reads its factors as they are there and dominates what an eagerly emitted one would; loops
-and branches change nothing.
+`px += row * N * 4` must not wrap at 2^32, and `s = base + row * 128` must stay a 32-bit shared address. The uses of a
+product therefore decide its width, but not its position. The operator reserves a slot where it is called. At the end of
+the trace the slot holds `mul.lo.u32` if the 32-bit register was used (or no form was). It holds `mul.wide.u32` if the
+value was used with a 64-bit register, and both instructions if both were used. An offset that one `mul.wide` cannot
+compute is computed in its widest form only. That form is exact, so each narrower form is one `cvt` of its low bits.
+Each instruction is at the position of the user's operator. It reads the operand values at that point and dominates the
+same uses as an instruction emitted immediately; loops and branches change nothing.
 
 Offsets are `*` and `<<` of a register of 16 or 32 bits, and `+`, `-` and negation of an offset. A wider form is the
-exact integer: it reads the same form of every offset below it, and each plain register extended by its own sign.
-What is asked for spreads downwards through a worklist, for chains of offsets may be thousands long.
+exact integer: it reads the same form of every offset operand, and extends each plain register by its own signedness.
+Requests propagate to operands through a worklist, because chains of offsets may be thousands long.
 
-Several registers then hold one value, so writing the narrow one must not leave the others stale. After a write, new
-wider uses convert the register instead. Only a loop could bring an *earlier* use behind the write, and it must enter
-between the slot and that use: if a label stands there, an in-place operator refreshes the wider register (one `cvt`
-more), and a write by any other instruction is a RewrittenOffsetError.
+Several registers then hold one value, so a write to the narrow register must not leave the others stale. After a write,
+new wider uses convert the register instead. Only a loop can execute an *earlier* use after the write, and it must enter
+between the slot and that use. If a label is there, an in-place operator also refreshes the wider register (one more
+`cvt`). A write by any other instruction is a RewrittenOffsetError.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ class Term(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The register in which a form reads an operand that it doesn't take as it is; `extend` says to fill it here."""
+    """Register from which a form reads an operand that it cannot read directly; `extend`: fill it in this slot."""
 
     register: Handle
     extend: bool = False
 
 
 class OffsetForm:
-    """An offset in one width: its register, where it is read last, and, once asked for, what it is made of."""
+    """An offset in one width: its register, the label count of its last read and, once requested, its operands."""
 
     __slots__ = ("labels", "parts", "register", "widening")
 
     def __init__(self, register: Handle) -> None:
-        """Nothing is asked yet; `widening` will say that one `mul.wide` makes the form, and no part the term itself."""
+        """Start unrequested. `widening`: one `mul.wide` computes the form, reading the terms directly."""
         self.register = register
         self.labels = 0
         self.parts: tuple[Part | None, ...] | None = None
@@ -71,7 +71,7 @@ class OffsetForm:
 
 
 class OffsetSlot:
-    """The place of one offset in the trace, and what has been asked of it."""
+    """Position of one offset in the trace, and the forms requested of it."""
 
     __slots__ = ("_forms", "_read", "bits", "labels", "lead", "narrow", "narrow_words", "operation", "stale", "terms")
 
@@ -85,9 +85,9 @@ class OffsetSlot:
         lead: str,
         labels: int,
     ) -> None:
-        """Describe `narrow = operation terms`, behind `labels` labels.
+        """Describe `narrow = operation terms`, after `labels` labels.
 
-        `narrow_words` is the instruction of the register's own width.
+        `narrow_words` is the opcode in the register's own width.
         """
         self.operation = operation
         self.narrow = narrow
@@ -98,23 +98,23 @@ class OffsetSlot:
         self.labels = labels
         self.stale = False
         self._forms = {self.bits: OffsetForm(narrow)}
-        self._read: tuple[int, ...] = ()  # a set weighs 216 bytes, and of offsets there are as many as of loads
+        self._read: tuple[int, ...] = ()  # a set takes 216 bytes, and there are as many offsets as loads
 
-    # --- what is asked ------------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------------
 
     def read(self, bits: int) -> None:
-        """Note that the register of the form of `bits` is read."""
+        """Record a read of the register of the form of `bits`."""
         if bits not in self._read:
             self._read += (bits,)
 
     def need_narrow(self) -> None:
-        """Note that the register itself is read or written somewhere."""
+        """Record a read or write of the narrow register."""
         self.read(self.bits)
         if self._forms[self.bits].parts is None:
             _ask(self, self.bits, self.labels)
 
     def need(self, bits: int) -> Handle:
-        """Return the register of the form of `bits`, which is read here."""
+        """Return the register of the form of `bits`, and record a read of it here."""
         self.read(bits)
         _ask(self, bits, self.narrow.trace.label_count)
         return self._forms[bits].register
@@ -127,7 +127,7 @@ class OffsetSlot:
         return found
 
     def note(self, bits: int, labels: int) -> list[tuple[OffsetSlot, int, int]]:
-        """Note a read where `labels` labels are defined; return what it asks of other slots, at first."""
+        """Record a read after `labels` labels; at the first read, return the forms of other slots that it needs."""
         form = self.form(bits)
         form.labels = max(form.labels, labels)
         if form.parts is not None:
@@ -153,31 +153,31 @@ class OffsetSlot:
         return asked
 
     def _holds(self, term: Term) -> bool:
-        """Tell whether the wider forms of a term hold its value at this place."""
+        """Return whether the wider forms of a term hold its value at this position."""
         return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
 
     def _staging(self, form: OffsetForm, before: list[Part | None], bits: int) -> Handle:
-        """Return where to extend an operand: the form's own register, unless an operand waits there already."""
+        """Return the register to extend an operand into: the form's own, unless another operand occupies it."""
         taken = any(part is not None and part.register is form.register for part in before)
         return self.narrow.trace.fresh(_TYPES[bits]) if taken else form.register
 
-    # --- what is written ----------------------------------------------------------------------------
+    # --- writes -------------------------------------------------------------------------------------
 
     @property
     def looped(self) -> Mapping[int, OffsetForm]:
-        """The wider forms that a loop may read again without passing this place."""
+        """Wider forms that a loop may read again without executing this slot."""
         return {bits: form for bits, form in self._forms.items() if bits > self.bits and form.labels != self.labels}
 
     def detach(self, forms: Mapping[int, OffsetForm]) -> None:
-        """Take forms away, for a write that refreshes them."""
+        """Remove forms before a write that refreshes them."""
         self._forms = {bits: form for bits, form in self._forms.items() if bits not in forms}
 
     def attach(self, forms: Mapping[int, OffsetForm]) -> None:
-        """Put forms back, refreshed."""
+        """Put refreshed forms back."""
         self._forms |= forms
 
     def written(self) -> None:
-        """Note a write of the register; raise RewrittenOffsetError if a loop would miss it."""
+        """Record a write of the register; raise RewrittenOffsetError if a loop may read a stale wider form."""
         if self.looped:
             name = self.narrow.raw_name
             raise RewrittenOffsetError(
@@ -186,10 +186,10 @@ class OffsetSlot:
             )
         self.stale = True
 
-    # --- what is emitted ----------------------------------------------------------------------------
+    # --- emission -----------------------------------------------------------------------------------
 
     def _has_wide_product(self) -> bool:
-        """Tell whether one `mul.wide` gives the exact product."""
+        """Return whether one `mul.wide` gives the exact product."""
         if self.operation not in {"mul", "shl"} or any(self._holds(term) for term in self.terms):
             return False
         left, right = self.terms
@@ -201,7 +201,7 @@ class OffsetSlot:
         return self.operation == "mul" and same
 
     def settle(self) -> None:
-        """Note which forms of other slots the widest one reads; to be called for the last slot first."""
+        """Record the forms of other slots that the computed forms read; call it for the last slot first."""
         if not self._read:
             self.need_narrow()
         for bits in self._computed():
@@ -212,17 +212,17 @@ class OffsetSlot:
                     term.register.slot.read(term.register.slot.bits)
 
     def _computed(self) -> list[int]:
-        """Return the widths that are computed, narrowest first: the widest that is read, and what costs no more.
+        """Return the computed widths, narrowest first: the widest that is read, and others that cost no more.
 
-        Both forms of a plain product are one instruction each, as a conversion would be, and ptxas does better with
-        two products than with the low half of one.
+        Both forms of a plain product are one instruction each, as a conversion would be. ptxas generates better code
+        for two products than for one product and its low half.
         """
         widest = max(self._read)
         both = self._forms[widest].widening and self.bits in self._read
         return [self.bits, widest] if both else [widest]
 
     def instructions(self) -> Iterator[Instruction]:
-        """Yield what the slot came to hold: the computed forms, and the others as low bits of the widest."""
+        """Yield the instructions of the slot: the computed forms, then the others as low bits of the widest."""
         computed = self._computed()
         for bits in computed:
             form = self._forms[bits]
@@ -254,7 +254,7 @@ class OffsetSlot:
 
 
 def _ask(slot: OffsetSlot, bits: int, labels: int) -> None:
-    """Note a read of a form, and of every form that it is made of."""
+    """Record a read of a form, and of every form that it is computed from."""
     pending = [(slot, bits, labels)]
     while pending:
         slot, bits, labels = pending.pop()
@@ -266,6 +266,6 @@ def _fits(number: int, bits: int, *, signed: bool) -> bool:
 
 
 def extension(register: Handle, bits: int) -> tuple[str, ...]:
-    """Return the `cvt` that widens a register by its own sign."""
+    """Return the `cvt` that widens a register by its own signedness."""
     letter = "s" if register.dtype.kind == "signed" else "u"
     return ("cvt", f"{letter}{bits}", f"{letter}{register.dtype.bits}")

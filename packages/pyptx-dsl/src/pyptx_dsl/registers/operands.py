@@ -1,17 +1,17 @@
-"""From the values that users write to operands of the tree.
+"""Conversion of users' values to operands of the tree.
 
 | value | operand |
 |---|---|
 | a register | `%r1` |
 | `int`, or anything with `__index__` (NumPy integers) | `12`; in a floating-point instruction `0f41400000` |
-| `float` | `0f…` or `0d…`, by the instruction's type |
-| `str` | what it spells: `"%tid.x"`, `"symbol"`, `"symbol+4"`, `"-1"`, `"_"` |
+| `float` | `0f…` or `0d…`, depending on the instruction's type |
+| `str` | parsed as PTX: `"%tid.x"`, `"symbol"`, `"symbol+4"`, `"-1"`, `"_"` |
 | list, RegArray | vector `{a, b}` |
-| tuple | call list `(a, b)` |
+| tuple | argument list of a call `(a, b)` |
 | `ptx.addr(…)` | `[base+offset]` |
 | `PipeRef(p, q)` | `p|q` |
 | `NegPred(p)`, `~p` | `!p` |
-| shared allocations, barriers, tensors | what their `__ptx_operand__` returns |
+| shared allocations, barriers, tensors | the result of their `__ptx_operand__` |
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ _WHOLE = frozenset({tree.Register, tree.Symbol, tree.Immediate})
 
 
 class PtxValue(Protocol):
-    """A value that knows its operand."""
+    """A value that converts itself to an operand."""
 
     def __ptx_operand__(self, trace: Trace) -> Operand:
-        """Return the operand that stands for this value in `trace`."""
+        """Return the operand for this value in `trace`."""
         ...
 
 
 @value
 class PipeRef(Unique):
-    """Two destinations written together, `p|q`, as `setp`, `shfl.sync` and `elect.sync` take."""
+    """A destination pair `p|q`, as `setp`, `shfl.sync` and `elect.sync` accept."""
 
     left: Reg | str | Sequence[object]
     right: Reg | str
@@ -69,13 +69,13 @@ class PipeRef(Unique):
 
 @value
 class AddressOperand(Unique):
-    """`[base+offset]`; `base` is anything that can be lowered, `offset` counts bytes and may be negative."""
+    """`[base+offset]`; `base` is any value that converts to an operand, `offset` is in bytes and may be negative."""
 
     base: object
     offset: object | None = None
 
     def __ptx_operand__(self, trace: Trace) -> Operand:
-        """Return the address, with the offset of a shared slice and `offset` added up."""
+        """Return the address, with the offset of a shared slice added to `offset`."""
         base = lower(self.base, trace)
         if trace.exact and type(base) in _WHOLE:
             return address(base, _offset(self.offset, trace))
@@ -86,7 +86,7 @@ class AddressOperand(Unique):
         return address(base, _sum(None, _offset(self.offset, trace)))
 
     def __add__(self, offset: int) -> AddressOperand:
-        """Return the address `offset` bytes further on; nothing is emitted."""
+        """Return the address `offset` bytes higher; nothing is emitted."""
         more = as_integer(offset)
         if more is None or not (self.offset is None or as_integer(self.offset) is not None):
             raise OperandError(f"cannot add {offset!r} to an address", hint="only integers can be added to an address")
@@ -94,7 +94,7 @@ class AddressOperand(Unique):
 
 
 def _offset(value: object | None, trace: Trace) -> Operand | None:
-    """Lower an address's offset: an integer, a constant expression, or a symbol."""
+    """Return the operand of an address's offset: an integer, a constant expression, or a symbol."""
     if value is None:
         return None
     lowered = lower(value, trace)
@@ -107,7 +107,7 @@ def _offset(value: object | None, trace: Trace) -> Operand | None:
 
 
 def _sum(first: Operand | None, second: Operand | None) -> Operand | None:
-    """Add two offsets, as numbers when both are."""
+    """Add two offsets, as numbers if both are."""
     if first is None or second is None:
         total = second if first is None else first
         return None if isinstance(total, tree.Immediate) and total.text == "0" else total
@@ -118,7 +118,7 @@ def _sum(first: Operand | None, second: Operand | None) -> Operand | None:
 
 
 def as_integer(value: object) -> int | None:
-    """Return the integer that a value is (Python's, NumPy's, a bool), or None."""
+    """Return a value as an integer (Python's, NumPy's, a bool), or None."""
     if isinstance(value, int):
         return int(value)
     try:
@@ -128,12 +128,12 @@ def as_integer(value: object) -> int | None:
 
 
 def as_count(value: object) -> int | None:
-    """Return the integer that a size or an index is, or None; a bool is a mistake there."""
+    """Return a size or an index as an integer, or None; a bool is a mistake there."""
     return None if isinstance(value, bool) else as_integer(value)
 
 
 def alignment(value: object) -> int | None:
-    """Return an alignment in bytes, or None for none; raise OperandError for what is no power of two."""
+    """Return an alignment in bytes, None for None; raise OperandError unless it is a power of two."""
     if value is None:
         return None
     number = as_count(value)
@@ -142,7 +142,7 @@ def alignment(value: object) -> int | None:
     return number
 
 
-_LISTS = (list, tuple)  # a union would be made anew for every value
+_LISTS = (list, tuple)  # a union would be rebuilt for every value
 
 
 def as_items(value: object) -> list[object] | None:
@@ -151,7 +151,7 @@ def as_items(value: object) -> list[object] | None:
 
 
 def as_float(value: object) -> float | None:
-    """Return the number that a value is (float, NumPy's floats, integers), or None."""
+    """Return a value as a float (float, NumPy's floats, integers), or None."""
     if isinstance(value, float):
         return float(value)
     whole = as_integer(value)
@@ -162,9 +162,9 @@ def as_float(value: object) -> float | None:
 
 
 def float_text(value: float, bits: int) -> str:
-    """Spell a float exactly: `0f3F800000` for 32 bits, `0d3FF0000000000000` for 64.
+    """Return the exact literal of a float: `0f3F800000` for 32 bits, `0d3FF0000000000000` for 64.
 
-    A finite value beyond the range of 32 bits becomes an infinity, as every IEEE conversion does.
+    A finite value beyond the range of 32 bits becomes an infinity, as in every IEEE conversion.
     """
     if bits == 64:
         return "0d" + struct.pack(">d", value).hex().upper()
@@ -175,7 +175,7 @@ def float_text(value: float, bits: int) -> str:
     return "0f" + packed.hex().upper()
 
 
-# Instructions whose integer arguments are numbers of their floating-point type, never counts or selectors.
+# Instructions in which an integer argument is a value of the floating-point type, never a count or a selector.
 NUMERIC = frozenset(
     [
         "mov",
@@ -214,7 +214,7 @@ NUMERIC = frozenset(
 
 @lru_cache(maxsize=4096)
 def literal_bits(opcode: tuple[str, ...]) -> int:
-    """Return 32 or 64 when the source operands of an opcode are f32 or f64 numbers, else 0."""
+    """Return 32 or 64 if the source operands of an opcode are f32 or f64 numbers, else 0."""
     last = next((word for word in reversed(opcode) if word in {"f32", "f64", "f32x2"} or _TYPE_WORD.match(word)), "")
     return {"f32": 32, "f64": 64}.get(last, 0)
 
@@ -230,7 +230,7 @@ def whole_number(value: int) -> tree.Immediate:
 
 @lru_cache(maxsize=4096)
 def parse_text(text: str) -> Operand:
-    """Return the operand that a string spells."""
+    """Return the operand that a string contains."""
     if text == "_":
         return tree.Sink()
     if _REGISTER.match(text):
@@ -317,7 +317,7 @@ _LOWERINGS: dict[type, _Lowering] = {
 
 @lru_cache(maxsize=1024)
 def _lowering_of(kind: type) -> _Lowering:
-    """Return how values of a Python type become operands."""
+    """Return the function that converts values of a Python type to operands."""
     lowering = _LOWERINGS.get(kind)
     if lowering is not None:
         return lowering
@@ -325,35 +325,35 @@ def _lowering_of(kind: type) -> _Lowering:
 
 
 class TypeOperandError(OperandError):
-    """A type among the operands of an instruction; `mistakes.calling` knows how the user's call is written without."""
+    """A type among the operands of an instruction; `mistakes.calling` suggests the correct call."""
 
     def __init__(self, dtype: PtxType, opcode: tuple[str, ...]) -> None:
-        """Keep the call that is wrong."""
+        """Keep the type and the opcode of the wrong call."""
         name = ".".join(opcode)
         super().__init__(f"{name}: the type {dtype} is no operand", hint="its type is one of its words")
         self.dtype, self.opcode = dtype, opcode
 
 
 def lower(value: object, trace: Trace, opcode: tuple[str, ...] = ()) -> Operand:
-    """Return the operand for a value; `opcode` decides how numbers are spelt.
+    """Return the operand for a value; `opcode` determines the format of numeric literals.
 
-    Raise OperandError for a value that is none, and ForeignRegisterError for a register of another trace.
+    Raise OperandError for an invalid operand, and ForeignRegisterError for a register of another trace.
     """
     kind: type = type(value)
     return _lowering_of(kind)(value, trace, opcode)
 
 
 def lower_selected(values: Sequence[object], trace: Trace, opcode: tuple[str, ...]) -> list[object]:
-    """Return the operands of `slct.type.ctype d, a, b, c` with numbers spelt for `a` and `b`, which are of `type`.
+    """Return the operands of `slct.type.ctype d, a, b, c` with literals of `type` for `a` and `b`.
 
-    Every other instruction's numbers are of its last type, as `c` is. Manual: "Comparison and Selection Instructions:
-    slct".
+    `lower` uses an instruction's last type for literals, which is right for `c`. Manual: "Comparison and Selection
+    Instructions: slct".
     """
     return [lower(value, trace, opcode[:-1]) if at in {1, 2} else value for at, value in enumerate(values)]
 
 
 def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operand:
-    """Lower what only behaves like a number or a list: NumPy scalars, subclasses, ranges."""
+    """Convert other values that behave like a number or a list: NumPy scalars, subclasses, ranges."""
     if isinstance(value, PtxType):
         raise TypeOperandError(value, opcode)
     if callable(value) and not hasattr(value, "__len__"):
@@ -377,6 +377,6 @@ def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operan
 
 
 def _called(value: object) -> str:
-    """Return the name of a function or method, with that of its object."""
+    """Return the name of a function or method, with its object's name."""
     owner, name = getattr(value, "__self__", None), getattr(value, "__name__", None)
     return repr(value) if name is None else name if owner is None else f"{owner!r}.{name}"

@@ -1,9 +1,9 @@
-"""What each operator on registers emits; `docs/operators.md` is the same as one table.
+"""The PTX that each operator on registers emits; `docs/operators.md` has the same as one table.
 
-Operators are helpers: they choose the instruction by the types of their operands, at most stage an operand first (a
-special register by one `mov`, a narrower register by one `cvt`, a 16-bit float literal by one `mov`, a negated
-predicate by one `not`), and never compute anything in Python. Where PTX has no instruction that means what Python
-says, the operator is an error at the user's line.
+Operators are helpers. They choose the instruction by the types of their operands and compute nothing in Python. They
+first copy or convert an operand where required: by one `mov` (special register, 16-bit float literal), one `cvt`
+(narrower register) or one `not` (negated predicate). If PTX has no instruction with the meaning of the Python operator,
+the operator is an error at the user's line.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def in_place(operation: str, left: Reg, right: object) -> Reg:
     slot = left.slot
     behind: Mapping[int, OffsetForm] = {} if slot is None else slot.looped
     if slot is not None:
-        # The write below would leave wider forms behind that a loop may read again: keep all in step.
+        # A loop may read wider forms again, and the write below would leave them stale: refresh all of them.
         slot.detach(behind)
     if _is_logic(left, right):
         _logic(operation, left, right, left)
@@ -80,7 +80,7 @@ def in_place(operation: str, left: Reg, right: object) -> Reg:
 
 
 def reflected(operation: str, left: object, right: Reg) -> Reg:
-    """Emit `number operation right`, for the operators that don't commute."""
+    """Emit `number operation right`, for operators that do not commute."""
     exact = _own(right, None).notes.get(EXACT)
     if exact is not None:
         return _exact(exact, operation, right, (left, right))
@@ -147,7 +147,7 @@ def move(destination: Reg, value: object) -> None:
 
 
 def immediate(dtype: PtxType, value: object) -> Operand:
-    """Spell a number as the literal that `mov` or `st` of a register of `dtype` takes."""
+    """Return the literal of a number that `mov` or `st` of a register of `dtype` accepts."""
     if dtype.name in _LITERALS:
         number = as_float(value)
         if number is None:
@@ -163,11 +163,11 @@ def immediate(dtype: PtxType, value: object) -> Operand:
     return Immediate(str(whole))
 
 
-# --- exactly one instruction ------------------------------------------------------------------------
+# --- one instruction per operator -------------------------------------------------------------------
 
 
 def _exact(exact: object, operation: str, typed: Reg, operands: tuple[object, ...], into: Reg | None = None) -> Reg:
-    """Emit one instruction as `ptx.expr(temps=…)` wants it; `typed` is the operand whose type spells it."""
+    """Emit one instruction for `ptx.expr(temps=…)`; the type of operand `typed` selects the opcode."""
     if not isinstance(exact, Exact):
         raise TypeError(f"{exact!r} is no state of ptx.expr")
     others = [value for value in operands if value is not typed]
@@ -195,7 +195,7 @@ def _exact_words(operation: str, typed: Handle, other: object) -> tuple[str, ...
 
 
 def _refuse_staging(operation: str, typed: Handle, other: object, *, spelled: bool) -> None:
-    """Raise RegisterTypeError for operands that would take another instruction first."""
+    """Raise RegisterTypeError for operands that would need another instruction first."""
     for value in (typed, other):
         if isinstance(value, Handle) and (value.readonly or hasattr(value, "reg")):
             raise RegisterTypeError(
@@ -229,7 +229,7 @@ def _logic(operation: str, left: Handle, right: object, into: Reg | None) -> Reg
 
 
 def _positive(value: Handle) -> Handle:
-    """Return a predicate; of a negated one, a fresh register set by `not.pred`."""
+    """Return a predicate; for a negated one, a fresh register set by `not.pred`."""
     positive = getattr(value, "reg", None)
     if positive is None:
         return value
@@ -254,7 +254,7 @@ def _unary_words(operation: str, value: Handle) -> tuple[str, ...]:
 
 
 def _own(left: Handle, right: object) -> Trace:
-    """Return the trace of the operands, which must be the active one."""
+    """Return the trace of the operands; raise ForeignRegisterError unless it is the active one."""
     here = current()
     if left.trace is not here:
         raise ForeignRegisterError(left.raw_name, left.trace.name, None if here is None else here.name)

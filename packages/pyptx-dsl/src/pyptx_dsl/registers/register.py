@@ -1,7 +1,7 @@
-"""Registers as users hold them: names with operators.
+"""Registers with operators, the objects that users hold.
 
-Each operator emits at once and returns a fresh register; `docs/operators.md` lists what. An augmented assignment
-writes the register itself.
+Each operator emits immediately and returns a fresh register; `docs/operators.md` lists the instructions. An augmented
+assignment writes the register itself.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import RegisterName
 
 
-# mypy takes this for true. It lets `if register:` pass where `__bool__` never returns, which pyright refuses; without a
-# `__bool__` its truthy-bool refuses it too.
+# mypy treats this as true, so it sees no `__bool__`, and its truthy-bool check rejects `if register:`. It would accept
+# a `__bool__` that never returns; pyright rejects that.
 MYPY = False
 
 
@@ -35,11 +35,11 @@ class Reg(Handle):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Return the name and the type; no use of the register."""
+        """Return the name and the type; does not count as a use of the register."""
         return f"Reg({self.raw_name}, {self.dtype})"
 
     def __hash__(self) -> int:
-        """Hash by name; two registers of one name in one trace are the same."""
+        """Hash by name; within a trace, registers with equal names are the same."""
         return hash(self.raw_name)
 
     if not MYPY:
@@ -58,7 +58,7 @@ class Reg(Handle):
         """Emit `add`."""
         return operators.binary("add", self, other)
 
-    def __iadd__(self, other: object) -> Reg:  # noqa: PYI034  Self would promise the subclass
+    def __iadd__(self, other: object) -> Reg:  # noqa: PYI034  the result is a Reg, in subclasses too
         """Emit `add` into this register."""
         return operators.in_place("add", self, other)
 
@@ -240,7 +240,7 @@ class Reg(Handle):
 
 
 class SpecialReg(Reg):
-    """A read-only register such as `%tid.x`; ptxas takes it in `mov` and `cvt` only, so operators copy it first."""
+    """A read-only register such as `%tid.x`; operators copy it first, as ptxas accepts it in `mov` and `cvt` only."""
 
     __slots__ = ()
 
@@ -248,7 +248,7 @@ class SpecialReg(Reg):
 
 
 class Unplaced(Reg):
-    """What an operator of `ptx.expr(temps=…)` computes while no register is known for it: it can only be assigned."""
+    """Result of an operator in `ptx.expr(temps=…)` without a free temporary: it can only be assigned."""
 
     __slots__ = ()
 
@@ -286,15 +286,15 @@ class NegPred(Reg):
 
 
 class RegArray:
-    """`count` registers of one type, `base0 … base(count-1)`; as an operand a vector `{…}`.
+    """`count` registers of one type, `base0 … base(count-1)`; as an operand, the vector `{…}`.
 
-    Each is made when it is first asked for: of the banks that compilers declare, many never are.
+    Each `Reg` object is made on first access: compilers declare groups of which many registers are never used.
     """
 
     __slots__ = ("_regs", "base", "count", "dtype", "trace")
 
     def __init__(self, base: str, count: int, dtype: PtxType, trace: Trace) -> None:
-        """Hold registers that are declared already."""
+        """Wrap registers that are declared already."""
         self.base = base
         self.count = count
         self.dtype = dtype
@@ -331,12 +331,12 @@ class RegArray:
         return self._made(self._checked(index))
 
     def made(self) -> list[Reg]:
-        """Return the registers that have been asked for."""
+        """Return the registers accessed so far."""
         regs = self._regs if isinstance(self._regs, list) else self._regs.values()
         return [register for register in regs if register is not None]
 
     def _made(self, number: int) -> Reg:
-        """Return a register, which is made if it is not there yet."""
+        """Return a register, making its object on first access."""
         register = self._regs[number]
         if register is None:
             register = self._regs[number] = Reg(numbered(self.base, self.count)[number], self.dtype, self.trace)
@@ -370,7 +370,7 @@ class RegArray:
         return [self._made(number) for number in range(self.count)]
 
     def hw_order(self, *, reverse: bool = False) -> list[Reg]:
-        """Return the registers in order of declaration, or reversed, as some fragments list them."""
+        """Return the registers in order of declaration, or reversed as some fragments list them."""
         return self.regs()[::-1] if reverse else self.regs()
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
@@ -381,7 +381,7 @@ class RegArray:
 
 
 def declared_register(name: RegisterName, dtype: PtxType, trace: Trace) -> Reg | RegArray:
-    """Return what a name of a `.reg` declares: one register, or with a count a bank of them."""
+    """Return the register that a name in `.reg` declares; with a count, the register group."""
     if name.count is None:
         return Reg(name.name, dtype, trace)
     return RegArray(name.name, name.count, dtype, trace)

@@ -1,4 +1,4 @@
-"""Texts that users hand in: names, and what is written between quotes or behind `//`."""
+"""Validation of names, comments and quoted strings that users pass."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _NAME = re.compile(r"([A-Za-z][\w$]*|[_$%][\w$]+)\Z", re.ASCII)
 
 
 def text(what: str, value: object) -> str:
-    """Return a text; raise OperandError for anything else, of which `what` says what it is for."""
+    """Return a string; raise OperandError for anything else, naming its purpose `what`."""
     if isinstance(value, str):
         return value
     raise OperandError(f"{what} is text, not {value!r}", hint="pass a string")
 
 
 def identifier(name: object, what: str) -> str:
-    """Return a name; raise OperandError for what is none in PTX. Manual: "Identifiers"."""
+    """Return a name; raise OperandError for an invalid PTX identifier. Manual: "Identifiers"."""
     if not isinstance(name, str):
         raise OperandError(f"{what} has a name, not {name!r}", hint="its name is a string")
     if not _NAME.match(name):

@@ -1,1 +1,1 @@
-"""Allocations in shared memory, their layouts and swizzles, barriers, and tensor maps."""
+"""Allocations in shared memory, their layouts and swizzles, mbarriers, and TMA tiles."""

@@ -1,4 +1,4 @@
-"""Shared allocations: a symbol, a shape, a swizzle, and the addresses and accesses they give."""
+"""Shared allocations: symbol, shape and swizzle, with addresses of elements and loads and stores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ELEMENTS = "allocations.elements"
 
 
 class SharedAddress:
-    """An address in shared memory: a symbol and a constant offset, or the register that had to be computed.
+    """An address in shared memory: a symbol with a constant offset, or a register with a computed address.
 
     `layout` is the swizzle of the allocation, if the address has a constant offset from its start.
     """
@@ -37,7 +37,7 @@ class SharedAddress:
     def __init__(
         self, name: str, byte_offset: int, trace: Trace, register: Reg | None = None, layout: Swizzle | None = None
     ) -> None:
-        """Point `byte_offset` bytes behind the allocation `name`, or at `register`."""
+        """Point `byte_offset` bytes past the start of the allocation `name`, or at `register`."""
         self.name = name
         self.byte_offset = byte_offset
         self.trace = trace
@@ -57,8 +57,8 @@ class SharedAddress:
 class SharedAlloc:
     """An allocation of `shape` elements of `dtype`, row-major, with its swizzle.
 
-    `byte_offset` counts from the first allocation of the kernel. `gmma_layout` and `gmma_major` are descriptors that
-    another package attached; they are carried, not read.
+    `byte_offset` counts from the first allocation of the kernel. `gmma_layout` and `gmma_major` are descriptor data
+    that another package attached; this class does not read them.
     """
 
     __slots__ = ("_swizzle", "_trace", "dtype", "gmma_layout", "gmma_major", "region", "shape", "swizzle")
@@ -66,7 +66,7 @@ class SharedAlloc:
     def __init__(
         self, region: MemoryRegion, dtype: PtxType, shape: tuple[int, ...], swizzle: str | None, trace: Trace
     ) -> None:
-        """Describe a region that is placed already."""
+        """Wrap a region that is allocated already."""
         self.region = region
         self.dtype = dtype
         self.shape = shape
@@ -78,12 +78,12 @@ class SharedAlloc:
 
     @property
     def name(self) -> str:
-        """The symbol of the allocation in the static layout."""
+        """Symbol of the allocation in the static layout."""
         return self.region.name
 
     @property
     def byte_offset(self) -> int:
-        """The offset from the start of all allocations."""
+        """Offset in bytes from the start of all allocations."""
         return self.region.offset
 
     def __repr__(self) -> str:
@@ -95,14 +95,14 @@ class SharedAlloc:
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Reg | SharedSlice]:
-        """Iterate over the stages' addresses; of one dimension, over the elements, loading each."""
+        """Iterate over the addresses of stages; with one dimension, over the elements, loading each."""
         return (self[stage] for stage in range(self.shape[0]))
 
     def __getitem__(self, index: object) -> Reg | SharedSlice:
-        """Load an element, if there is one index per dimension (`s[i]`, `s[row, col]`); else return an address.
+        """Load an element if there is one index per dimension (`s[i]`, `s[row, col]`); else return an address.
 
-        With fewer indices than dimensions (`s[stage]` of several) that is where the part begins which they select.
-        `s.address(i)` is the address of an element.
+        With fewer indices than dimensions (`s[stage]`), it is the start of the selected part. `s.address(i)` is the
+        address of an element.
         """
         indices = _indices(index)
         if len(indices) < len(self.shape):
@@ -113,7 +113,7 @@ class SharedAlloc:
         return element
 
     def __setitem__(self, index: object, value: object) -> None:
-        """Store a register or number into the element that `index` names, one index per dimension."""
+        """Store a register or number into the element at `index`, one index per dimension."""
         self.store(value, *_indices(index))
 
     def load(self, *indices: object) -> Reg:
@@ -127,7 +127,7 @@ class SharedAlloc:
         store(self.dtype, self.address(*indices), value)
 
     def address(self, *indices: object) -> SharedAddress:
-        """Return the address of one element, swizzled; emit what its register indices need."""
+        """Return the swizzled address of one element; emit the computation for register indices."""
         if len(indices) != len(self.shape):
             raise RegisterIndexError(
                 f"{self.name} has {len(self.shape)} dimensions, not {len(indices)}", hint=f"its shape is {self.shape}"
@@ -167,7 +167,7 @@ class SharedAlloc:
         return SharedAddress(self.name, 0, trace, address)
 
     def _stride(self, dimension: int) -> int:
-        """Return the bytes between neighbours along a dimension."""
+        """Return the distance in bytes between adjacent elements of a dimension."""
         bits = math.prod(self.shape[dimension + 1 :]) * self.dtype.bits
         if bits % 8:
             raise RegisterTypeError(
@@ -197,9 +197,9 @@ class SharedAlloc:
         return SharedAddress(self.name, 0, self._trace).__ptx_operand__(trace)
 
 
-# What an index of an allocation is, its rank says; the classes tell type checkers, and do nothing when they run.
+# The rank determines the result type of an index. These subclasses declare it for type checkers only.
 class SharedVector(SharedAlloc):
-    """A one-dimensional allocation: an index names an element."""
+    """A one-dimensional allocation: one index selects an element."""
 
     __slots__ = ()
 
@@ -209,7 +209,7 @@ class SharedVector(SharedAlloc):
 
 
 class SharedMatrix(SharedAlloc):
-    """A two-dimensional allocation: one index names a row, two an element."""
+    """A two-dimensional allocation: one index selects a row, two an element."""
 
     __slots__ = ()
 
@@ -225,7 +225,7 @@ class SharedMatrix(SharedAlloc):
 
 
 class SharedStages(SharedAlloc):
-    """A three-dimensional allocation: one index names a stage, two a row of it, three an element."""
+    """A three-dimensional allocation: one index selects a stage, two a row of it, three an element."""
 
     __slots__ = ()
 
@@ -241,21 +241,21 @@ class SharedStages(SharedAlloc):
 
 
 OF_RANK: dict[int, type[SharedAlloc]] = {1: SharedVector, 2: SharedMatrix, 3: SharedStages}
-"""The class of an allocation by its rank; of any other it is SharedAlloc."""
+"""Class of an allocation by rank; SharedAlloc for any other rank."""
 
 
 class SharedSlice(SharedAddress):
-    """What leading indices of an allocation select: the address of a stage, a row, an element."""
+    """Address of the part of an allocation that leading indices select: a stage, a row, an element."""
 
     __slots__ = ("alloc", "indices")
 
     def __init__(self, alloc: SharedAlloc, indices: tuple[object, ...]) -> None:
-        """Compute the address; a register index emits two instructions here."""
+        """Compute the address; one register index emits two instructions (more if the swizzle applies)."""
         if len(indices) > len(alloc.shape):
             raise RegisterIndexError(f"{alloc.name} has {len(alloc.shape)} dimensions, not {len(indices)}")
         self.alloc = alloc
         self.indices = indices
-        # The swizzle repeats at every stage only if stages are whole periods; then the stage's own start is unswizzled.
+        # The swizzle repeats at each stage only if stages are whole periods; then the start of a stage is not swizzled.
         place = alloc._at(indices)  # noqa: SLF001  the two classes are one thing
         super().__init__(place.name, place.byte_offset, place.trace, place.register, place.layout)
 
@@ -271,7 +271,7 @@ class SharedSlice(SharedAddress):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The dimensions that are left."""
+        """The remaining dimensions."""
         return self.alloc.shape[len(self.indices) :]
 
     @property
@@ -284,7 +284,7 @@ class SharedSlice(SharedAddress):
         return f"SharedSlice({self.alloc.name!r}[{', '.join(map(repr, self.indices))}])"
 
     def __getitem__(self, index: object) -> Reg | SharedSlice:
-        """Index the remaining dimensions: load when all are given, else the address of a smaller part."""
+        """Index the remaining dimensions: load an element if all are given, else return a smaller part's address."""
         indices = (*self.indices, *_indices(index))
         if len(indices) == len(self.alloc.shape):
             return self.alloc.load(*indices)
@@ -296,7 +296,7 @@ class SharedSlice(SharedAddress):
 
 
 def refuse_plain_offset(base: object, offset: int) -> None:
-    """Raise OperandError for a byte offset from a swizzled address that is another element than without the swizzle."""
+    """Raise OperandError for a byte offset that reaches another element than it would without the swizzle."""
     if isinstance(base, SharedAlloc):
         place, swizzle = 0, find_swizzle(base.swizzle)
     elif isinstance(base, SharedAddress):
@@ -313,7 +313,7 @@ def refuse_plain_offset(base: object, offset: int) -> None:
 
 
 def refuse_element(value: Handle) -> None:
-    """Raise OperandError for an element, read by one index, where an address belongs."""
+    """Raise OperandError for an element, loaded with one index, where an address is required."""
     name = _elements(value.trace).get(value.raw_name)
     if name is not None and value.dtype.bits <= u32.bits:
         raise OperandError(
@@ -323,7 +323,7 @@ def refuse_element(value: Handle) -> None:
 
 
 def _elements(trace: Trace) -> dict[str, str]:
-    """Return the registers that were read from shared memory by one index, and where from."""
+    """Return the registers loaded from shared memory with one index, and the names of their allocations."""
     found = trace.notes.get(_ELEMENTS)
     if found is None:
         found = trace.notes[_ELEMENTS] = dict[str, str]()
@@ -354,7 +354,7 @@ def store(dtype: PtxType, address: object, value: object) -> None:
 
 
 def _unswizzled(swizzle: Swizzle, constant: int, terms: list[tuple[Handle, int]]) -> bool:
-    """Tell whether an offset is whole periods, which a swizzle leaves where they are: that of a stage, usually."""
+    """Return whether an offset is a multiple of the swizzle period, usually a stage: the swizzle does not change it."""
     return all(step % swizzle.period == 0 for step in (constant, *(stride for _, stride in terms)))
 
 
@@ -364,7 +364,7 @@ def _indices(index: object) -> tuple[object, ...]:
 
 
 def index_register(index: Handle) -> Handle:
-    """Check that a register can index, and copy a special one."""
+    """Check that a register can be an index; copy a special register."""
     if not index.dtype.is_integer or index.dtype.bits != u32.bits:
         raise RegisterTypeError(
             f"a {index.dtype} register cannot index shared memory",
@@ -380,7 +380,7 @@ def _bracketed(address: object) -> object:
 
 
 def _check_stored(dtype: PtxType, value: Handle) -> None:
-    """Refuse to store a register of another width, or a float as an integer."""
+    """Raise RegisterTypeError for a store of a register of another width, or of a float as an integer."""
     wide_enough = dtype.bits < b8.bits * 2 and value.dtype.bits <= b64.bits and value.dtype.is_integer
     kinds = {dtype.kind, value.dtype.kind}
     mixed = kinds > {"float"} and kinds & {"signed", "unsigned"}

@@ -18,40 +18,40 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.trace import Trace
 
 BARRIER_BYTES = 8
-"""Manual: "mbarrier": an opaque 64-bit object, aligned to 8."""
+"""An mbarrier object is opaque, 64 bits wide and aligned to 8 bytes. Manual: "mbarrier"."""
 
 
 class MbarrierArray:
-    """`count` mbarrier objects of 8 bytes; `[i]` is one of them."""
+    """`count` mbarrier objects of 8 bytes each; `[i]` is one of them."""
 
     __slots__ = ("count", "region", "trace")
 
     def __init__(self, region: MemoryRegion, count: int, trace: Trace) -> None:
-        """Describe barriers that are placed already."""
+        """Wrap mbarriers that are allocated already."""
         self.region = region
         self.count = count
         self.trace = trace
 
     @property
     def name(self) -> str:
-        """The symbol in the static layout."""
+        """Symbol of the array in the static layout."""
         return self.region.name
 
     @property
     def byte_offset(self) -> int:
-        """The offset from the start of all allocations."""
+        """Offset in bytes from the start of all allocations."""
         return self.region.offset
 
     def __len__(self) -> int:
-        """Return the number of barriers."""
+        """Return the number of mbarriers."""
         return self.count
 
     def __iter__(self) -> Iterator[MbarrierRef]:
-        """Iterate over the barriers."""
+        """Iterate over the mbarriers."""
         return (MbarrierRef(self, index) for index in range(self.count))
 
     def __getitem__(self, index: object) -> MbarrierRef:
-        """Return one barrier; a register index emits two instructions, a number is checked."""
+        """Return one mbarrier; a register index emits two instructions, a number is range-checked."""
         return MbarrierRef(self, index)
 
     def __repr__(self) -> str:
@@ -59,7 +59,7 @@ class MbarrierArray:
         return f"MbarrierArray({self.name!r}, {self.count})"
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the symbol: the first barrier."""
+        """Return the symbol: the address of the first mbarrier."""
         return SharedAddress(self.name, 0, self.trace).__ptx_operand__(trace)
 
 
@@ -69,7 +69,7 @@ class MbarrierRef(SharedAddress):
     __slots__ = ("array", "idx")
 
     def __init__(self, array: MbarrierArray, idx: object) -> None:
-        """Compute the address of one barrier."""
+        """Compute the address of one mbarrier."""
         self.array = array
         self.idx = idx
         if isinstance(idx, Handle):

@@ -1,4 +1,4 @@
-"""Shared tiles as text: where each 16 bytes of a row lie."""
+"""Pictures of shared tiles as text: the position of each 16-byte chunk of a row."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _ROWS = 8
 
 
 def draw(tile: SharedTile) -> str:
-    """Return the picture of a tile: the first 8 rows of its first panel, and how the rest follows.
+    """Return the picture of a tile: the first 8 rows of its first TMA box, and the extent of the rest.
 
-    A number in the picture is a chunk of 16 bytes of the row, counted from its start; its column is where it lies.
+    A number in the picture is the index of a 16-byte chunk in its row; the column is its position in memory.
     """
     names = ("MN", "K") if tile.major == "K" else ("K", "MN")
     swizzle = "no swizzle" if tile.swizzle is None else f"swizzle {tile.swizzle}"
@@ -30,7 +30,7 @@ def draw(tile: SharedTile) -> str:
 
 
 def _row(tile: SharedTile, row: int) -> list[int]:
-    """Return the chunks of a row in the order in which they lie: a swizzle is its own inverse."""
+    """Return the chunks of a row in memory order: a swizzle is its own inverse."""
     chunks = range(tile.panel_width // _CHUNK)
     if tile.swizzle is None:
         return list(chunks)

@@ -1,6 +1,6 @@
-"""The XOR swizzles of shared memory: 16-byte chunks of a row exchanged by bits of the row's number.
+"""XOR swizzles of shared memory: bits of the row number permute the 16-byte chunks of a row.
 
-Manual: "Tensor Swizzle Modes". The pattern is a function of the address, so an allocation must be aligned to its
+Manual: "Tensor Swizzle Modes". The swizzle is a function of the address, so an allocation must be aligned to its
 period.
 """
 
@@ -26,11 +26,11 @@ class Swizzle(Value):
     period: int
 
     def apply(self, offset: int) -> int:
-        """Return where the byte at a logical offset lies."""
+        """Return the swizzled offset of a logical byte offset."""
         return offset ^ (offset >> 3 & self.mask)
 
     def emit(self, trace: Trace, offset: object) -> Reg:
-        """Emit the three instructions (`shr`, `and`, `xor`) for an offset in a register."""
+        """Emit the three instructions (`shr`, `and`, `xor`) that swizzle an offset in a register."""
         result, bits = trace.fresh(u32), trace.fresh(u32)
         trace.emit(("shr", "u32"), (bits, offset, 3))
         trace.emit(("and", "b32"), (bits, bits, self.mask))
@@ -44,7 +44,7 @@ SWIZZLES = {
 
 
 def find_swizzle(name: str | None) -> Swizzle | None:
-    """Return the swizzle called `name`; None (or `"none"`) means none."""
+    """Return the swizzle named `name`; None for None or `"none"`."""
     if name is None or str(name).lower() == "none":
         return None
     found = SWIZZLES.get(name)

@@ -1,12 +1,12 @@
-"""One value that says how a matrix lies in shared memory: for TMA, for the swizzle, and for matrix descriptors alike.
+"""One description of a matrix in shared memory for TMA, element access and matrix descriptors.
 
     A = SharedTile(bf16, (128, 64), swizzle="128B", stages=4)    # M x K, K contiguous
-    A.tma_tile("M", "K")                                         # the Tile whose copies fill it
+    A.tma_tile("M", "K")                                         # the Tile whose TMA copies fill it
     sA = smem.tile(A)                                            # the allocation, aligned to the swizzle
     sA[stage]                                                    # an operand, read by its matrix descriptor
 
-What TMA writes, what `s[row, column]` addresses and what a tensor core reads then cannot disagree. A combination that
-the hardware has not is a SpecError with the rule and a picture of the tile.
+TMA copies, `s[row, column]` and MMA operands then use the same layout. A layout that the hardware does not support is a
+SpecError with the rule and a picture of the tile.
 
 Manual: "Asynchronous Warpgroup Level Matrix Instructions: Shared Memory Matrix Layout", "Strides", "Matrix Descriptor
 Format"; "Tensor Swizzle Modes".
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 __all__ = ["CHUNK_BYTES", "CORE_ROWS", "STEP_BYTES", "Major", "SharedTile", "widest_swizzle"]
 
 CHUNK_BYTES = 16
-"""The width of a core matrix, and what a swizzle moves as one."""
+"""Row width of a core matrix in bytes; a swizzle moves chunks of this size."""
 CORE_ROWS = 8
-"""The rows of a core matrix."""
+"""Rows of a core matrix."""
 STEP_BYTES = 32
-"""The bytes of K that one dense product takes of a row, for every type."""
-_BASE_ALIGNMENT = 128  # what TMA asks of shared memory
+"""Bytes of K per row that one dense MMA reads, for every type."""
+_BASE_ALIGNMENT = 128  # alignment in shared memory that TMA requires
 _MAX_BOX = 256  # manual: "Tensor Dimension, size and format": the sizes of a box
 _TRANSPOSABLE_BITS = (8, 16)
 _LAYOUTS = {None: Layout.ROW, "32B": Layout.TMA_32B, "64B": Layout.TMA_64B, "128B": Layout.TMA_128B}
@@ -48,7 +48,7 @@ _CODES = {None: 0, "128B": 1, "64B": 2, "32B": 3}
 
 
 class Major(IntEnum):
-    """Which dimension of a matrix is contiguous in shared memory."""
+    """The contiguous dimension of a matrix in shared memory."""
 
     K = 0
     MN = 1
@@ -58,10 +58,10 @@ class Major(IntEnum):
 class SharedTile(Value):
     """`shape` elements of `dtype` in shared memory, the second dimension contiguous, `stages` times.
 
-    With `major="K"` the shape is (M or N, K), with `major="MN"` it is (K, M or N). Where rows are wider than the
-    swizzle, the tile is made of panels as wide as the swizzle, one behind the other, and TMA fills each by a copy of
-    its own. Without a swizzle a panel is 16 bytes wide. `swizzle` is `"128B"`, `"64B"`, `"32B"`, `None`, or
-    `"widest"`: the widest of which rows are whole multiples.
+    With `major="K"` the shape is (M or N, K), with `major="MN"` it is (K, M or N). If rows are wider than the swizzle,
+    the tile consists of consecutive TMA boxes as wide as the swizzle. Each box is filled by a separate TMA copy.
+    Without a swizzle a box is 16 bytes wide. `swizzle` is `"128B"`, `"64B"`, `"32B"`, `None`, or `"widest"`: the widest
+    swizzle whose width divides the rows.
     """
 
     dtype: PtxType
@@ -79,7 +79,7 @@ class SharedTile(Value):
         swizzle: str | None = "widest",
         stages: int = 1,
     ) -> None:
-        """Describe a tile; raise SpecError for one that no matrix descriptor can."""
+        """Describe a tile; raise SpecError for one that no matrix descriptor can represent."""
         if not is_type(dtype):
             swapped = f": SharedTile({shape}, {dtype!r})" if is_type(shape) else ""
             raise SpecError(f"a shared tile has a type first, not {dtype!r}", hint=f"write the type first{swapped}")
@@ -96,75 +96,75 @@ class SharedTile(Value):
 
     @property
     def row_bytes(self) -> int:
-        """The bytes of one row over all panels."""
+        """Bytes of one row across all TMA boxes."""
         return self.shape[1] * self.dtype.bits // 8
 
     @property
     def panel_width(self) -> int:
-        """The bytes of a row inside one panel: the swizzle's, or 16."""
+        """Bytes of a row in one TMA box: the width of the swizzle, or 16."""
         return int(self.swizzle[:-1]) if self.swizzle else CHUNK_BYTES
 
     @property
     def panel_columns(self) -> int:
-        """The elements of a row inside one panel."""
+        """Elements of a row in one TMA box."""
         return self.panel_width * 8 // self.dtype.bits
 
     @property
     def panels(self) -> int:
-        """The number of panels, which is the number of TMA copies for one stage."""
+        """Number of TMA boxes, which is the number of TMA copies per stage."""
         return self.row_bytes // self.panel_width
 
     @property
     def panel_bytes(self) -> int:
-        """The bytes of one panel: what one TMA copy brings."""
+        """Bytes of one TMA box."""
         return self.shape[0] * self.panel_width
 
     @property
     def stage_bytes(self) -> int:
-        """The bytes of one stage: what its mbarrier has to expect."""
+        """Bytes of one stage: the expect-tx count of its mbarrier."""
         return self.panels * self.panel_bytes
 
     @property
     def bytes(self) -> int:
-        """The bytes of all stages."""
+        """Bytes of all stages."""
         return self.stages * self.stage_bytes
 
     @property
     def alignment(self) -> int:
-        """The alignment of the first byte: the period of the swizzle, so that its pattern starts there."""
+        """Alignment of the first byte: the period of the swizzle, which starts there; 128 bytes without a swizzle."""
         return SWIZZLES[self.swizzle].period if self.swizzle else _BASE_ALIGNMENT
 
     @property
     def allocation_shape(self) -> tuple[int, ...]:
-        """The dimensions as they lie: stages if several, panels if several, rows, columns of a panel."""
+        """Dimensions in memory order: stages if several, TMA boxes if several, rows, columns of a box."""
         outer = ((self.stages,) if self.stages > 1 else ()) + ((self.panels,) if self.panels > 1 else ())
         return (*outer, self.shape[0], self.panel_columns)
 
     @property
     def mn(self) -> int:
-        """The size along M or N."""
+        """Size along M or N."""
         return self.shape[self.major == "MN"]
 
     @property
     def k(self) -> int:
-        """The size along K."""
+        """Size along K."""
         return self.shape[self.major == "K"]
 
     @property
     def k_step(self) -> int:
-        """The K of one dense product of this type: 16 for 16-bit types, 32 for bytes, 8 for tf32."""
+        """K of one dense MMA of this type: 16 for 16-bit types, 32 for bytes, 8 for tf32."""
         return STEP_BYTES * 8 // self.dtype.bits
 
     # --- TMA ----------------------------------------------------------------------------------------
 
     @property
     def tma_layout(self) -> Layout:
-        """The layout of the Tile that TMA copies from or to."""
+        """Layout of the Tile that TMA copies from or to."""
         return _LAYOUTS[self.swizzle]
 
     @property
     def tma_box(self) -> tuple[int, int]:
-        """The box of one TMA copy: one panel. Raise SpecError for one with more than 256 rows."""
+        """Box of one TMA copy, (rows, columns). Raise SpecError if it has more than 256 rows."""
         if self.shape[0] > _MAX_BOX:
             raise self._wrong(
                 f"a TMA box has at most {_MAX_BOX} rows, and this tile has {self.shape[0]}", "make it two tiles"
@@ -172,11 +172,11 @@ class SharedTile(Value):
         return self.shape[0], self.panel_columns
 
     def tma_tile(self, *dims: Dim, promotion: str = "none", fill: str = "zeros") -> Tile:
-        """Return the Tile of an array `[…, rows, columns]` whose TMA copies fill this tile, panel by panel.
+        """Return the Tile of an array `[…, rows, columns]` whose TMA copies fill this tile, box by box.
 
-        Dimensions in front of the rows count matrices; a copy is of one of them. `promotion` and `fill` are a Tile's
-        `tma_promotion` and `tma_fill`. Raise SpecError for fewer than two dimensions, and for bits, which TMA does not
-        count.
+        Dimensions before the rows count matrices; a copy reads one of them. `promotion` and `fill` are a Tile's
+        `tma_promotion` and `tma_fill`. Raise SpecError for fewer than two dimensions, and for types of less than a
+        byte, which TMA does not count.
         """
         if len(dims) < 2:
             raise self._wrong(f"an array of tiles has rows and columns, not {dims!r}", 'tma_tile("M", "K")')
@@ -196,10 +196,10 @@ class SharedTile(Value):
         stride: int | Sequence[int] = 1,
         dilation: int | Sequence[int] = 1,
     ) -> Tile:
-        """Return the Tile of an array N x (D x H x) W x C whose im2col copies fill this tile, panel by panel.
+        """Return the Tile of an array N x (D x H x) W x C whose im2col copies fill this tile, box by box.
 
-        The tile is outputs x channels: one copy brings as many outputs of the convolution as the tile has rows, for one
-        element of the filter. Raise SpecError for a tile with K in its rows.
+        The tile is outputs x channels: for one element of the filter, one copy reads as many outputs of the convolution
+        as the tile has rows. Raise SpecError unless the tile is K-major.
         """
         if self.major != "K":
             raise self._wrong("columns of pixels have channels side by side", 'outputs x channels is major="K"')
@@ -213,14 +213,14 @@ class SharedTile(Value):
 
     @property
     def swizzle_code(self) -> int:
-        """The swizzle as matrix descriptors have it: 0 none, 1 128B, 2 64B, 3 32B."""
+        """Swizzle field of matrix descriptors: 0 none, 1 128B, 2 64B, 3 32B."""
         return _CODES[self.swizzle]
 
     @property
     def leading_byte_offset(self) -> int:
-        """The leading dimension byte offset of matrix descriptors; 16 where the hardware does not read it.
+        """Leading dimension byte offset of matrix descriptors; 16 where the hardware does not read it.
 
-        K-major: to the next 16 bytes of K, read only without a swizzle. MN-major: to the next panel along M or N, and
+        K-major: to the next 16 bytes of K, read only without a swizzle. MN-major: to the next TMA box along M or N, and
         without a swizzle to the next 8 of K.
         """
         if self.major == "K":
@@ -231,19 +231,19 @@ class SharedTile(Value):
 
     @property
     def stride_byte_offset(self) -> int:
-        """The stride dimension byte offset of matrix descriptors: to the next 8 rows, inside a panel.
+        """Stride dimension byte offset of matrix descriptors: to the next 8 rows of the same TMA box.
 
-        Without a swizzle, MN-major, leading and stride change roles: to the next panel along M or N.
+        Without a swizzle, MN-major, leading and stride exchange roles: to the next TMA box along M or N.
         """
         if self.major == "MN" and self.swizzle is None:
             return self.panel_bytes if self.panels > 1 else CHUNK_BYTES
         return CORE_ROWS * self.panel_width
 
     def offset(self, *, mn: int = 0, k: int = 0) -> int:
-        """Return the bytes from the start of a stage to where a product that begins at (mn, k) reads.
+        """Return the offset in bytes from the start of a stage to the operand of an MMA that begins at (mn, k).
 
-        Add them to the address of which a descriptor is made. `k` is a multiple of what one product takes, `mn` one of
-        8 rows or of a panel. Raise SpecError for others.
+        Add it to the address for which a descriptor is made. Along the rows, `mn` or `k` must be a multiple of 8; along
+        the contiguous dimension, of `k_step` (K-major) or `panel_columns` (MN-major). Raise SpecError otherwise.
         """
         fast, slow = (k, mn) if self.major == "K" else (mn, k)
         fast_bytes = fast * self.dtype.bits // 8
@@ -261,7 +261,7 @@ class SharedTile(Value):
     # --- pictures and rules -------------------------------------------------------------------------
 
     def picture(self) -> str:
-        """Draw the tile: which 16 bytes of a row stand where, for the 8 rows after which the pattern repeats."""
+        """Return a picture of the tile: the positions of the 16-byte chunks in the 8 rows that the swizzle repeats."""
         from pyptx_dsl.shared_memory.pictures import draw
 
         return draw(self)
@@ -273,7 +273,7 @@ class SharedTile(Value):
         return f"SharedTile({self.dtype}, {self.shape}, major={self.major!r}, swizzle={swizzle!r}{more})"
 
     def _check(self) -> None:
-        """Refuse what no matrix descriptor can describe, the most basic mistake first."""
+        """Raise SpecError if no matrix descriptor can represent the tile, the most basic mistake first."""
         if self.major not in Major.__members__:
             raise SpecError(f"major={self.major!r}: a matrix is K-major or MN-major", hint="one of K, MN")
         if self.swizzle not in _CODES:
@@ -308,10 +308,10 @@ class SharedTile(Value):
             )
 
     def _wrong(self, rule: str, advice: str) -> SpecError:
-        """Return the error of a rule, with the picture of the tile below the advice."""
+        """Return the error for a violated rule, with the picture of the tile below the advice."""
         return SpecError(f"{self!r}: {rule}", hint=f"{advice}\n{self.picture()}")
 
 
 def widest_swizzle(row_bytes: int) -> str | None:
-    """Return the widest swizzle of which rows of `row_bytes` are whole multiples; None for 16 bytes."""
+    """Return the widest swizzle whose width divides `row_bytes`; None if there is none."""
     return next((name for name in ("128B", "64B", "32B") if row_bytes % int(name[:-1]) == 0), None)

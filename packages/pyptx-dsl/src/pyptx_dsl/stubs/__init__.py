@@ -1,1 +1,1 @@
-"""The typed view of `ptx.inst`: a stub with a class for every way to go on spelling an instruction."""
+"""The typed view of `ptx.inst`: stubs with one class per opcode prefix."""

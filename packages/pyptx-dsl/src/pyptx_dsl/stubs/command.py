@@ -1,4 +1,4 @@
-"""`pyptx stubs`: the typed view of `ptx.inst` with the instructions of the plugins that are installed here."""
+"""`pyptx stubs`: the typed view of `ptx.inst`, including the instructions of installed plugins."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ package of theirs that does not ship it."""
 
 
 def stubs(argv: Sequence[str]) -> int:
-    """Write stubs below a folder; return 0, or 2 if the command was called wrongly."""
+    """Write stubs below a folder; return 0, or 2 for a usage error."""
     parser = argparse.ArgumentParser(prog="pyptx stubs", description=DESCRIPTION)
     parser.add_argument("--output", type=Path, default=Path("typings"), metavar="FOLDER", help="default: typings")
     parser.add_argument("--package", metavar="NAME", help="write the stub that this import package ships, and no other")
     try:
         options = parser.parse_args(argv)
         texts = _chosen(parser, options.package)
-    except SystemExit as leaving:  # argparse has said why
+    except SystemExit as leaving:  # argparse has printed the reason
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     for module, text in texts.items():
         path = options.output / file_of(module)
@@ -38,7 +38,7 @@ def stubs(argv: Sequence[str]) -> int:
 
 
 def _chosen(parser: argparse.ArgumentParser, package: str | None) -> dict[str, str]:
-    """Return the texts to write, by module: that of the package, or the core's and those that are not shipped."""
+    """Return the texts to write, by module: that of `package`, or the core's and all that packages do not ship."""
     from pyptx_ir.plugins.manager import manager
 
     texts = write_stubs(by_stub(manager().instructions_by_package()))
@@ -50,7 +50,7 @@ def _chosen(parser: argparse.ArgumentParser, package: str | None) -> dict[str, s
 
 
 def _shipped(module: str) -> str:
-    """Return the text of a stub as it is installed; nothing if it is not."""
+    """Return the text of an installed stub; empty if it is not installed."""
     spec = find_spec(module.partition(".")[0])
     folders = (spec.submodule_search_locations or ()) if spec else ()
     files = [path for folder in folders if (path := Path(folder).parent / file_of(module)).is_file()]

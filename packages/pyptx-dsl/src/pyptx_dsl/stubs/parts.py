@@ -1,8 +1,8 @@
-"""Which stub has what: the instructions of each package stand in a stub of its own.
+"""Division of the typed view into stubs: the instructions of each package are in a stub of their own.
 
-Where forms of several packages begin with the same words, `cp` or `mma.sync`, the class of these words is the first
-package's, in the order in which they are given. It imports what other packages have behind them by name: without such
-a package, that one member is unknown, and nothing else.
+If forms of several packages share a prefix, such as `cp` or `mma.sync`, its class belongs to the first package, in the
+given order. It imports the continuations in other packages by name. Without such a package, only that member is
+unknown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Words = tuple[str, ...]
 
 CORE = "pyptx_dsl.instructions.instruction_set"
-"""The stub of the core, and of plugins that lie in no package."""
+"""The stub of the core, and of plugins outside any package."""
 
 _OF_CORE = frozenset(("", "pyptx_dsl", "pyptx_ir"))
 _ORDER = {home.module: number for number, home in enumerate(HOMES)}
@@ -30,11 +30,11 @@ _ORDER = {home.module: number for number, home in enumerate(HOMES)}
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one stub has.
+    """The contents of one stub.
 
-    `rows` are its own forms, `known` those of the stubs before it and its own. `root` is the state in front of its
-    forms; its classes begin at the spellings `entries`. `imported` is, by the identity of a state, what other stubs
-    have behind it: spellings, by module.
+    `rows` are its own forms, `known` those of the stubs before it and its own. `root` is the start state of its forms;
+    its classes begin at the prefixes `entries`. `imported` maps the identity of a state to its continuations in other
+    stubs: prefixes, by module.
     """
 
     module: str
@@ -45,7 +45,7 @@ class Part:
     imported: Mapping[int, Mapping[str, tuple[Words, ...]]]
 
     def state(self, words: Words) -> State:
-        """Return the state behind a spelling."""
+        """Return the state after a prefix."""
         state = self.root
         for word in words:
             state = state.following[word]
@@ -53,12 +53,12 @@ class Part:
 
 
 def stub_of(package: str) -> str:
-    """Return the name of the stub in which the instructions of a package stand."""
+    """Return the name of the stub for the instructions of a package."""
     return CORE if package in _OF_CORE else f"{package}.ptx.instruction_set"
 
 
 def file_of(module: str) -> Path:
-    """Return where the stub of this name lies, in a folder of packages."""
+    """Return the path of the stub of this name, relative to a folder of packages."""
     return Path(*module.split(".")).with_suffix(".pyi")
 
 
@@ -72,7 +72,7 @@ def by_stub(rows: Mapping[str, Iterable[InstructionRow]]) -> dict[str, tuple[Ins
 
 
 def parts(rows: Mapping[str, tuple[InstructionRow, ...]]) -> Iterator[Part]:
-    """Yield what each stub has, in the order of the stubs; the first one has the root of all instructions."""
+    """Yield the contents of each stub, in the order of the stubs; the first one has the root of all instructions."""
     rows, roots = _settled(rows)
     first = next(iter(rows))
     borders = tuple(_borders(roots))
@@ -88,9 +88,10 @@ def parts(rows: Mapping[str, tuple[InstructionRow, ...]]) -> Iterator[Part]:
 def _settled(
     rows: Mapping[str, tuple[InstructionRow, ...]],
 ) -> tuple[Mapping[str, tuple[InstructionRow, ...]], Mapping[str, State]]:
-    """Return the rows, and the state in front of each stub's, where no callable has forms of two stubs.
+    """Return the rows and start states of the stubs, after moving rows so that no method has forms of two stubs.
 
-    A form that ends at words of an earlier stub is counted as that one's: overloads of a method stand in one place.
+    A form that ends at words of an earlier stub is moved to that stub, because overloads of a method must be in one
+    file.
     """
     roots = {module: spellings(own) for module, own in rows.items()}
     moved = dict(_ending_elsewhere(roots))
@@ -105,7 +106,7 @@ def _settled(
 
 
 def _meetings(states: Mapping[str, State], words: Words = ()) -> Iterator[tuple[Words, Mapping[str, State]]]:
-    """Yield each spelling with which forms of several stubs begin, and their states behind it by module."""
+    """Yield each prefix with which forms of several stubs begin, and the states after it by module."""
     if len(states) == 1:
         return
     yield words, states
@@ -127,7 +128,7 @@ def _ending_elsewhere(roots: Mapping[str, State]) -> Iterator[tuple[InstructionR
 
 
 def _borders(roots: Mapping[str, State]) -> Iterator[tuple[Words, str, str]]:
-    """Yield each spelling whose last word leads from a class of one stub into another: with both modules."""
+    """Yield each prefix whose last word leads from a class of one stub to another stub, with both modules."""
     for words, states in _meetings(roots):
         owner = next(iter(states))
         for word in _words_behind(states):
@@ -142,9 +143,9 @@ def _split(
     imported: dict[int, Mapping[str, tuple[Words, ...]]],
     words: Words = (),
 ) -> State:
-    """Return the state with a class of its own for each spelling that other stubs' words follow, noted in `imported`.
+    """Return the state with a separate class for each prefix that other stubs continue; record it in `imported`.
 
-    So the classes depend on which words other stubs have there, and not on what follows these.
+    The classes thus depend on the next words in other stubs, not on the continuations after these words.
     """
     inside = [longer for longer in behind if longer[: len(words)] == words]
     if not inside:

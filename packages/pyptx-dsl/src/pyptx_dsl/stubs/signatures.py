@@ -1,4 +1,4 @@
-"""The operands of an instruction as parameters of Python."""
+"""Operands of an instruction as Python parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.instructions.automaton import Thread
     from pyptx_ir.isa.patterns import Place
 
-# What a type checker may ask of an operand that is read, by its kind; of any other kind, nothing.
+# Python type that a checker can require of a source operand, by its kind; other kinds accept any object.
 _KINDS: dict[str, str] = {
     "Value": (
         "typed relaxed wide any register bits shared_location part part_or_constant signed_part "
@@ -30,7 +30,7 @@ _KINDS: dict[str, str] = {
 }
 READ: dict[str, str] = {kind: type_name for type_name, kinds in _KINDS.items() for kind in kinds.split()}
 
-# What a parameter of one type takes besides: every operand of another type.
+# Types that a parameter of one type also accepts: all operands of the other type.
 _SINGLE = frozenset(("Reg", "NoResult", "Reg | NoResult"))
 WIDER: dict[str, frozenset[str]] = {
     "object": frozenset((*READ.values(), *_SINGLE, "TwoResults", "Reg | TwoResults")),
@@ -46,7 +46,7 @@ SCALARS = frozenset(name for name, type_name in READ.items() if type_name == "Va
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One operand: its name in the syntax line, its Python type, and whether it may be left out."""
+    """One operand: its name in the syntax line, its Python type, and whether it is optional."""
 
     name: str
     type: str
@@ -57,7 +57,7 @@ Signature = tuple[Parameter, ...]
 
 
 def signatures(threads: Iterable[Thread]) -> tuple[Signature, ...]:
-    """Return the ways to call what these threads accept; a way that begins a longer one is a part of it."""
+    """Return the signatures that these threads accept; one that is a prefix of another is merged into it."""
     ways = {way for thread in threads for way in _ways(thread)}
     ordered = sorted(ways, key=lambda way: (len(way), [parameter.name for parameter in way], way_types(way)))
     merged: list[Signature] = []
@@ -72,7 +72,7 @@ def signatures(threads: Iterable[Thread]) -> tuple[Signature, ...]:
 
 
 def _covers(wide: Signature, narrow: Signature) -> bool:
-    """Tell whether every call of one signature is one of the other, wider one."""
+    """Return whether every call of `narrow` is a call of `wide`."""
     if len(narrow) > len(wide) or any(not each.optional for each in wide[len(narrow) :]):
         return False
     pairs = list(zip(wide, narrow, strict=False))
@@ -87,7 +87,7 @@ def way_types(way: Signature) -> tuple[str, ...]:
 
 
 def _ways(thread: Thread) -> Iterable[Signature]:
-    """Yield the signature for every number of optional operands; those behind drop out first, as in the check."""
+    """Yield the signature for every number of optional operands; the last ones are dropped first, as in the check."""
     filled = dict(thread.filled)
     places = [place for place in thread.pattern.places if place.stands(filled)]
     optional = [index for index, place in enumerate(places) if place.optional]
@@ -101,7 +101,7 @@ def _ways(thread: Thread) -> Iterable[Signature]:
 
 
 def _distinct(parameters: Iterable[Parameter]) -> Signature:
-    """Return the parameters with a number behind names that come again."""
+    """Return the parameters with a number appended to repeated names."""
     found: dict[str, Parameter] = {}
     for each in parameters:
         spare = (f"{each.name}{number}" for number in itertools.count(2))

@@ -1,9 +1,9 @@
-"""Writing the stubs: a class for each state of the graph, in it a member for each word that can follow.
+"""Generation of the stubs: a class for each state of the graph, with a member for each word that can follow.
 
-A word behind which nothing can follow is a method; others that lead to the same state are further names of that method,
-so that what there is to say of it is said once. Any other word is an attribute: of a class that is callable if the
-instruction may end here. The classes of a package stand in its own stub, and are named there by the words in front of
-them, `cp_async_bulk`; the class of `cp.async` imports that name.
+A word without continuations is a method; other words that lead to the same state are aliases of that method, so it has
+one docstring. Any other word is an attribute; its class is callable if the instruction may end there. The classes of a
+package are in its own stub. They are named by their prefix, `cp_async_bulk`, and the class of `cp.async` imports that
+name.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
-# How many forms a docstring shows, of an instruction and at a later word; the reference page has all.
+# Number of forms that a docstring shows, for an instruction and for a later word; the reference page has all.
 SHOWN = 3
 SHOWN_AT_WORD = 2
-LONGEST = 32  # characters of a class's name that is made of all words
+LONGEST = 32  # maximum length of a class name made of all words
 
 HEAD = '''# fmt: off
 """What a type checker and an editor see of `ptx.inst`{owner}.
@@ -59,7 +59,7 @@ _RESULTS = frozenset(("Reg | TwoResults", "Reg | NoResult"))
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """What the writer looks up: the sentence for each instruction, and each state's class and what that imports."""
+    """Lookup tables of the writer: each instruction's summary, each state's class, and the imports of that class."""
 
     summaries: Mapping[str, str]
     classes: Mapping[int, str]
@@ -71,7 +71,7 @@ class Stub:
 
 
 def write_stubs(rows: Mapping[str, tuple[InstructionRow, ...]]) -> dict[str, str]:
-    """Return the text of each stub for its rows, by its module; the first is the stub of `ptx.inst`."""
+    """Return the text of each stub by module; the first is the stub of `ptx.inst`."""
     return {part.module: _text(part) for part in parts(rows) if part.entries}
 
 
@@ -96,7 +96,7 @@ def _imports(classes: str) -> Iterator[str]:
 
 
 def _variable(stub: Stub, words: Words, state: State) -> Iterator[str]:
-    """Yield the name by which other stubs import what stands behind these words, and what to say of it."""
+    """Yield the variable that other stubs import for these words, and its docstring."""
     yield f"{variable(words)}: {stub.class_of(state)}"
     text = _documentation(stub, NOWHERE, state) if words else INST
     if text:
@@ -104,12 +104,12 @@ def _variable(stub: Stub, words: Words, state: State) -> Iterator[str]:
 
 
 def variable(words: Words) -> str:
-    """Return the name under which a stub has what stands behind these words."""
+    """Return the variable name for these words in a stub."""
     return to_python("_".join(words)) if words else "inst"
 
 
 def _states(roots: Iterable[State]) -> Iterator[State]:
-    """Yield every state that has a class, by the alphabet of their first spellings."""
+    """Yield every state that has a class, in alphabetical order of their prefixes."""
     found = {id(state): state for state in roots}
     pending = list(found.values())
     while pending:
@@ -120,10 +120,11 @@ def _states(roots: Iterable[State]) -> Iterator[State]:
 
 
 def _class_names(roots: Mapping[Words, State]) -> dict[int, str]:
-    """Return the name of each state's class, by the state's identity: the words that lead to it first, `Mad_lo`.
+    """Return the name of each state's class, by the state's identity: the words of its first prefix, `Mad_lo`.
 
-    Where several words lead from one state to the same one, the slot that they fill stands for them, as in the manual's
-    syntax line: `Fma_rnd_ftz`. Of many words, the instruction's and the last. Names that come again are numbered.
+    If several words lead from one state to the same state, the slot that they fill replaces them, as in the manual's
+    syntax line: `Fma_rnd_ftz`. A long name is reduced to the instruction's name and the last word. Repeated names are
+    numbered.
     """
     names: dict[int, str] = {}
     taken: set[str] = set()
@@ -155,7 +156,7 @@ def _capitalized(name: str) -> str:
 
 
 def _token(state: State, word: str, following: State) -> str:
-    """Return the word that leads from `state` to `following`, or the name of its slot if others lead there too."""
+    """Return the word that leads from `state` to `following`, or the name of its slot if other words lead there too."""
     if not state.spelling or sum(each is following for each in state.following.values()) == 1:
         return word
     return state.slots[word]
@@ -187,9 +188,9 @@ def _class(stub: Stub, state: State) -> Iterator[str]:
 
 
 def _calls(stub: Stub, state: State, name: str = "__call__") -> Iterator[str]:
-    """Yield the method that emits an instruction, overloaded if the forms differ in their operands."""
+    """Yield the method that emits an instruction, with overloads if the forms differ in their operands."""
     ways = signatures(state.accepted)
-    # A register fits wherever an address or a value does: then what is returned can't depend on which of them is meant.
+    # A register is also valid as an address or a value, so the return type cannot depend on which one is meant.
     alike = len(ways) > 1 and any("Name" in (way[0].type, *WIDER.get(way[0].type, ())) for way in ways if way)
     ways = ways if alike else tuple(one for way in ways for one in _by_result(way))
     text = _documentation_of_forms(stub, _accepted(state), SHOWN_AT_WORD)
@@ -211,7 +212,7 @@ def _parameters(way: Signature) -> str:
 
 
 def _by_result(way: Signature) -> Iterator[Signature]:
-    """Yield the call with a register as its result, which it returns, and the one with what else may stand there."""
+    """Yield the signature with a register result, which the call returns, and the one with other destinations."""
     if way and way[0].type in _RESULTS:
         yield from ((replace(way[0], type=kind), *way[1:]) for kind in way[0].type.split(" | "))
     else:
@@ -223,7 +224,7 @@ def _accepted(state: State) -> tuple[Pattern, ...]:
 
 
 def _documentation(stub: Stub, state: State, following: State) -> str:
-    """Return what to say of a word: where it completes an instruction, or tells several apart."""
+    """Return the docstring of a word; empty if it completes no form and an earlier word selected the instruction."""
     if following.accepted and _accepted(following) == _accepted(state):
         return " ".join(stub.summaries[name] for name in _names(_accepted(following)))
     if following.accepted:

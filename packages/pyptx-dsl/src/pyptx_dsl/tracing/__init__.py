@@ -1,1 +1,1 @@
-"""The recording of one kernel, and what becomes of it when the function returns."""
+"""Recording of one kernel, and its completion when the function returns."""

@@ -1,4 +1,4 @@
-"""Addresses and operands that PTX's own table passes, or refuses without knowing what a kernel's author meant."""
+"""Errors for addresses and operands that the instruction table accepts, or rejects without a useful explanation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["refuse_address", "remedy"]
 
 _WIDE = frozenset({"ld", "ldu", "st", "atom", "red", "prefetch"})
-"""What reads or writes global memory, or generic addresses, at an address of 64 bits. Asked of ptxas 13.5."""
+"""Accesses of global memory or generic addresses, which need 64-bit addresses. Verified with ptxas 13.5."""
 
 _NARROW = frozenset(
     {"shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func"}
@@ -55,7 +55,7 @@ def _refuse(node: Instruction, name: str, kind: str, shown: str) -> None:
 
 
 def remedy(node: Instruction, verdict: Verdict, declared: Callable[[str], str | None]) -> str | None:
-    """Return what to write for an operand that is refused: the pointer of an array, a copy of a special register."""
+    """Return the hint for a rejected operand: the pointer of an array, a copy of a special register."""
     operand = None if verdict.operand is None else node.operands[verdict.operand]
     match operand:
         case Address(base=Symbol(name=name)) if declared(name) == ".param":

@@ -1,8 +1,8 @@
-"""The names of a trace's registers, and their declarations.
+"""Names of a trace's registers, and their declarations.
 
-Registers without a name of their own take the next number of their type's bank, and a bank is one declaration at the
-head of the body: `.reg .b32 %r<12>;`. A name that the user gives is declared as it is; one that falls into a bank
-(`%r7`) is a member of it, and the bank grows over it. Nothing here counts across traces.
+Unnamed registers get the next number in the register group of their type. A group is one declaration at the start of
+the body: `.reg .b32 %r<12>;`. A user's name is declared as such; a name with the form of a group member (`%r7`) becomes
+a member, and the group grows to include it. All counts are per trace.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REGISTER_NAME = re.compile(r"(?!\d)%?[\w$]+")
 
 
 class Bank:
-    """`prefix0 … prefix(count-1)`, all declared with one type; `free` are numbers that nobody holds."""
+    """Register group `prefix0 … prefix(count-1)` of one type; `free` are unused numbers."""
 
     __slots__ = ("count", "free", "prefix", "register")
 
@@ -33,13 +33,13 @@ class Bank:
         self.free: set[int] = set()
 
     def take(self) -> str:
-        """Return the next name behind all others."""
+        """Return the next name after all others."""
         name = f"{self.prefix}{self.count}"
         self.count += 1
         return name
 
     def claim(self, number: int) -> None:
-        """Take a number that the user chose; raise DuplicateNameError when it is held."""
+        """Reserve a number that the user chose; raise DuplicateNameError if it is in use."""
         if number < self.count and number not in self.free:
             raise DuplicateNameError(
                 f"register {self.prefix}{number} is declared already", hint="give this register another name"
@@ -62,7 +62,7 @@ class Banks:
         self._reserved: set[str] = set()
 
     def fresh(self, dtype: PtxType, prefix: str | None = None) -> str:
-        """Take the next name of the bank of `dtype` (or of `prefix`)."""
+        """Return the next name in the register group of `dtype` (or of `prefix`)."""
         bank = self._banks.get(prefix or dtype.prefix)
         if bank is None or bank.register != dtype.register:
             bank = self._bank(prefix or dtype.prefix, dtype.register)
@@ -83,10 +83,10 @@ class Banks:
         self._names[name] = RegisterDeclaration(type=dtype.register, names=(RegisterName(name),))
 
     def array(self, dtype: PtxType, count: int, name: str | None = None) -> str:
-        """Declare `count` registers in one bank of their own; return what stands before their numbers.
+        """Declare `count` registers in one group of their own; return their prefix.
 
-        The first array of a type, if it comes before every scalar of it, is the head of the type's bank (`%f<8>`);
-        later ones are banks of their own (`%farr0_<8>`).
+        The first array of a type, if it precedes every scalar of it, is the start of the type's group (`%f<8>`); later
+        ones are groups of their own (`%farr0_<8>`).
         """
         if name is not None:
             return self._named_array(dtype, count, name)
@@ -99,7 +99,7 @@ class Banks:
         return self._named_array(dtype, count, f"{bank.prefix}arr{number}_")
 
     def reserve(self, written: RegisterName) -> None:
-        """Leave names to a `.reg` that the user writes; raise DuplicateNameError for those that are declared here."""
+        """Reserve the names of a user's `.reg`; raise DuplicateNameError for names that are in use."""
         name = written.name
         if not _is_register_name(name):
             raise OperandError(f"{name!r} is no register name", hint="write a % and an identifier, as in '%r'")
@@ -115,7 +115,7 @@ class Banks:
         self._reserved.update((stem, name))
 
     def declarations(self, lead: str) -> list[RegisterDeclaration]:
-        """Return the declarations for the head of the body: banks in order of first use, then single names."""
+        """Return the declarations for the start of the body: groups in order of first use, then single names."""
         banks = [
             RegisterDeclaration(type=bank.register, names=(RegisterName(bank.prefix, bank.count),), lead=lead)
             for bank in self._banks.values()
@@ -128,7 +128,7 @@ class Banks:
         return banks + singles
 
     def _bank(self, prefix: str, register: str) -> Bank:
-        """Return the bank of a prefix; a prefix that another type holds gets an underscore."""
+        """Return the register group of a prefix; a prefix in use by another type gets an underscore."""
         while True:
             if prefix in self._reserved:
                 prefix += "_"
@@ -153,7 +153,7 @@ class Banks:
         return name
 
     def _member(self, stem: str, number: int, dtype: PtxType) -> None:
-        """Make a user's `%r7` a member of the bank `%r`."""
+        """Make a user's `%r7` a member of the group `%r`."""
         bank = self._banks.setdefault(stem, Bank(stem, dtype.register))
         if bank.register != dtype.register:
             raise DuplicateNameError(
@@ -163,7 +163,7 @@ class Banks:
         bank.claim(number)
 
     def _refuse_overlap(self, prefix: str) -> None:
-        """Refuse to open a bank whose stem a single name has: it would be declared again."""
+        """Raise DuplicateNameError for a group that would redeclare a single name."""
         for name in self._names:
             if name.startswith(prefix) and name[len(prefix) :].isdecimal():
                 raise DuplicateNameError(
@@ -173,5 +173,5 @@ class Banks:
 
 
 def _is_register_name(name: str) -> bool:
-    """`%`, then letters, digits, `_` and `$`; also a plain identifier, which PTX allows."""
+    """Return whether a name is valid: letters, digits, `_` and `$` after an optional `%`."""
     return _REGISTER_NAME.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""Functions that users hand in to be run once while they are traced: the body of a loop, of a device function."""
+"""Properties of user functions that run once while they are traced: bodies of loops and of device functions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["required_arguments", "requires_arguments", "requires_keywords", "tak
 
 
 def requires_arguments(function: object) -> bool:
-    """Tell whether a Python function has arguments without a default; of what is none, nothing is known."""
+    """Return whether a Python function has arguments without a default; False for other objects."""
     return required_arguments(function) > 0 or requires_keywords(function)
 
 
 def required_arguments(function: object) -> int:
-    """Return how many positional arguments without a default a Python function has."""
+    """Return the number of positional arguments without a default of a Python function."""
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
         return 0
@@ -23,13 +23,13 @@ def required_arguments(function: object) -> int:
 
 
 def takes_any(function: object) -> bool:
-    """Tell whether a Python function takes any number of arguments, `*arguments`."""
+    """Return whether a Python function takes any number of arguments, `*arguments`."""
     code = getattr(function, "__code__", None)
     return isinstance(code, CodeType) and bool(code.co_flags & CO_VARARGS)
 
 
 def requires_keywords(function: object) -> bool:
-    """Tell whether a Python function has keywords without a default."""
+    """Return whether a Python function has keywords without a default."""
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
         return False

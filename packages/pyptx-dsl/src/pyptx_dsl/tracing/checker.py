@@ -1,7 +1,7 @@
-"""Holding each instruction of a trace against the instruction table.
+"""Checks of each traced instruction against the instruction table.
 
-What has been accepted once is accepted again by its form alone: opcode, types of the registers, shapes of the rest.
-Only constants that have limits are looked at, unless a form had the same numbers before.
+The result is cached by form: opcode, types of the registers, shapes of the other operands. For an accepted form only
+constants with limits are checked, and the same numbers are checked once.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.limits import Limits
     from pyptx_ir.syntax.nodes import Instruction
 
-# The limits of an instruction's constants, one set for each form that it fits.
+# Limits of an instruction's constants, one set for each matching form.
 Choices: TypeAlias = "tuple[tuple[tuple[int, Limits], ...], ...]"
 
 
 class AcceptedForm:
-    """An accepted form: the limits of its constants, and the numbers, in decimal, that were found inside of them."""
+    """An accepted form: the limits of its constants, and the numbers (decimal texts) found within them."""
 
     __slots__ = ("inside", "limits")
 
     def __init__(self, limits: Choices) -> None:
-        """No numbers have been seen."""
+        """Create a form without checked numbers."""
         self.limits = limits
         self.inside: set[str] = set()
 
@@ -43,33 +43,33 @@ Shape: TypeAlias = "tuple[object, ...]"
 Forms: TypeAlias = "dict[Shape, AcceptedForm]"
 
 _MOST_NUMBERS = 1 << 12
-"""So many numbers are remembered of a form, which lives as long as the process."""
+"""Maximum number of cached numbers per form, which lives as long as the process."""
 
 
 @until_plugins_change()
 def _accepted(_target: str, _version: tuple[int, int]) -> Forms:
-    """Return what has been accepted in this process for a target and a version, to be added to."""
+    """Return the mutable cache of accepted forms of this process for a target and a version."""
     return {}
 
 
 class Declared(dict[str, "str | None"]):
-    """What each name of a trace is; of a name that it has not, what `around`, the names of its module, say.
+    """Kinds of the names of a trace; unknown names are looked up in `around`, the names of its module.
 
-    Ask by `declared[name]`: None is a name that nobody knows. Most modules have many functions, and copying the names
-    into each would take time that grows with the square of them.
+    Use `declared[name]`: None is an unknown name. Modules can have many functions, and a copy of the names in each
+    would take quadratic time.
     """
 
     __slots__ = ("around", "banks")
 
     def __init__(self) -> None:
-        """Know nothing, and nothing around."""
+        """Create an empty table without surrounding names."""
         super().__init__()
         self.around: Mapping[str, str] = {}
         self.banks: list[tuple[NumberedNames, str]] = []
-        """Banks whose names are not stored here, and what they are; the innermost last."""
+        """Register groups whose names are not stored individually, and their kinds; innermost last."""
 
     def __missing__(self, name: str) -> str | None:
-        """Return what a large bank or the module says of a name."""
+        """Return the kind of a name in a large register group or in the module."""
         for names, kind in reversed(self.banks):
             if name in names:
                 return kind
@@ -77,22 +77,22 @@ class Declared(dict[str, "str | None"]):
 
 
 class Checker:
-    """The checks of one trace. `declared` says what each of its names is, as `pyptx_ir.isa.shapes.shape_of` asks.
+    """Checks of one trace. `declared` has the kind of each name, for `pyptx_ir.isa.shapes.shape_of`.
 
-    Traces for the same target and version may share `forms`, what has been accepted.
+    Traces for the same target and version may share `forms`, the accepted forms.
     """
 
     __slots__ = ("_forms", "declared", "target", "version")
 
     def __init__(self, target: str, version: tuple[int, int], forms: Forms | None = None) -> None:
-        """Start with nothing declared."""
+        """Start with no declared names."""
         self.target = target
         self.version = version
         self.declared = Declared()
         self._forms: Forms = {} if forms is None else forms
 
     def check(self, node: Instruction) -> None:
-        """Raise InstructionUseError at the user's line for an instruction that is wrong; warn of an unknown one."""
+        """Raise InstructionUseError at the user's line for an invalid instruction; warn for an unknown one."""
         declared = self.declared.__getitem__
         key: list[object] = [node.opcode]
         add = key.append
@@ -121,7 +121,10 @@ class Checker:
                 form.inside.add(numbers)
 
     def _judge(self, shape: Shape, node: Instruction) -> AcceptedForm:
-        """Return the form of an instruction that is right but for its constants, if no other trace knows it yet."""
+        """Return the form of an instruction, cached per process; raise InstructionUseError if it is invalid.
+
+        Constants are not checked.
+        """
         accepted = _accepted(self.target, self.version)
         form = accepted.get(shape)
         if form is None:
@@ -132,7 +135,7 @@ class Checker:
         return form
 
     def _limits(self, node: Instruction) -> Choices | None:
-        """Return the limits of the constants of an instruction that is right but for them; None after a warning."""
+        """Return the limits of the constants of an instruction that is otherwise valid; None after a warning."""
         declared = self.declared.__getitem__
         refuse_address(node, declared)
         judgement = judgement_on(node, declared, self.target, self.version)
@@ -146,11 +149,11 @@ class Checker:
 
 
 def unchecked(_: Instruction) -> None:
-    """Let an instruction pass, in the place of `Checker.check`."""
+    """Accept any instruction; replaces `Checker.check`."""
 
 
 def _vector_key(vector: Vector, declared: Callable[[str], str | None]) -> tuple[object, ...]:
-    """Return what a vector's elements are: of registers the type or, undeclared, the name."""
+    """Return the kinds of a vector's elements: for registers the type or, if undeclared, the name."""
     return tuple(
         [
             declared(each.name) or each.name if type(each) is Register else shape_of(each, declared)

@@ -1,4 +1,4 @@
-"""What is said of one statement alone: its white space, its spelling, whether it is checked."""
+"""Formatting of one statement: whitespace, source text, and whether it is checked."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pyptx_ir.values import Value, value
 
 @value
 class Deviation(Value):
-    """`lead` stands in front of the statement, `spelling` is its text; None is what canonical text has there."""
+    """`lead` is the leading whitespace of a statement, `spelling` its text; None is the canonical one."""
 
     lead: str | None = None
     spelling: str | None = None
     unchecked: bool = False
 
     def behind(self, comment: str, usual: str) -> str:
-        """Return what stands in front of the statement: the comments, and the lead that was said or is usual."""
+        """Return the text before the statement: the comments, and the explicit or usual whitespace."""
         lead = usual if self.lead is None else self.lead
         return comment + lead if comment else lead
 
     def of(self, node: nodes.Statement, comment: str = "") -> nodes.Statement:
-        """Return the statement as it is to be written, behind its comments.
+        """Return the statement with its formatting, after its comments.
 
-        Raise SpellingError for a spelling that does not read as the same statement.
+        Raises SpellingError for a text that does not parse to the same statement.
         """
         raw = None if self.spelling is None else spelled(node, self.spelling)
         return rewritten(node, self.behind(comment, nodes.lead_of(node)), node.raw if raw is None else raw)
@@ -39,23 +39,23 @@ _GAP = re.compile(r"[ \t]+")
 
 
 class NextStatement:
-    """What has been said of the statement, or the brace, that comes next; `waiting` tells whether there is anything."""
+    """Comments and formatting of the next statement or brace; `waiting`: whether there are any."""
 
     __slots__ = ("_comment", "_deviation", "waiting")
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Start without comments and formatting."""
         self.waiting = False
         self._comment = ""
         self._deviation = AS_USUAL
 
     def comment(self, text: str) -> None:
-        """Put lines of comment in front of it, with their white space."""
+        """Add lines of comment, with their whitespace."""
         self._comment += text
         self.waiting = True
 
     def deviate(self, deviation: Deviation) -> None:
-        """Say how it is written; raise ControlFlowError if that has been said of it."""
+        """Set the formatting; raise ControlFlowError if it is already set."""
         if self._deviation is not AS_USUAL:
             raise ControlFlowError("no statement has come since the last `written`", hint="say all of one in one call")
         self._deviation = deviation
@@ -63,35 +63,35 @@ class NextStatement:
 
     @property
     def unchecked(self) -> bool:
-        """Whether it is written unchecked."""
+        """Whether the next statement is unchecked."""
         return self._deviation.unchecked
 
     def take_spelling(self) -> str | None:
-        """Take the spelling alone, for a statement that is not complete when it comes."""
+        """Return and reset only the text, for a statement that is completed later."""
         spelling = self._deviation.spelling
         if spelling is not None:
             self._deviation = Deviation(self._deviation.lead, None, self._deviation.unchecked)
         return spelling
 
     def end(self) -> str:
-        """Return the comments behind the last statement; raise ControlFlowError for what is said of no statement."""
+        """Return the comments after the last statement; raise ControlFlowError for formatting without a statement."""
         if self._deviation is not AS_USUAL:
             raise ControlFlowError("no statement has come since the last `written`", hint="write it, or say nothing")
         return self._comment
 
     def take(self) -> tuple[str, Deviation]:
-        """Return the comments and how it is written, of the statement that comes now."""
+        """Return and reset the comments and the formatting."""
         said = self._comment, self._deviation
         self._comment, self._deviation, self.waiting = "", AS_USUAL, False
         return said
 
 
 def spelled(node: nodes.Statement, spelling: str, behind: str = "") -> str:
-    """Return a spelling that, with `behind`, reads as exactly this statement; raise SpellingError for any other."""
+    """Return `spelling` if, followed by `behind`, it parses to exactly this statement; else raise SpellingError."""
     from pyptx_ir.syntax import PtxSyntaxError, parse_statements, spell
 
     if _GAP.sub(" ", spelling) == spell(node) and '"' not in spelling:
-        return spelling  # other gaps than canonical text has, between the same words and marks: most spellings
+        return spelling  # differs from canonical text only in gaps between the same tokens: most texts
     try:
         statements = parse_statements(spelling + behind, "<spelling>")
     except PtxSyntaxError as error:
@@ -104,7 +104,7 @@ def spelled(node: nodes.Statement, spelling: str, behind: str = "") -> str:
 
 
 def lost(deviation: Deviation) -> ControlFlowError:
-    """Return the error for what is said of a statement that does not come."""
+    """Return the error for formatting that no statement follows."""
     said = "unchecked=True" if deviation.spelling is None else f"the spelling {deviation.spelling!r}"
     hint = "ptx.written stands in front of the statement that it is about"
     return ControlFlowError(f"no statement follows for {said}", hint=hint)

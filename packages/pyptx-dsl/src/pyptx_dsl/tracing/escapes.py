@@ -1,12 +1,12 @@
-"""Blocks that Python leaves, or never enters, behind the trace's back.
+"""Detection of blocks that Python leaves or never enters, which the trace cannot observe.
 
-The body of `with ptx.if_(p):` is traced for all threads, so Python's own `return`, `break` and `continue` in it end
-the tracing for all of them: what follows would silently be missing from the PTX. A context manager cannot see how its
-block was left, so the source of the function is looked at, once per trace, when it enters its first block. A function
-without a source (typed into `python -c`) is not looked at.
+The body of `with ptx.if_(p):` is traced for all threads, so Python's `return`, `break` and `continue` in it end the
+tracing for all of them: the following statements would be missing from the PTX without an error. A context manager
+cannot detect how its body was left. So the source of the function is inspected, once per trace, when it enters its
+first block. A function without source (typed into `python -c`) is not inspected.
 
-Refused are, inside such a block: a `return` behind which the function would go on; a `break` of a Python loop that
-stands around the block; a `continue` of such a loop, unless nothing follows in the loop's body.
+Rejected inside such a block are: a `return` with statements after the block; a `break` of a Python loop around the
+block; a `continue` of such a loop, unless nothing follows in the loop's body.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INSTEAD = {"return": "ptx.ret()", "break": "ptx.break_()", "continue": "ptx.con
 
 
 def enter_block(trace: Trace, promise: int) -> None:
-    """Keep the promise of a block; raise ControlFlowError if the function that enters it leaves one by a jump."""
+    """Mark a block as entered; raise ControlFlowError if the function that enters it leaves a block by a jump."""
     trace.unopened.pop(promise, None)
     frame = user_frame()
     if frame is None:
@@ -67,7 +67,7 @@ def refuse_unopened(trace: Trace) -> None:
 
 
 def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
-    """Yield the jumps that leave a block of a function; nothing if the source is unknown."""
+    """Yield the jumps out of a function's blocks; nothing if the source is unknown."""
     lines = {line for _, _, line in code.co_lines() if line is not None}
     if not any(_LEAVES.search(linecache.getline(code.co_filename, line)) for line in lines):
         return
@@ -85,7 +85,7 @@ def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where statements stand: in a block at all, in one inside the innermost Python loop, and what follows them."""
+    """Context of statements: inside a block, inside one within the innermost Python loop, and followed by others."""
 
     in_block: bool = False
     in_block_of_loop: bool = False
@@ -134,7 +134,7 @@ def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _is_block(expression: ast.expr) -> bool:
-    """Tell whether a `with` takes `ptx.if_(…)` or one of its kin."""
+    """Return whether the context manager of a `with` is `ptx.if_(…)` or a related block."""
     match expression:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
             return name in _BLOCKS

@@ -1,8 +1,8 @@
-"""From an ended trace to the body of its entry.
+"""Conversion of a finished trace to the body of its entry.
 
-Here the slots of offsets are filled, shared variables are declared static or moved into one dynamic symbol, register
-banks are put in front, and every physical line gets the site of the user's Python that wrote it. Nothing is
-reordered, removed or added but declarations and, if asked for, `.loc`.
+Fills the slots of offsets, declares shared variables as static or moves them into one dynamic symbol, and adds the
+register declarations at the start. Maps every line to the site in the user's Python that emitted it. Statements are not
+reordered or removed; only declarations and, on request, `.loc` are added.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 _DYNAMIC = "dyn_smem"
 _BRANCHES = frozenset({"bra", "brx"})
 _COMPOSED = frozenset({OffsetSlot, Scope})
-"""What stands in a scope for several statements."""
+"""Nodes in a scope that expand to several statements."""
 _NAMING = (nodes.Instruction, nodes.BranchTargets)
-"""What has labels as targets."""
+"""Statements with labels as targets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The body of an entry, what must stand before the entry, and the dynamic shared memory to ask for.
+    """Body of an entry, statements required before the entry, and the size of dynamic shared memory.
 
-    `sites` has the site of each statement of the body, in the order of the text; of a block two, one for each brace; at
-    the end that of the brace that closes the body. `shared` are the allocations that lie in the dynamic shared memory.
+    `sites` has the site of each statement of the body, in the order of the text; for a block two, one for each brace;
+    the last is that of the closing brace of the body. `shared` are the allocations in dynamic shared memory.
     """
 
     body: nodes.Block
@@ -57,7 +57,7 @@ class Finished:
 
 
 def finish(trace: Trace, table: LineTable | None = None) -> Finished:
-    """Close the books of a trace whose body has run; a line table asks for `.loc`."""
+    """Finish a trace whose body has run; with a line table, emit `.loc`."""
     if trace.faults:
         raise trace.faults[0]
     refuse_unopened(trace)
@@ -89,11 +89,11 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
 
 
 def _below_blank_line(lead: str) -> str:
-    return type(lead)("\n" + lead)  # usual leads stay usual
+    return type(lead)("\n" + lead)  # keeps the type UsualLead
 
 
 def _let_go(trace: Trace) -> None:
-    """Part a trace from its registers: then what nobody holds is freed at once, and not by the garbage collector."""
+    """Break the cycles between a trace and its registers, so that they are freed without the garbage collector."""
     for slot in trace.offsets.values():
         slot.narrow.slot = None
     trace.offsets.clear()
@@ -104,7 +104,7 @@ def _let_go(trace: Trace) -> None:
 def _statements(
     scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
 ) -> Iterable[nodes.Statement]:
-    """Return the statements of a scope, and note their sites."""
+    """Return the statements of a scope, and append their sites."""
     if table is None and not places and _COMPOSED.isdisjoint([node.__class__ for node in scope.nodes]):
         sites += scope.sites
         return cast("list[nodes.Statement]", scope.nodes)
@@ -114,7 +114,7 @@ def _statements(
 def _expanded(
     scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
 ) -> Iterator[nodes.Statement]:
-    """Yield the statements of a scope one by one, those of its scopes and of its offsets among them."""
+    """Yield the statements of a scope one by one, including those of its inner scopes and offsets."""
     for node, site in zip(scope.nodes, scope.sites, strict=True):
         if node.__class__ not in _COMPOSED and table is None and not places:
             sites.append(site)
@@ -137,7 +137,7 @@ def _expanded(
 
 
 def _check_labels(trace: Trace) -> None:
-    """Raise UndefinedLabelError for the first branch to a label that its scope does not see."""
+    """Raise UndefinedLabelError for the first branch to a label that is not visible in its scope."""
     for scope in (trace.prologue, trace.root_scope):
         for name, site in _lost_branches(scope, frozenset()):
             raise UndefinedLabelError(
@@ -148,7 +148,7 @@ def _check_labels(trace: Trace) -> None:
 
 
 def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, Site]]:
-    """Yield the targets of branches to labels that neither the scope nor one around it defines."""
+    """Yield the targets of branches to labels that neither the scope nor an enclosing one defines."""
     placed = [
         (node, site)
         for node, site in zip(scope.nodes, scope.sites, strict=True)
@@ -163,7 +163,7 @@ def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, S
 
 
 def _targets(node: nodes.Instruction | nodes.BranchTargets) -> Iterator[str]:
-    """Yield the labels that a branch names, the list of one, or a list of branches."""
+    """Yield the labels that a branch names (for `brx` its target list), or those of a `.branchtargets`."""
     if isinstance(node, nodes.BranchTargets):
         for target in node.targets:
             stem, _, count = target.rstrip(">").partition("<")
@@ -181,7 +181,7 @@ class _Shared:
 
 
 def _place_shared(trace: Trace) -> _Shared:
-    """Decide between static variables and one dynamic symbol."""
+    """Choose between static variables and one dynamic symbol."""
     layout = trace.memories.shared
     symbol = layout.base_symbol
     declared = () if symbol is None else (_extern(symbol, layout.alignment),)

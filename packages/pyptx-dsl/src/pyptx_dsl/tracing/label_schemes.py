@@ -1,8 +1,8 @@
-"""Labels without names of their own, called by where they stand, as compilers call theirs: `$L__BB0_7`.
+"""Generated names for unnamed labels, by position, as in compilers: `$L__BB0_7`.
 
-LLVM numbers the basic blocks of a function in the order of the text. A block begins at a label, and behind a branch or
-a `ret`; two branches in a row, of which the first may fall through, are the end of one block. What stands between
-braces belongs to the block around it. A label that was given a name of the same kind sets the number.
+LLVM numbers the basic blocks of a function in the order of the text. A block begins at a label, and after a branch or a
+`ret`; of two consecutive branches, the first of which may fall through, both end one block. Statements between braces
+belong to the enclosing block. An explicit label name of the same pattern sets the number.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["LabelNames", "LabelNumbers", "label_names", "name_labels"]
 
 _ENDS = frozenset({"bra", "brx", "ret"})
-"""What ends a basic block. LLVM goes on behind `exit` and `trap`."""
+"""Instructions that end a basic block. In LLVM, `exit` and `trap` do not."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelNames:
-    """What the labels of a function are called: a number between two texts, of the block or of the label itself."""
+    """Pattern of a function's label names: a number between two texts, of the basic block or of the label."""
 
     before: str
     behind: str
@@ -42,7 +42,7 @@ class LabelNames:
         return f"{self.before}{number}{self.behind}"
 
     def number(self, name: str) -> int | None:
-        """Return the number of a name; None for one of another kind."""
+        """Return the number in a name; None for a name of another pattern."""
         digits = name[len(self.before) : len(name) - len(self.behind)]
         if not digits.isdecimal() or self.name(int(digits)) != name:
             return None
@@ -50,9 +50,9 @@ class LabelNames:
 
 
 def label_names(scheme: object, function: int) -> LabelNames | None:
-    """Return what the labels of a function are called by a scheme, `$L__BB{function}_{block}`; None without one.
+    """Return the label names of a function for a pattern, `$L__BB{function}_{block}`; None without one.
 
-    Raise OperandError for a scheme that has neither `{block}` nor `{label}`, or both.
+    Raises OperandError for a pattern that has neither `{block}` nor `{label}`, or both.
     """
     if scheme is None:
         return None
@@ -69,19 +69,19 @@ def label_names(scheme: object, function: int) -> LabelNames | None:
 
 
 class LabelNumbers:
-    """Counts the blocks and labels of one function, as it is told of its statements one by one."""
+    """Counts the basic blocks and labels of one function, from its statements in order."""
 
     __slots__ = ("_falls", "_fresh", "_names", "_number")
 
     def __init__(self, names: LabelNames) -> None:
-        """Start in front of the first statement."""
+        """Start before the first statement."""
         self._names = names
         self._number = 0
         self._fresh = True
         self._falls = False
 
     def instruction(self, node: nodes.Instruction) -> None:
-        """Go on behind an instruction of the function's outermost scope."""
+        """Advance past an instruction of the function's outermost scope."""
         if node.opcode[0] not in _ENDS:
             self._fresh = self._falls = False
             return
@@ -91,25 +91,25 @@ class LabelNumbers:
         self._fresh, self._falls = True, node.guard is not None
 
     def scope(self) -> None:
-        """Go on behind the brace that closes a scope."""
+        """Advance past the closing brace of a scope."""
         self._fresh = self._falls = False
 
     def expected(self) -> str:
-        """Return what a label here is called."""
+        """Return the name of a label at this position."""
         begins = not self._names.of_blocks or not self._fresh
         return self._names.name(self._number + begins)
 
     def label(self, name: str) -> None:
-        """Go on behind a label; one of another kind begins no block."""
+        """Advance past a label; one of another pattern starts no basic block."""
         number = self._names.number(name)
         if number is not None:
             self._number, self._fresh, self._falls = number, False, False
 
 
 def name_labels(trace: Trace, names: LabelNames) -> None:
-    """Give the labels of a trace that have no names of their own those that they have by their places.
+    """Name the unnamed labels of a trace by position.
 
-    Labels without names right behind each other are one. Raise DuplicateNameError for one that another label has.
+    Consecutive unnamed labels are merged. Raises DuplicateNameError for a name that another label has.
     """
     scope, unnamed = trace.root_scope, trace.names.unnamed_labels
     found, merged = dict[str, str](), list[int]()
@@ -135,7 +135,7 @@ def name_labels(trace: Trace, names: LabelNames) -> None:
 
 
 def _take(trace: Trace, name: str, site: Site) -> None:
-    """Let a label have a name."""
+    """Reserve a label name."""
     if name in trace.names.labels:
         raise DuplicateNameError(
             f"a label without a name is called {name!r} here, as another one is",

@@ -1,4 +1,4 @@
-"""What stands in front of a statement, and whether anybody said so."""
+"""Whitespace before a statement: usual or explicit."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 class UsualLead(str):
-    """White space that the place of a statement gives, and nobody asked for: a style may give another."""
+    """Usual whitespace of a position, not set by the user: a style may replace it."""
 
     __slots__ = ()
 
 
 @cache
 def usual_lead(indent: int) -> UsualLead:
-    """Return the lead of a statement that stands `indent` tabs deep."""
+    """Return the usual whitespace before a statement indented by `indent` tabs."""
     return UsualLead("\n" + "\t" * indent)
 
 
 def left_open(module: nodes.Module) -> nodes.Module:
-    """Return a traced module in which every usual lead is None, to be written by a style."""
+    """Return a traced module in which usual whitespace is None, to be formatted by a style."""
     return replace(module, body=_left_open(module.body))
 
 
@@ -41,7 +41,7 @@ def _opened(node: nodes.Statement) -> nodes.Statement:
         case nodes.Function(body=nodes.Block() as body):
             return replace(node, lead=_said(node.lead), body=_block(body))
         case nodes.Section():
-            # Lines of data and labels stay what they are.
+            # Lines of data and labels keep their types.
             lines = cast("tuple[nodes.SectionData | nodes.Label | nodes.Invalid, ...]", _left_open(node.body))
             return replace(node, lead=_said(node.lead), body=lines, close_lead=_said(node.close_lead))
         case _:

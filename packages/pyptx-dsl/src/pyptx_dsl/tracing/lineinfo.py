@@ -1,7 +1,7 @@
-"""Python lines in the PTX: `.file`, and `.loc` in front of the instructions of each new line.
+"""Python lines in the PTX: `.file`, and `.loc` before the instructions of each new line.
 
-Helpers show as inlined calls: the outermost user line comes first as a plain `.loc`, each inner one follows with
-`function_name …, inlined_at …`, and the functions' names stand in a `.debug_str` section. ptxas turns this into
+Helpers appear as inlined calls: the outermost user line comes first as a plain `.loc`, each inner one follows with
+`function_name …, inlined_at …`, and the functions' names are in a `.debug_str` section. ptxas converts this to
 `.debug_line`, which profilers, cuda-gdb and nvdisasm read. Manual: "Debugging Directives: .loc".
 """
 
@@ -22,7 +22,7 @@ _STRINGS = "$L__python_functions"
 
 
 class LineTable:
-    """The files and functions that a kernel's lines refer to, numbered in order of first use."""
+    """Files and functions of a kernel's lines, numbered in order of first use."""
 
     __slots__ = ("_files", "_frames", "_functions", "_last", "_recorder", "_size")
 
@@ -36,7 +36,7 @@ class LineTable:
         self._frames: dict[Site, tuple[Frame, ...]] = {}
 
     def locations(self, site: Site, lead: str) -> Iterator[nodes.Loc]:
-        """Yield the `.loc` lines for an instruction, none if the one before has the same stack."""
+        """Yield the `.loc` lines for an instruction; none if the preceding one has the same stack."""
         frames = self._frames.get(site)
         if frames is None:
             frames = self._frames[site] = self._recorder.frames(site)
@@ -51,7 +51,7 @@ class LineTable:
             outer = (number, frame.line)
 
     def _offset(self, frame: Frame) -> int:
-        """Return where the name of a frame's function starts in the section of strings."""
+        """Return the offset of a frame's function name in the section of strings."""
         known = self._functions.get(frame.function)
         if known is None:
             known = self._functions[frame.function] = self._size

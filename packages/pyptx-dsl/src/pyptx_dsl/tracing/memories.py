@@ -1,8 +1,7 @@
-"""Where allocations lie in the memories of a block: names, offsets, and of shared memory whether static or dynamic.
+"""Placement of allocations in the memories of a CTA: names, offsets, and for shared memory static or dynamic.
 
-Offsets of shared memory are counted in order of allocation from the start, in both modes, so a layout gives the same
-addresses whether it is declared as static variables or as one dynamic symbol. Which of both it is, is decided when the
-trace ends.
+Offsets in shared memory are assigned in order of allocation, in both modes. So a layout has the same addresses as
+static variables and as one dynamic symbol. The mode is chosen when the trace ends.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ __all__ = ["Memories", "MemoryLayout", "MemoryRegion", "SharedLayout"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryRegion:
-    """One allocation: `bytes` bytes at `offset`; `name` is its symbol where it is declared by itself."""
+    """One allocation: `bytes` bytes at `offset`; `name` is its symbol if it is declared separately."""
 
     name: str
     bytes: int
@@ -34,14 +33,14 @@ class MemoryRegion:
 
 
 class MemoryLayout:
-    """All allocations of one trace in one memory."""
+    """Allocations of one trace in one memory."""
 
     __slots__ = ("alignment", "bytes", "regions", "space")
 
     fault: ClassVar[type[AllocationError]] = AllocationError
 
     def __init__(self, space: str) -> None:
-        """Start with none."""
+        """Start without allocations."""
         self.space = space
         self.regions: list[MemoryRegion] = []
         self.bytes = 0
@@ -50,10 +49,10 @@ class MemoryLayout:
     def allocate(
         self, trace: Trace, size: int, alignment: int | None = None, *, name: str | None = None, stem: str | None = None
     ) -> MemoryRegion:
-        """Append `size` bytes at the next aligned offset, called `name`, or `stem` and a number.
+        """Append `size` bytes at the next aligned offset, named `name`, or `stem` with a number.
 
-        Raise AllocationError (of shared memory SharedMemoryError) for a size or an alignment that makes no sense, and
-        when a block on the target has not so much.
+        Raises AllocationError (for shared memory SharedMemoryError) for an invalid size or alignment, and if the
+        allocations exceed the target's limit per CTA.
         """
         memory = find_memory(self.space)
         aligned, wanted = as_count(memory.alignment if alignment is None else alignment), as_count(size)
@@ -71,7 +70,7 @@ class MemoryLayout:
         return region
 
     def beside(self) -> int:
-        """Return how many bytes the kernel has besides the allocations."""
+        """Return the bytes that the kernel uses in addition to the allocations."""
         return 0
 
     def _refuse_more(self, trace: Trace, allocated: int) -> None:
@@ -97,36 +96,36 @@ class MemoryLayout:
 
 
 class SharedLayout(MemoryLayout):
-    """All shared allocations of one trace, and the dynamic shared memory that the kernel is declared with."""
+    """Shared allocations of one trace, and the declared dynamic shared memory of the kernel."""
 
     __slots__ = ("base_symbol", "dynamic_bytes", "force_dynamic")
 
     fault = SharedMemoryError
 
     def __init__(self) -> None:
-        """Start with none; `base_symbol` and `dynamic_bytes` come from the kernel's `extern_smem` and `smem`."""
+        """Start without allocations; `base_symbol` and `dynamic_bytes` are the kernel's `extern_smem` and `smem`."""
         super().__init__("shared")
         self.base_symbol: str | None = None
         self.dynamic_bytes = 0
         self.force_dynamic = False
 
     def beside(self) -> int:
-        """Return how many bytes of the kernel's own stand in front of the allocations."""
+        """Return the bytes of the kernel's own dynamic memory before the allocations."""
         return 0 if self.base_symbol is None else self.dynamic_bytes
 
 
 class Memories:
-    """What one trace has allocated, memory by memory."""
+    """Allocations of one trace, by memory."""
 
     __slots__ = ("_others", "shared")
 
     def __init__(self) -> None:
-        """Start with nothing allocated."""
+        """Start without allocations."""
         self.shared = SharedLayout()
         self._others: dict[str, MemoryLayout] = {}
 
     def of(self, space: str) -> MemoryLayout:
-        """Return the allocations in a memory; raise MissingPluginError for one that no plugin has."""
+        """Return the allocations in a memory; raise MissingPluginError if no plugin defines it."""
         if space == self.shared.space:
             return self.shared
         if space not in self._others:
@@ -134,5 +133,5 @@ class Memories:
         return self._others[space]
 
     def declared(self) -> Iterator[MemoryLayout]:
-        """Yield the memories, shared memory apart, whose allocations are variables."""
+        """Yield the memories, except shared memory, whose allocations are declared as variables."""
         return (layout for layout in self._others.values() if find_memory(layout.space).declared)

@@ -1,7 +1,7 @@
-"""The names of one trace: who holds them, and what the checker knows of them, scope by scope.
+"""Names of one trace and their kinds for the checker, scope by scope.
 
-A `{ … }` of PTX is a scope: what is declared in it may have a name of outside, and is forgotten behind its brace. What
-a trace declares at the head of the body, or in front of the entry, is visible everywhere: its name must be free in all.
+A `{ … }` of PTX is a scope: its declarations may reuse an outer name, and end at its brace. Declarations at the start
+of the body or before the entry are visible everywhere, so their names must be free in all scopes.
 """
 
 from __future__ import annotations
@@ -26,50 +26,50 @@ _COMPONENTS = {"v2": ("xy", "rg"), "v4": ("xyzw", "rgba")}
 
 
 class Hiding:
-    """Stands for the trace of a register while its name means another one, or nothing; any use of it raises."""
+    """Replaces the trace of a register while its name is hidden or undeclared; any use of the register raises."""
 
     __slots__ = ("_hint", "_register", "_why")
 
     def __init__(self, register: str, why: str, hint: str) -> None:
-        """Word the error that a use of the register is."""
+        """Store the parts of the error message."""
         self._register = register
         self._why = why
         self._hint = hint
 
     @property
     def name(self) -> str:
-        """Raise HiddenRegisterError: who finds a register of another trace asks for its name."""
+        """Raise HiddenRegisterError; a register of another trace is detected by this access."""
         raise HiddenRegisterError(f"register {self._register} {self._why}", hint=self._hint)
 
 
 class NameScope:
-    """The names that one `{ … }` declares, and the registers among them.
+    """Names that one `{ … }` declares, and their registers.
 
-    `hidden` is what the checker knew the names as outside, None for nothing; `covered` are registers of outside that
-    have the names of others here, with their traces.
+    `hidden` has the outer kinds of the names, None for none. `covered` are outer registers with names that are
+    redeclared here, with their traces.
     """
 
     __slots__ = ("_held", "banks", "covered", "hidden", "taken")
 
     def __init__(self) -> None:
-        """Start with no name."""
+        """Start without names."""
         self.taken: set[str] = set()
         self.banks: list[NumberedNames] = []
-        """Banks whose names are too many to be in `taken`."""
+        """Large register groups, whose names are not stored in `taken`."""
         self._held: list[Handle | RegArray] = []
         self.hidden: dict[str, str | None] = {}
         self.covered: list[tuple[Handle | RegArray, Trace]] = []
 
     def hold(self, registers: Iterable[Handle | RegArray]) -> None:
-        """Note registers that the scope declares."""
+        """Record registers that the scope declares."""
         self._held.extend(registers)
 
     def let_go(self) -> None:
-        """Forget the registers."""
+        """Remove the registers."""
         self._held.clear()
 
     def first_taken(self, names: Collection[str]) -> str | None:
-        """Return a name of these that the scope has, or None."""
+        """Return one of `names` that the scope declares, or None."""
         if isinstance(names, NumberedNames):
             found = (name for name in (*self.taken, *(bank[0] for bank in self.banks)) if name in names)
             return next(found, None) or next((names[0] for bank in self.banks if names[0] in bank), None)
@@ -78,9 +78,9 @@ class NameScope:
         return next((name for bank in self.banks for name in names if name in bank), None)
 
     def registers(self, names: Collection[str] | None = None) -> Iterator[Handle | RegArray]:
-        """Yield the registers, those of arrays one by one; with `names` only these.
+        """Yield the registers, including the elements of arrays; with `names` only these.
 
-        Of a large array, these are the ones that have been made, and the array itself, which makes the others.
+        For a large array, these are its existing register objects and the array itself, which creates the others.
         """
         for held in self._held:
             if isinstance(held, Handle):
@@ -90,13 +90,13 @@ class NameScope:
             yield from [each for each in every if names is None or _has_name(each, names)]
 
     def hide(self, register: Handle | RegArray) -> None:
-        """Refuse a register of outside, while this scope is open."""
+        """Make an outer register unusable while this scope is open."""
         why = "is hidden here: this scope declares another register of that name"
         self.covered.append((register, register.trace))
         _hide(register, why, "give one of the two another name")
 
     def close(self) -> None:
-        """Refuse the registers from now on, and admit those of outside again."""
+        """Make the scope's registers unusable, and restore the hidden outer ones."""
         for register in self.registers():
             _hide(register, "is not declared here: its scope is closed", "declare it outside of that scope")
         for register, trace in self.covered:
@@ -109,7 +109,7 @@ def _hide(register: Handle | RegArray, why: str, hint: str) -> None:
 
 
 def _of_large(array: RegArray, names: Collection[str] | None) -> list[Handle | RegArray]:
-    """Return the registers of a large array that have been made or have one of these names, or the array with them."""
+    """Return the existing registers of a large array with the array, or the registers with these names."""
     if names is None or isinstance(names, NumberedNames):
         return [array, *array.made()]
     own = numbered(array.base, array.count)
@@ -117,7 +117,7 @@ def _of_large(array: RegArray, names: Collection[str] | None) -> list[Handle | R
 
 
 def _has_name(register: Handle | RegArray, names: Collection[str]) -> bool:
-    """Return whether one of these names is the register's, or one of the array's."""
+    """Return whether one of these names is that of the register or in the array."""
     if isinstance(register, Handle):
         return register.raw_name in names
     own = numbered(register.base, register.count)
@@ -125,46 +125,46 @@ def _has_name(register: Handle | RegArray, names: Collection[str]) -> bool:
 
 
 class Names:
-    """Variables, parameters, labels, and the registers that are declared where they are written."""
+    """Variables, parameters, labels, and registers declared by the user at their position."""
 
     __slots__ = ("_banks", "_declared", "_hints", "_kernel", "_scopes", "_taken", "labels", "scheme", "unnamed_labels")
 
     def __init__(self, kernel: str, declared: Declared) -> None:
-        """Start with the name of the entry; `declared` is the checker's."""
+        """Start with the name of the entry; `declared` is the checker's table."""
         self.labels: set[str] = set()
         self.scheme: LabelNames | None = None
-        """What labels without names are called when the trace ends; as they are numbered, if nothing is said."""
+        """Pattern of unnamed labels when the trace ends; None keeps their numbers."""
         self.unnamed_labels: set[str] = set()
         self._kernel = kernel
         self._declared = declared
-        self._taken: set[str] = {kernel}  # beside the names of the outermost scope, whichever are or were open
-        self._banks: list[NumberedNames] = []  # all that are or were declared, besides these names
+        self._taken: set[str] = {kernel}  # besides the outermost scope's: names of all scopes so far
+        self._banks: list[NumberedNames] = []  # register groups of all scopes so far, too large for `_taken`
         self._hints: dict[str, int] = {}
         self._scopes = [NameScope()]
 
     def surround(self, declared: Mapping[str, str]) -> None:
-        """Know the names of the module around the function, which may be hidden, and are nobody else's."""
+        """Set the names of the enclosing module, which may be hidden but not used for generated names."""
         self._declared.around = declared
 
     def claim(self, name: str, kind: str = "") -> None:
-        """Take a name for the whole trace; raise DuplicateNameError when it is held anywhere."""
+        """Reserve a name for the whole trace; raise DuplicateNameError if any scope uses it."""
         self.refuse(name)
         self._scopes[0].taken.add(name)
         if kind:
             self._declared[name] = kind
 
     def refuse(self, name: str) -> None:
-        """Raise DuplicateNameError for a name that is held anywhere."""
+        """Raise DuplicateNameError for a name that any scope uses."""
         if self.has(name):
             raise self._duplicate(name)
 
     def claim_parameter(self, name: str, kind: str) -> None:
-        """Take the name of a parameter, which may hide one of the module, and may be nothing or `_`."""
+        """Reserve the name of a parameter, which may hide one of the module, and may be empty or `_`."""
         if name not in {"", "_"}:
             self.declare((name,), kind)
 
     def declare(self, names: Collection[str], kind: str) -> None:
-        """Take names in the innermost scope; raise DuplicateNameError when it has one of them."""
+        """Declare names in the innermost scope; raise DuplicateNameError if it has one of them."""
         scope = self._scopes[-1]
         taken = scope.first_taken(names)
         if taken is not None:
@@ -183,12 +183,12 @@ class Names:
         self._declared.update(dict.fromkeys(names, kind))
 
     def declare_variable(self, node: Variable) -> None:
-        """Take the names of a variable in the innermost scope."""
+        """Declare the names of a variable in the innermost scope."""
         for names in declared_names(node.declarators):
             self.declare(names, variable_kind(node))
 
     def _declare_bank(self, scope: NameScope, names: NumberedNames, kind: str) -> None:
-        """Take the names of a large bank, which are not stored."""
+        """Declare the names of a large register group, which are not stored individually."""
         scope.banks.append(names)
         self._banks.append(names)
         if scope is not self._scopes[0]:
@@ -198,11 +198,11 @@ class Names:
         self._declared.banks.append((names, kind))
 
     def hold(self, registers: Iterable[Handle | RegArray]) -> None:
-        """Note the registers whose names the innermost scope declares."""
+        """Record the registers whose names the innermost scope declares."""
         self._scopes[-1].hold(registers)
 
     def let_go(self) -> None:
-        """Forget the registers, whose trace has ended."""
+        """Remove the registers of a finished trace."""
         self._scopes[0].let_go()
 
     def _cover(self, scope: NameScope, names: Collection[str]) -> None:
@@ -213,7 +213,7 @@ class Names:
                     scope.hide(register)
 
     def define_label(self, name: str) -> None:
-        """Take a label in the innermost scope; raise DuplicateNameError when it has that name."""
+        """Define a label in the innermost scope; raise DuplicateNameError if it has that name."""
         scope = self._scopes[-1]
         if scope.first_taken((name,)) is not None:
             raise DuplicateNameError(
@@ -226,21 +226,21 @@ class Names:
         self.labels.add(name)
 
     def fresh(self, stem: str) -> str:
-        """Take the next free `stem_N`."""
+        """Reserve the next free `stem_N`."""
         name, number = self._free(f"{stem}_", self._hints.get(stem, 0))
         self._hints[stem] = number + 1
         self._taken.add(name)
         return name
 
     def fresh_label(self, hint: str) -> str:
-        """Return a label that nothing has; it is taken when it is defined."""
+        """Return an unused label; it is reserved when it is defined."""
         name, number = self._free(f"$L_{hint}_", self._hints.get(hint, 0))
         self._hints[hint] = number + 1
         self.unnamed_labels.add(name)
         return name
 
     def has(self, name: str) -> bool:
-        """Tell whether a variable, parameter or label of that name has been declared."""
+        """Return whether a variable, parameter or label of that name has been declared."""
         if name in self._scopes[0].taken or name in self._taken or name in self._declared.around:
             return True
         return any(name in bank for bank in self._banks)
@@ -250,15 +250,15 @@ class Names:
         self._scopes.append(NameScope())
 
     def enter_body(self) -> None:
-        """Declare in the outermost scope, whatever is open."""
+        """Declare in the outermost scope until `leave_body`."""
         self._scopes.append(self._scopes[0])
 
     def leave_body(self) -> None:
-        """Declare again where that was before."""
+        """Declare in the previous scope again."""
         self._scopes.pop()
 
     def leave(self) -> None:
-        """Close the innermost scope: what it declared is forgotten, what it hid is known again."""
+        """Close the innermost scope: remove its declarations, and restore the names that it hid."""
         scope = self._scopes.pop()
         scope.close()
         self._declared.banks = [pair for pair in self._declared.banks if all(pair[0] is not own for own in scope.banks)]
@@ -278,7 +278,7 @@ class Names:
 
 
 def _twice(names: Iterable[str]) -> str:
-    """Return the first name that comes a second time."""
+    """Return the first name that occurs twice."""
     seen = set[str]()
     for name in names:
         if name in seen:
@@ -288,7 +288,7 @@ def _twice(names: Iterable[str]) -> str:
 
 
 def declared_names(declarators: Iterable[Declarator | RegisterName]) -> Iterator[Sequence[str]]:
-    """Yield the names of a declaration, those of each large bank by themselves; `name<n>` is `name0 … name(n-1)`."""
+    """Yield the names of a declaration, each large register group separately; `name<n>` is `name0 … name(n-1)`."""
     parts = [(each.name,) if each.count is None else numbered(each.name, each.count) for each in declarators]
     yield from [part for part in parts if isinstance(part, NumberedNames)]
     stored = [part for part in parts if not isinstance(part, NumberedNames)]
@@ -297,12 +297,12 @@ def declared_names(declarators: Iterable[Declarator | RegisterName]) -> Iterator
 
 
 def variable_kind(node: Variable) -> str:
-    """Return what the checker knows a variable as: its state space, or its opaque type."""
+    """Return the kind of a variable for the checker: its state space, or its opaque type."""
     return f".{node.type}" if node.type.endswith("ref") else f".{node.space.partition('::')[0].partition('[')[0]}"
 
 
 def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[Sequence[str], str]]:
-    """Yield the names of a `.reg` with what the checker knows them as; vector registers have components."""
+    """Yield the names of a `.reg` with their kinds for the checker; vector registers have components."""
     for names in declared_names(node.names):
         if node.vector is None:
             yield names, node.type

@@ -1,4 +1,4 @@
-"""Which Python wrote each physical line of a text."""
+"""Python origins of the lines of a text."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Line: TypeAlias = "tuple[int, int, Site | None]"
 
 
 class Origins(Mapping[int, "tuple[Frame, ...]"]):
-    """The user's frames behind each physical line of a text (from 1), innermost first, looked up when asked for."""
+    """User frames of each line of a text (from 1), innermost first, computed on access."""
 
     def __init__(self, find: Callable[[], dict[int, Site]], recorder: Recorder) -> None:
-        """Keep what finds the sites of the lines, which are code positions, and what turns them into frames."""
+        """Store the function that computes the sites of the lines (code positions), and their recorder."""
         self._find = find
         self._recorder = recorder
         self._known: dict[Site, tuple[Frame, ...]] = {}
@@ -32,7 +32,7 @@ class Origins(Mapping[int, "tuple[Frame, ...]"]):
         return self._find()
 
     def __getitem__(self, line: int) -> tuple[Frame, ...]:
-        """Return the frames of a line; KeyError for lines that no user code wrote."""
+        """Return the frames of a line; raise KeyError for a line without user code."""
         site = self._sites[line]
         frames = self._known.get(site)
         if frames is None:
@@ -44,12 +44,12 @@ class Origins(Mapping[int, "tuple[Frame, ...]"]):
         return iter(self._sites)
 
     def __len__(self) -> int:
-        """Return how many lines have an origin."""
+        """Return the number of lines with an origin."""
         return len(self._sites)
 
 
 def lines_inside(node: nodes.Block | nodes.Section, sites: Iterable[Site | None]) -> list[Line]:
-    """Return the lines of what stands between braces, with the closing one; `sites` are theirs, in the same order."""
+    """Return the lines of the statements between braces and of the closing brace, with their `sites` in order."""
     return list(_inside(node, iter(sites)))
 
 
@@ -62,7 +62,7 @@ def _inside(node: nodes.Block | nodes.Section, sites: Iterator[Site | None]) -> 
 
 
 def line_sites(first: int, lines: Iterable[Line]) -> dict[int, Site]:
-    """Return the site of each physical line of statements that follow one another, the lead of the first in `first`."""
+    """Return the site of each line of consecutive statements; whitespace before the first starts in line `first`."""
     number, sites = first, dict[int, "Site"]()
     for before, within, site in lines:
         number += before
@@ -73,5 +73,5 @@ def line_sites(first: int, lines: Iterable[Line]) -> dict[int, Site]:
 
 
 def height(lines: Iterable[Line]) -> int:
-    """Return how many newlines are before and in the statements."""
+    """Return the number of newlines before and in the statements."""
     return sum([before + within for before, within, _ in lines])

@@ -19,7 +19,7 @@ class Scope:
     __slots__ = ("close_lead", "indent", "lead", "nodes", "sites")
 
     def __init__(self, indent: int, lead: str) -> None:
-        """Open a scope whose statements stand `indent` tabs deep; `lead` stands in front of its braces."""
+        """Open a scope with statements indented by `indent` tabs; `lead` is the whitespace before its braces."""
         self.indent = indent
         self.lead = lead
         self.nodes: list[nodes.Statement | OffsetSlot | Scope] = []
@@ -27,6 +27,6 @@ class Scope:
         self.close_lead = lead
 
     def spell(self, node: nodes.Instruction, spelling: str) -> None:
-        """Give one of the last instructions a spelling; raise SpellingError for one that does not read as it."""
+        """Set the text of one of the last instructions; raise SpellingError if it parses to another statement."""
         index = next(index for index in range(len(self.nodes) - 1, -1, -1) if self.nodes[index] is node)
         self.nodes[index] = rewritten(node, node.lead, spelled(node, spelling))

@@ -1,6 +1,6 @@
-"""Declarations and directives, each held by itself against the rules of `pyptx check`.
+"""Checks of single declarations and directives against the rules of `pyptx check`.
 
-What only the rest of a module shows, such as a function that nothing defines, is left to `pyptx check` and ptxas.
+Errors that need the rest of a module, such as an undefined function, are left to `pyptx check` and ptxas.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ __all__ = ["StatementChecker"]
 
 
 class StatementChecker:
-    """The checks of the statements below one head: `.version`, `.target` and `.address_size`, as far as it has them."""
+    """Checks of the statements below one head: `.version`, `.target` and `.address_size`, as far as present."""
 
     __slots__ = ("_head", "_rules")
 
     def __init__(self, *head: nodes.Statement) -> None:
-        """Remember the head; the rules are read when they are first asked."""
+        """Store the head; the rules are loaded at first use."""
         self._head = head
         self._rules: OneByOne | None = None
 
     def below(self, node: nodes.Statement) -> StatementChecker:
-        """Return the checks with one more statement in the head; raise DirectiveError if that is wrong there."""
+        """Return the checks with one more statement in the head; raise DirectiveError if it is invalid there."""
         head = (*self._head, node)
         _refuse(_fault_of_head(head))
         return StatementChecker(*head)
@@ -43,17 +43,17 @@ class StatementChecker:
         return self._rules
 
     def check(self, node: nodes.Statement) -> None:
-        """Raise DirectiveError, at the user's line, for what ptxas refuses wherever it stands in a module."""
+        """Raise DirectiveError, at the user's line, for a statement that ptxas rejects at any position in a module."""
         _refuse(self.rules().first(node))
 
     def check_in_body(self, node: nodes.Statement) -> None:
-        """Raise DirectiveError, at the user's line, for what ptxas refuses in the body of every function."""
+        """Raise DirectiveError, at the user's line, for a statement that ptxas rejects in every function body."""
         _refuse(self.rules().first_in_body(node))
 
 
 @until_plugins_change(maxsize=1 << 10)
 def _fault_of_head(head: tuple[nodes.Statement, ...]) -> Finding | None:
-    """Return the first thing that is wrong with a head; most modules of a process have the same."""
+    """Return the first error in a head; most modules of a process have the same head."""
     from pyptx_ir.isa.modules.one_by_one import OneByOne
 
     return OneByOne(head).of_head()

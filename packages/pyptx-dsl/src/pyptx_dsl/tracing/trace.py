@@ -1,8 +1,8 @@
-"""The recording of one kernel.
+"""Recording of one kernel.
 
-A Trace is one visible object: the body of a kernel runs once while its trace is the active one (a context variable,
-so threads and nested builds don't meet), and every call appends to it. All names come from the trace, so the same
-kernel gives the same text in any order, process and thread.
+The body of a kernel runs once while its Trace is active, and every call appends to it. The active trace is a context
+variable, so threads and nested builds are independent. All names come from the trace, so a kernel has the same text in
+any order, process and thread.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 
 
 class Trace:
-    """Everything that the body of one kernel emits.
+    """Instructions and declarations that the body of one kernel emits.
 
-    `exact` traces leave out nothing that is written, nor move it: `[x+0]`, variables at their place. `lead` is the
-    white space of a statement that is written now.
+    `exact` traces emit everything as written, at its position: `[x+0]`, variables. `lead` is the whitespace before the
+    next statement.
     """
 
     exact = False
@@ -57,7 +57,7 @@ class Trace:
         version: tuple[int, int] = (8, 5),
         forms: Forms | None = None,
     ) -> None:
-        """Start an empty trace for the entry `name`; `forms` are what the checker has accepted for others."""
+        """Start an empty trace for the entry `name`; `forms` are the checker's accepted forms."""
         self.name = name
         self.target = target
         self.version = version
@@ -66,18 +66,18 @@ class Trace:
         self.memories = Memories()
         self.offsets: dict[str, OffsetSlot] = {}
         self.checker = Checker(target, version, forms)
-        self.declarations: StatementChecker | None = None  # made, or handed in by a module, when one is checked
+        self.declarations: StatementChecker | None = None  # set by a module, or created at the first check
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
-        self.descriptors: dict[tuple[str, str], Reg] = {}  # by the tensor and the kind
-        self.parameter_types: Mapping[str, PtxType | None] = {}  # as the function declares them; None for an array
+        self.descriptors: dict[tuple[str, str], Reg] = {}  # by tensor and kind
+        self.parameter_types: Mapping[str, PtxType | None] = {}  # as declared in the function; None for an array
         self.faults: list[TraceError] = []
-        """What was found where nothing could be raised; the first is raised when the trace ends."""
+        """Errors detected where they could not be raised; the first is raised when the trace ends."""
         self.tma_slots = "value"
         self.unopened: dict[int, tuple[str, Site]] = {}
-        """The blocks that were made and not entered yet, `ptx.if_` without its `with`, by the number of the promise."""
+        """Blocks created but not entered yet (`ptx.if_` without its `with`), by the number of the promise."""
         self.notes: dict[object, object] = {}
-        """What a namespace remembers during one trace (the open `if_` of `else_`, …), by a key of its own."""
+        """State that a namespace keeps during one trace (the open `if_` of `else_`, …), by a key of its own."""
         self.label_count = 0
         self.statement_count = 0
         self.prologue = Scope(1, usual_lead(0))
@@ -97,7 +97,7 @@ class Trace:
     def emit(
         self, words: tuple[str, ...], operands: Sequence[object] = (), guard: object = None, of: FrameType | None = None
     ) -> None:
-        """Append an instruction: user values, `p` or `~p` as its guard; its site is the stack `of` a frame, or ours."""
+        """Append an instruction; `guard` is `p` or `~p`, `of` the frame of its site (default: the caller)."""
         if words[0] == "slct":
             operands = lower_selected(operands, self, words)
         lowered = self.lowered(operands, words)
@@ -108,8 +108,8 @@ class Trace:
             self._written(lowered[0])
 
     def lowered(self, values: Sequence[object], opcode: tuple[str, ...]) -> tuple[tree.Operand, ...]:
-        """Return the operands for values of the user's; numbers are spelt as `opcode` takes them."""
-        # Plain registers and literals are most of them; for those, this is what `lower` does.
+        """Return the operands for user values; numbers are formatted for `opcode`."""
+        # Fast path for plain registers and literals, with the same result as `lower`.
         return tuple(
             [
                 value.operand
@@ -122,7 +122,7 @@ class Trace:
         )
 
     def append(self, node: nodes.Statement) -> None:
-        """Append any other statement, or a ready instruction; its `lead` becomes this place's unless it was parsed."""
+        """Append another statement, or a finished instruction, with the usual whitespace unless it was parsed."""
         lead = self.lead
         match node:
             case nodes.Instruction(operands=parts):
@@ -141,7 +141,7 @@ class Trace:
         self._record(_placed(node, lead), sys._getframe(1))  # noqa: SLF001  as above
 
     def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:
-        """Append the place of an offset and return its register; the instructions are known when the trace ends."""
+        """Append a slot for an offset and return its register; its instructions are chosen when the trace ends."""
         register = self.fresh(dtype)
         slot = OffsetSlot(operation, register, words, terms, lead=self.lead, labels=self.label_count)
         register.slot = slot
@@ -150,32 +150,32 @@ class Trace:
         return register
 
     def promise(self, what: str) -> int:
-        """Note a block that a `with` must enter; return the number by which it says that it was."""
+        """Record a block that a `with` must enter; return the number with which it is marked as entered."""
         self._promises += 1
         self.unopened[self._promises] = (what, self.recorder.capture(sys._getframe(1)))  # noqa: SLF001  as above
         return self._promises
 
     def comment(self, text: str) -> None:
-        """Put a `// text` line in front of what comes next."""
+        """Add a `// text` line before the next statement."""
         self._next.comment(f"{self.lead}// {text}")
 
     def deviate(self, deviation: Deviation) -> None:
-        """Say something of the next statement, or of the brace that comes next."""
+        """Set the formatting of the next statement or brace."""
         self._next.deviate(deviation)
         if deviation.unchecked:
             self.check = unchecked
 
     @property
     def unchecked(self) -> bool:
-        """Whether the next statement is written unchecked."""
+        """Whether the next statement is unchecked."""
         return self.check is unchecked
 
     def take_spelling(self) -> str | None:
-        """Take the spelling that is said of the next statement, to be given to `Scope.spell` when that is complete."""
+        """Return and reset the text of the next statement, to be passed to `Scope.spell` when it is complete."""
         return self._next.take_spelling()
 
     def check_nothing(self) -> None:
-        """Hold no instruction against the table, and no declaration against the rules of modules."""
+        """Disable the checks of instructions and of declarations."""
         self.check = self._checks = unchecked
 
     def _record(self, node: nodes.Statement | OffsetSlot, frame: FrameType) -> None:
@@ -188,7 +188,7 @@ class Trace:
         self.statement_count += 1
 
     def dressed(self, node: nodes.Statement | OffsetSlot) -> nodes.Statement | OffsetSlot:
-        """Return a statement as it is to be written: behind the comments, and as its deviation says."""
+        """Return a statement with its comments and formatting."""
         comment, deviation = self._undress()
         if not isinstance(node, OffsetSlot):
             return deviation.of(node, comment)
@@ -198,12 +198,12 @@ class Trace:
         return node
 
     def _undress(self) -> tuple[str, Deviation]:
-        """Take what is said of the next statement."""
+        """Return and reset the formatting of the next statement."""
         self.check = self._checks
         return self._next.take()
 
     def _guard(self, guard: object) -> nodes.Guard:
-        if type(guard) is Reg and guard.trace is self and guard.dtype.kind == "pred":  # most of them
+        if type(guard) is Reg and guard.trace is self and guard.dtype.kind == "pred":  # fast path
             return _plain_guard(guard.raw_name)
         if isinstance(guard, Handle) and guard.dtype.kind != "pred":
             raise RegisterTypeError(
@@ -223,7 +223,7 @@ class Trace:
     # --- offsets ------------------------------------------------------------------------------------
 
     def mention(self, operand: tree.Operand) -> None:
-        """Note every register that a ready-made operand names, for the offsets among them."""
+        """Record the registers in a finished operand, which need the narrow form of their offsets."""
         if not self.offsets:
             return
         for name in register_names(operand):
@@ -232,7 +232,7 @@ class Trace:
                 slot.need_narrow()
 
     def _written(self, destination: tree.Operand) -> None:
-        """Note that an instruction may have written the registers of its first operand."""
+        """Record that an instruction may have written the registers of its first operand."""
         match destination:
             case tree.Register(name=name):
                 slot = self.offsets.get(name)
@@ -250,7 +250,7 @@ class Trace:
     # --- names --------------------------------------------------------------------------------------
 
     def fresh(self, type: PtxType, name: str | None = None, prefix: str | None = None) -> Reg:  # noqa: A002  the contract
-        """Declare one register: the next of its type's bank, or `name`."""
+        """Declare one register: the next of its type's register group, or `name`."""
         if name is None:
             name = self.banks.fresh(type, prefix)
         else:
@@ -262,7 +262,7 @@ class Trace:
         return Reg(name, type, self)
 
     def array(self, dtype: PtxType, count: int, name: str | None = None) -> RegArray:
-        """Declare `count` registers in a bank of their own."""
+        """Declare `count` registers in a group of their own."""
         registers = RegArray(self.banks.array(dtype, count, name), count, dtype, self)
         if not registers.base.startswith("%"):
             for register in registers:
@@ -271,7 +271,7 @@ class Trace:
         return registers
 
     def declare_registers(self, node: nodes.RegisterDeclaration, dtype: PtxType) -> tuple[Reg | RegArray, ...]:
-        """Append a `.reg`: its names belong to the innermost scope, and no bank of the trace uses them."""
+        """Append a `.reg`: its names belong to the innermost scope, and the trace's register groups avoid them."""
         for each in node.names:
             self.banks.reserve(each)
         for names, kind in register_kinds(node):
@@ -282,32 +282,32 @@ class Trace:
         return declared
 
     def new_label(self, hint: str = "L") -> str:
-        """Return a label that nothing else in this trace has; define it with `append(Label(name=…))`."""
+        """Return a label unused in this trace; define it with `append(Label(name=…))`."""
         return self.names.fresh_label(hint)
 
     def claim_symbol(self, name: str, space: str = "") -> None:
-        """Take a name for a variable or parameter in `space`; raise DuplicateNameError when it is held."""
+        """Reserve a name for a variable or parameter in `space`; raise DuplicateNameError if it is in use."""
         self.names.claim(name, space and f".{space}")
 
     def fresh_symbol(self, stem: str, space: str = "") -> str:
-        """Take the next free `stem_N`, for a variable in `space`."""
+        """Reserve the next free `stem_N`, for a variable in `space`."""
         name = self.names.fresh(stem)
         if space:
             self.checker.declared[name] = f".{space}"
         return name
 
     def has_symbol(self, name: str) -> bool:
-        """Tell whether a variable or parameter of that name is declared."""
+        """Return whether a variable or parameter of that name is declared."""
         return self.names.has(name) and not self.has_label(name)
 
     def has_label(self, name: str) -> bool:
-        """Tell whether a label of that name is defined."""
+        """Return whether a label of that name is defined."""
         return name in self.names.labels
 
     # --- scopes -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Open a `{ … }` for what follows; registers stay declared at the head of the body."""
+        """Open a `{ … }`; registers are still declared at the start of the body."""
         comment, deviation = self._undress()
         if deviation.spelling is not None or deviation.unchecked:
             raise ControlFlowError("of a `{` only its lead is said", hint="say the rest of the statement behind it")
@@ -320,7 +320,7 @@ class Trace:
         self.names.enter()
 
     def close_brace(self) -> None:
-        """Close the innermost `{ … }`; raise ControlFlowError when none is open."""
+        """Close the innermost `{ … }`; raise ControlFlowError if none is open."""
         if len(self._scopes) == 1:
             raise ControlFlowError("no scope is open here", hint="open one with ptx.open_scope()")
         self._end(self._scopes.pop())
@@ -344,7 +344,7 @@ class Trace:
 
     @contextmanager
     def in_prologue(self) -> Generator[None]:
-        """Put the statements of a `with` block at the head of the body, where everything is dominated by them."""
+        """Put the statements of a `with` block at the start of the body, where they dominate all others."""
         outside, self._next = self._next, NextStatement()
         self._scopes.append(self.prologue)
         self.names.enter_body()
@@ -359,7 +359,7 @@ class Trace:
 
     @property
     def open_scope(self) -> Scope:
-        """The innermost scope, into which statements go now."""
+        """Innermost scope, which receives new statements."""
         return self._scopes[-1]
 
     def _enter(self, scope: Scope) -> None:
@@ -367,7 +367,7 @@ class Trace:
         self.lead = usual_lead(scope.indent)
 
     def close(self) -> None:
-        """End the trace: nothing can be appended any more."""
+        """End the trace: appending then raises."""
         self._end(self.root_scope)
         if len(self._scopes) > 1:
             where, hint = self.recorder.where(self._scopes[-2].sites[-1]), "end it with ptx.close_scope()"
@@ -381,20 +381,20 @@ def _plain_guard(predicate: str) -> nodes.Guard:
 
 
 def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
-    """Return a node with another lead."""
+    """Return a node with other leading whitespace."""
     return node if node.lead is lead else rewritten(node, lead, node.raw)
 
 
 @contextmanager
 def tracing(trace: Trace) -> Generator[Trace]:
-    """Make `trace` the active one for a `with` block, and close it behind, whatever happens inside."""
+    """Make `trace` the active one for a `with` block, and close it afterwards, also on an exception."""
     if trace.statement_count:
         raise TraceError(f"kernel {trace.name!r} has been traced with this object already")
     token, outside = ACTIVE.set(trace), trace.recorder.root
-    trace.recorder.stop_at(sys._getframe(2))  # noqa: SLF001  who traces is no user frame, nor is anything behind
+    trace.recorder.stop_at(sys._getframe(2))  # noqa: SLF001  the frames of the tracer and above are not the user's
     try:
         yield trace
     finally:
         ACTIVE.reset(token)
         trace.close()
-        trace.recorder.root = outside  # mostly None: a kept frame would keep all its variables
+        trace.recorder.root = outside  # usually None: a stored frame would keep all its variables

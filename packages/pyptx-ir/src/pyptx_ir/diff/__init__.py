@@ -1,4 +1,4 @@
-"""Semantic differences between PTX modules: what has changed beyond names and formatting."""
+"""Semantic differences between PTX modules: changes beyond names and formatting."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Aligning two sequences of numbers: which entries are the same, in order. Takes near-linear time on any input.
+"""Alignment of two sequences of numbers, in near-linear time on any input.
 
-The shortest edit script (Myers 1986) where it is short; else the entries that occur once on both sides split the
-sequences (patience diff), and what lies between is aligned by itself. What no longer pays is matched greedily, so that
-hostile input costs quality, not time: an alignment is a proposal, and whoever uses it compares what it pairs.
+Uses the shortest edit script (Myers 1986) if it is short. Otherwise entries that occur once on both sides split the
+sequences (patience diff), and the gaps are aligned separately. Parts that exceed the budget are matched greedily, so
+that hostile input costs quality, not time. An alignment is a proposal: callers compare the pairs.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 Pairs: TypeAlias = "list[tuple[int, int]]"
 _Row: TypeAlias = "list[tuple[int, int]]"
 
-# Steps of the search for a shortest script: so many for each entry, and so many more for every piece.
+# Steps of the search for a shortest script: a number per entry plus a constant per piece.
 _STEPS_AN_ENTRY: Final = 4
 _STEPS: Final = 20_000
-_DEEPEST: Final = 8  # splits of splits
-_WIDTHS: Final = (1, 8)  # entries that together may occur once
-_LOOKAHEAD: Final = 64  # entries that the greedy match looks at
+_DEEPEST: Final = 8  # levels of nested splits
+_WIDTHS: Final = (1, 8)  # number of consecutive entries that must occur once
+_LOOKAHEAD: Final = 64  # entries that the greedy match searches ahead
 
 
 def align(left: Sequence[int], right: Sequence[int]) -> Pairs:
-    """Return the pairs of positions that are matched, ascending on both sides; what is matched is equal."""
+    """Return the pairs of positions of matched, equal entries, ascending on both sides."""
     pairs: Pairs = []
     pieces = [(0, len(left), 0, len(right), 0)]
     while pieces:
@@ -57,7 +57,7 @@ def gaps(pairs: Pairs, left: int, right: int) -> Iterator[tuple[int, int, int, i
 
 
 def _matched(left: Sequence[int], right: Sequence[int], depth: int) -> tuple[Pairs, list[tuple[int, int, int, int]]]:
-    """Match what can be matched; return what lies between as well, where it may still be worth a look."""
+    """Return matched pairs and the gaps between them that may be worth aligning again."""
     found = _shortest(left, right, _STEPS + _STEPS_AN_ENTRY * (len(left) + len(right)))
     if found is not None:
         return found, []
@@ -68,7 +68,7 @@ def _matched(left: Sequence[int], right: Sequence[int], depth: int) -> tuple[Pai
 
 
 def _shortest(left: Sequence[int], right: Sequence[int], steps: int) -> Pairs | None:
-    """Return the matches of a shortest edit script; None where it takes more steps to find it."""
+    """Return the matches of a shortest edit script; None if the search takes more than `steps`."""
     furthest = {1: 0}
     rows: list[_Row] = []
     for distance in range(len(left) + len(right) + 1):
@@ -89,14 +89,14 @@ def _shortest(left: Sequence[int], right: Sequence[int], steps: int) -> Pairs | 
 
 
 def _goes_down(furthest: dict[int, int], diagonal: int, distance: int) -> bool:
-    """Tell whether a diagonal is best reached by an insertion."""
+    """Return whether an insertion reaches the diagonal furthest."""
     if diagonal in (-distance, distance):
         return diagonal == -distance
     return furthest[diagonal - 1] < furthest[diagonal + 1]
 
 
 def _run(left: Sequence[int], right: Sequence[int], at: int, other: int) -> int:
-    """Return the position in `left` behind the equal entries that begin at two positions."""
+    """Return the position in `left` after the run of equal entries that starts at the two positions."""
     end = min(len(left), len(right) + at - other)
     shift = other - at
     while at < end and left[at] == right[at + shift]:
@@ -105,7 +105,7 @@ def _run(left: Sequence[int], right: Sequence[int], at: int, other: int) -> int:
 
 
 def _traced(rows: list[_Row], diagonal: int) -> Pairs:
-    """Walk a script back from its end, and return its matches."""
+    """Trace a script back from its end and return its matches."""
     pairs: Pairs = []
     for distance in range(len(rows) - 1, -1, -1):
         start, end = rows[distance][(diagonal + distance) // 2]
@@ -119,7 +119,7 @@ def _traced(rows: list[_Row], diagonal: int) -> Pairs:
 
 
 def _anchors(left: Sequence[int], right: Sequence[int], width: int) -> Pairs:
-    """Return where windows of this width lie that occur once on both sides, the longest ascending series of them."""
+    """Return the longest ascending series of windows of this width that occur once on both sides, as positions."""
     mine, others = _once(_windows(left, width)), _once(_windows(right, width))
     both = [(at, others[window]) for window, at in mine.items() if window in others]
     anchors: Pairs = []
@@ -141,7 +141,7 @@ def _once(windows: list[Hashable]) -> dict[Hashable, int]:
 
 
 def _ascending(pairs: Pairs) -> Pairs:
-    """Return the longest series of pairs, ascending in their first, that ascends in their second too."""
+    """Return the longest subsequence of pairs that ascends in the second element; the input ascends in the first."""
     ends: list[int] = []
     last: list[int] = []
     before: list[int] = []
@@ -160,7 +160,7 @@ def _ascending(pairs: Pairs) -> Pairs:
 
 
 def _greedy(left: Sequence[int], right: Sequence[int]) -> Pairs:
-    """Match each entry with the next one that is equal, if it is near."""
+    """Match each entry with the next equal one, if it is near."""
     pairs: Pairs = []
     at = 0
     for i, entry in enumerate(left):

@@ -1,4 +1,4 @@
-"""From what is aligned to what has changed, in hunks with context."""
+"""Convert an alignment to changes, in hunks with context."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Redeclared: TypeAlias = "dict[str, list[tuple[int, int]]]"
 
 
 class Changes(NamedTuple):
-    """What tells changes: how names are called, where items stand on both sides, and how much context is shown.
+    """Inputs for the computation of changes: names, line numbers on both sides, and the number of context statements.
 
-    `redeclared` holds, for each function of the second module, the pairs of names that are declared differently.
+    `redeclared` contains, for each function of the second module, the pairs of names with different declarations.
     """
 
     explanation: Explanation
@@ -31,7 +31,7 @@ class Changes(NamedTuple):
     redeclared: Redeclared
 
     def part(self, bodies: AlignedBodies) -> Part | None:
-        """Return how two bodies differ; None if they do not."""
+        """Return the differences between two bodies; None if there are none."""
         mine, other = bodies.mine, bodies.other
         hunks: list[tuple[Change, ...]]
         if mine is None or other is None:
@@ -55,7 +55,7 @@ class Changes(NamedTuple):
         return mine is None or other is None or not self.explanation.same(mine, other)
 
     def _change(self, pair: ItemPair, function: str) -> Change:
-        """Return how two items differ, in the names that a function of the second module has."""
+        """Return the difference between two items, with the names of a function of the second module."""
         mine, other = pair
         first = self.before.of(mine, self.explanation.naming.statement(mine, function)) if mine else None
         second = self.after.of(other) if other else None
@@ -66,7 +66,7 @@ class Changes(NamedTuple):
         return Change("changed", first, second, self.explanation.reasons(mine, other, function))
 
     def _hunks(self, pairs: list[ItemPair], function: str) -> list[tuple[Change, ...]]:
-        """Cut what differs out, with its context; what is near each other is one hunk."""
+        """Return hunks of the differing items with context; nearby differences share a hunk."""
         ranges: list[tuple[int, int]] = []
         for at in (at for at, pair in enumerate(pairs) if self._differs(pair)):
             low, high = max(0, at - self.context), at + 1 + self.context
@@ -84,7 +84,7 @@ class Changes(NamedTuple):
 
 
 def redeclared(explanation: Explanation) -> Redeclared:
-    """Return the pairs of names that are declared differently, by the function of the second module."""
+    """Return the pairs of names with different declarations, by function of the second module."""
     found: Redeclared = {}
     for mine, other in explanation.renaming.items():
         two = explanation.after[other]
@@ -94,7 +94,7 @@ def redeclared(explanation: Explanation) -> Redeclared:
 
 
 def renamings(explanation: Explanation) -> Iterator[Renaming]:
-    """Yield the names that are others in the second module, in its order; public names are not, they are changes."""
+    """Yield renamed declarations in the order of the second module, except public names, whose renaming is a change."""
     for mine, other in sorted(explanation.renaming.items(), key=lambda pair: pair[1]):
         one, two = explanation.before[mine], explanation.after[other]
         if one.name != two.name and not (one.public or two.public):
@@ -102,5 +102,5 @@ def renamings(explanation: Explanation) -> Iterator[Renaming]:
 
 
 def _declared(one: Declaration) -> str:
-    """Return how a register is declared; another name is told by itself."""
+    """Return the declaration of a register; the name alone for other kinds."""
     return f"{one.detail} {one.name};" if one.kind == "register" else one.name

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
 
-SAME, DIFFERENT, TROUBLE = 0, 1, 2  # as of `diff`
+SAME, DIFFERENT, TROUBLE = 0, 1, 2  # exit statuses, as of `diff`
 
 
 def diff(argv: Sequence[str]) -> int:
     """Compare two files.
 
-    Return 0 if they are the same up to renaming and formatting, 1 if they differ, 2 if the command was called wrongly
-    or a file can't be read.
+    Return 0 if they are equal up to renaming and formatting, 1 if they differ, 2 for a usage error or a file that can't
+    be read.
     """
     try:
         options = _parser().parse_args(argv)
         names = options.before, options.after
         trees = _read_both(*names, options.arch)
         comparison = compare(*trees, debug=options.debug, context=options.context)
-    except SystemExit as leaving:  # argparse has said why
+    except SystemExit as leaving:  # argparse has printed the error
         return leaving.code if isinstance(leaving.code, int) else TROUBLE
     except (OSError, PyptxError) as error:
         sys.stderr.write(f"pyptx diff: {error}\n")

@@ -27,15 +27,15 @@ CONTEXT = 3
 
 
 def compare(before: str | Module, after: str | Module, *, debug: bool = False, context: int = CONTEXT) -> Comparison:
-    """Say how `after` differs from `before`, with so many statements of context around each change.
+    """Return the differences between `after` and `before`, with `context` statements around each change.
 
-    The modules are the same if one becomes the other by renaming one-to-one (registers, labels, parameters, and
-    functions and variables that nobody outside can ask for), by formatting, and by declaring in another order. With
-    `debug`, `.loc`, `.file` and debugging sections count too. Takes time near-linear in the size of the texts, however
-    different they are.
+    Two modules are equal if one-to-one renaming, formatting and reordering of declarations turn one into the other.
+    Renaming applies to registers, labels, parameters, and private functions and variables. With `debug`, `.loc`,
+    `.file` and debugging sections count too. The time is near-linear in the size of the texts, however different they
+    are.
 
     Raises:
-        PtxSyntaxError: a text is no PTX.
+        PtxSyntaxError: a text is not valid PTX.
 
     """
     trees = [parse(one) if isinstance(one, str) else one for one in (before, after)]
@@ -57,7 +57,7 @@ def compare(before: str | Module, after: str | Module, *, debug: bool = False, c
 
 
 def _modules(tree: Module) -> Iterator[tuple[int, tuple[Statement, ...]]]:
-    """Yield the modules of a text, each with the number of its first statement: a listing of cuobjdump has several."""
+    """Yield the modules of a text, each with the number of its first statement; a cuobjdump listing has several."""
     versions = [place for place, node in enumerate(tree.body) if isinstance(node, Version)]
     at = 0
     for start, end in pairwise((0, *versions[1:], len(tree.body))):
@@ -67,6 +67,6 @@ def _modules(tree: Module) -> Iterator[tuple[int, tuple[Statement, ...]]]:
 
 
 def _taken_apart(tokens: Tokens) -> tuple[list[Shape], list[Kinds]]:
-    """Return what is in each token: the shape, and the kinds of its names."""
+    """Return the shape and the kinds of names of each token."""
     both = [cast("tuple[Shape, Kinds]", one) for one in tokens]
     return [shape for shape, _ in both], [kinds for _, kinds in both]

@@ -1,4 +1,4 @@
-"""Say in which of its words, operands and names a statement has changed."""
+"""Describe which modifiers, operands and names of a statement have changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.renaming import Bijection
     from pyptx_ir.diff.scopes import Declarations
 
-_Name: TypeAlias = int | tuple[str]  # what it stands for, or itself
+_Name: TypeAlias = int | tuple[str]  # number of the declaration it refers to, or the undeclared name itself
 
 
 _NONE: Final = "none"
@@ -32,10 +32,10 @@ class _Operand(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Both sides, and how names of the first are called in the second.
+    """Declarations of both modules, and the renaming from the first to the second.
 
-    `kinds` holds for each token what kind of declaration each of its names stands for; a name that is not declared
-    stands there itself, in a tuple.
+    `kinds` contains, for each token, the kind of declaration that each of its names refers to. An undeclared name is
+    there itself, in a tuple.
     """
 
     before: Declarations
@@ -45,11 +45,11 @@ class Explanation(NamedTuple):
     naming: Naming
 
     def same(self, mine: Item, other: Item) -> bool:
-        """Tell whether two items are the same but for names that nobody outside can ask for."""
+        """Return whether two items are equal except for private names."""
         return mine.token == other.token and agrees(mine, other, self.renaming) and not self._public(mine, other)
 
     def reasons(self, mine: Item, other: Item, function: str) -> tuple[str, ...]:
-        """Return what differs, in the names of a function of the second module; nothing where the texts say it best."""
+        """Return the reasons for a change, with a function's names in the second module; empty if the texts suffice."""
         first, second = mine.node, other.node
         if isinstance(first, Instruction) and isinstance(second, Instruction):
             return tuple(self._of_instructions(mine, other, first, second, function))
@@ -59,9 +59,9 @@ class Explanation(NamedTuple):
         return (*public, *self._of_names(mine.names, other.names, function))
 
     def name(self, bodies: Iterable[AlignedBodies]) -> None:
-        """Give names of the first module counterparts for the reports: the operands of changed statements, equal names.
+        """Pair more names of the two modules for reports: operands of changed statements, then equal names.
 
-        Neither decides whether the modules are the same.
+        These pairs do not affect whether the modules are equal.
         """
         functions: dict[str, str] = {}
         for both in bodies:
@@ -82,7 +82,7 @@ class Explanation(NamedTuple):
                         self.naming.pair(first, second)
 
     def _public(self, mine: Item, other: Item) -> list[str]:
-        """Return the public names that a function or variable has on one side only."""
+        """Return the public names of a function or variable that differ between the sides."""
         if not isinstance(mine.node, Function | Variable) or not mine.names:
             return []
         both = self.before[mine.names[0]], self.after[other.names[0]]
@@ -107,7 +107,7 @@ class Explanation(NamedTuple):
             yield from self._of_names(one.names, two.names, function)
 
     def _operands(self, item: Item, node: Instruction) -> list[_Operand]:
-        """Return the guard and the operands, with what their names stand for."""
+        """Return the guard and the operands, each with the declarations that its names refer to."""
         kinds, numbers = iter(self.kinds[item.token]), iter(item.names)
         single = is_single(node.opcode)
         operands: list[_Operand] = []

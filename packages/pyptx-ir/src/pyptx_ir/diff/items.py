@@ -1,4 +1,4 @@
-"""A module as what is compared: items without names, and beside them which declarations their names stand for."""
+"""Comparable form of a module: items without names, plus the declarations that their names refer to."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 Node: TypeAlias = Statement | Parameter | HeaderDirective
 
 
-Kinds: TypeAlias = "tuple[str | tuple[str], ...]"  # of an item's names; one that is not declared is here itself
+Kinds: TypeAlias = "tuple[str | tuple[str], ...]"  # per name: kind of its declaration, or the undeclared name itself
 
 
 class Item(NamedTuple):
     """A statement, or a part of a function's header.
 
-    `token` is the number of what it is without names: two items with the same token differ at most in `names`, the
-    numbers of the declarations that its names stand for. `at` is the number of the statement, as `positions` counts.
+    `token` numbers the item's shape without names. Two items with the same token differ at most in `names`, the numbers
+    of the declarations that the names refer to. `at` is the number of the statement, as `positions` counts.
     """
 
     token: int
@@ -34,10 +34,10 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
-    """The items of a function in order, those of its header first; or those of the module outside of functions.
+    """Items of a function in order, header first; or items of the module outside functions.
 
-    `kind` is `entry`, `func` or `module`, `declaration` what the function's name stands for. `variables` are the items
-    whose place does not count; the first of the `names` of each is its own.
+    `kind` is `entry`, `func` or `module`; `declaration` is the number of the function's declaration. `variables` are
+    items whose order does not count; the first of the `names` of each is the variable itself.
     """
 
     kind: str
@@ -50,25 +50,25 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """All that is compared of a module: its own body, then its functions."""
+    """Comparable content of a module: its own body, then its functions."""
 
     bodies: list[Body]
     declarations: Declarations
 
 
 class Tokens(dict["Hashable", int]):
-    """The number of each shape. Both sides of a comparison share them."""
+    """Number of each shape, shared by both sides of a comparison."""
 
     __slots__ = ()
 
     def __missing__(self, shape: Hashable) -> int:
-        """Give a new shape the next number."""
+        """Assign the next number to a new shape."""
         number = self[shape] = len(self)
         return number
 
 
 def spelling(node: Node) -> str:
-    """Return an item's canonical text in one line; of a function or a section what stands before its parts."""
+    """Return an item's canonical text in one line; for a function or a section, only its head."""
     if isinstance(node, Function):
         head = replace(node, parameters=None, returns=(), directives=(), body=None)
         return spell(head).removesuffix(";")

@@ -1,4 +1,4 @@
-"""Which function of one module is which of the other."""
+"""Pair the functions of two modules."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 BodyPair: TypeAlias = tuple[Body | None, Body | None]
 _Pairs: TypeAlias = "list[tuple[Body, Body]]"
 
-_LEAST: Final = 0.5  # of the items of the larger of two functions must be alike where their names differ
-_MOST_TRIED: Final = 4096  # pairs of functions
+_LEAST: Final = 0.5  # minimum share of equal items, relative to the larger function, for functions with different names
+_MOST_TRIED: Final = 4096  # maximum number of pairs of functions
 
 
 def match_bodies(before: Content, after: Content) -> list[BodyPair]:
-    """Pair the bodies of two modules, in the order of the second; what is gone stands last.
+    """Pair the bodies of two modules, in the order of the second; removed bodies come last.
 
-    First by name; but the name of a function that nobody outside can ask for is no more than a compiler's choice, so
-    that it is first looked for by what it does, and by who calls it. A declaration goes with its definition. What is
-    left is paired by likeness; the only kernel of a module goes with that of the other one, however unlike they are.
+    Public functions pair by name. A compiler chooses the names of private functions, so those pair first by their
+    content and callers. A declaration pairs with the counterpart of its definition. The rest pairs by similarity. If
+    each module has one kernel, the two pair even if they are not similar.
     """
     found, left, right = _by_key(_public_name, before, after, before.bodies, after.bodies)
     called = _called(found, before, after)
@@ -76,7 +76,7 @@ def _tokens(body: Body, _: Content) -> Hashable:
 
 
 class _Definition(NamedTuple):
-    """What a private name stands for: the items of a function, or a variable's own; and a number for what they say."""
+    """Definition of a private name: the items of a function or a variable's item, with a hash of the tokens."""
 
     items: list[Item]
     tokens: int
@@ -84,9 +84,9 @@ class _Definition(NamedTuple):
 
 
 def _called(pairs: _Pairs, before: Content, after: Content) -> _Pairs:
-    """Pair private functions that do the same and are named in the same places, from the bodies of `pairs` on.
+    """Pair private functions with equal content that are named at the same positions, starting with `pairs`.
 
-    A function may be named by a variable's initialiser (a virtual table) that the bodies name in turn.
+    A function may be named by the initializer of a variable (a virtual table) that the bodies name in turn.
     """
     mine, others = _private(before), _private(after)
     found: _Pairs = []
@@ -103,7 +103,7 @@ def _called(pairs: _Pairs, before: Content, after: Content) -> _Pairs:
 
 
 def _private(content: Content) -> dict[int, _Definition]:
-    """Return what nobody outside can ask for, functions and variables of the module, by number."""
+    """Return the private functions and variables of the module, by number."""
     found = {
         body.declaration: _Definition(body.items, hash(_tokens(body, content)), body)
         for body in content.bodies
@@ -114,7 +114,7 @@ def _private(content: Content) -> dict[int, _Definition]:
 
 
 def _public_variables(before: Content, after: Content) -> list[tuple[list[Item], list[Item]]]:
-    """Return the variables that have one public name in both modules."""
+    """Return the variables with the same public name in both modules."""
     sides = [
         {one.declarations[item.names[0]].name: item for item in one.bodies[0].variables} for one in (before, after)
     ]
@@ -123,13 +123,13 @@ def _public_variables(before: Content, after: Content) -> list[tuple[list[Item],
 
 
 def _names(mine: list[Item], other: list[Item]) -> Iterator[tuple[int, int]]:
-    """Yield the names that stand in the same places."""
+    """Yield the pairs of names at the same positions."""
     for i, k in align([item.token for item in mine], [item.token for item in other]):
         yield from zip(mine[i].names, other[k].names, strict=True)
 
 
 def _only_kernels(before: Content, after: Content, left: list[Body], right: list[Body]) -> _Pairs:
-    """Pair the kernels of two modules that have one each, however unlike they are, if both are left."""
+    """Pair the unpaired kernels of two modules with one kernel each, regardless of similarity."""
     kernels = [[body for body in one.bodies if body.kind == "entry" and body.defined] for one in (before, after)]
     match kernels:
         case [[mine], [other]] if mine in left and other in right:
@@ -139,7 +139,7 @@ def _only_kernels(before: Content, after: Content, left: list[Body], right: list
 
 
 def _alike(left: list[Body], right: list[Body]) -> _Pairs:
-    """Pair functions whose items are mostly the same, the most alike first."""
+    """Pair functions with mostly equal items, most similar first."""
     if len(left) * len(right) > _MOST_TRIED:
         return []
     mine, others = ([Counter(item.token for item in body.items) for body in side] for side in (left, right))

@@ -1,4 +1,4 @@
-"""Align two modules: their functions, the items of these, and the names in them."""
+"""Align two modules: their functions, the items of these, and their names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AlignedBodies(NamedTuple):
-    """Two bodies (None: there is none on that side), and the positions of the items that are one another."""
+    """Two bodies (None if a side lacks it) and the positions of their aligned items."""
 
     mine: Body | None
     other: Body | None
@@ -27,7 +27,7 @@ class AlignedBodies(NamedTuple):
     variables: list[ItemPair]
 
     def items(self) -> Iterator[ItemPair]:
-        """Yield what is aligned, and in order between it what is only on one side."""
+        """Yield the aligned items in order, with the items of one side only between them."""
         left, right = _items(self.mine), _items(self.other)
         at, other = 0, 0
         for i, k in (*self.pairs, (len(left), len(right))):
@@ -39,9 +39,9 @@ class AlignedBodies(NamedTuple):
 
 
 def align_modules(before: Content, after: Content, shapes: Sequence[Shape]) -> tuple[list[AlignedBodies], Bijection]:
-    """Align two modules; return their bodies, and how the names of the first are called in the second.
+    """Align two modules; return their bodies and the renaming from the first to the second.
 
-    First by shapes alone, from which the names follow; then, where a name does not fit, once more with names.
+    The first pass uses shapes only; names follow from it. Bodies with conflicting names are aligned again with names.
     """
     matched = match_bodies(before, after)
     fixed = [*_functions(matched), *_public_variables(before, after)]
@@ -89,7 +89,7 @@ def _votes(bodies: list[AlignedBodies], agreed: Bijection | None = None) -> Vote
 
 
 def _agree(bodies: AlignedBodies, renaming: Bijection) -> bool:
-    """Tell whether two bodies are the same; a body that is on one side only has nothing to be aligned anew."""
+    """Return whether two bodies are equal. A body on one side only counts as equal: it needs no realignment."""
     left, right = _items(bodies.mine), _items(bodies.other)
     if bodies.mine is None or bodies.other is None:
         return True

@@ -1,4 +1,4 @@
-"""Statements of the first module in the names of the second, so that both sides of a change can be compared."""
+"""Text of the first module's statements with names of the second, to compare both sides of a change."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.scopes import Declarations
 
 ONLY_FIRST = "A:"
-"""Before a name of the first module that has no counterpart, if the second has another thing of this name."""
-_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w$%.])[%$\w]+', re.ASCII)  # or a string, in which nothing is a name
+"""Prefix of a name of the first module without a counterpart, if the second uses the name for another declaration."""
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w$%.])[%$\w]+', re.ASCII)  # a name, or a string, which contains no names
 
 
 class Naming:
-    """The names of the first module in the second: a one-to-one relation of their declarations.
+    """Names of the first module in the second: a one-to-one relation of their declarations.
 
-    Registers, labels, parameters, private functions and private variables have the name of their counterpart. Public
-    names stay what they are, since a change of one is a difference.
+    Registers, labels, parameters, private functions and private variables get the name of their counterpart. Public
+    names stay unchanged, because renaming them is a difference.
     """
 
     def __init__(self, before: Declarations, after: Declarations, renaming: Bijection) -> None:
@@ -37,7 +37,7 @@ class Naming:
             self._counterparts.add(*pair)
 
     def pair(self, mine: int, other: int) -> None:
-        """Make two declarations of one kind and type counterparts, unless one of them has another counterpart."""
+        """Pair two declarations of one kind and type, unless one of them is paired."""
         one, two = self._before[mine], self._after[other]
         if (one.kind, one.detail) == (two.kind, two.detail):
             self._counterparts.add(mine, other)
@@ -58,14 +58,14 @@ class Naming:
 
     @cached_property
     def _known(self) -> dict[str, set[str]]:
-        """The names of the second module, by the functions in which they are declared."""
+        """Names of the second module, by the function that declares them."""
         found: defaultdict[str, set[str]] = defaultdict(set)
         for one in self._after:
             found[one.function].add(one.name)
         return found
 
     def name(self, number: int, function: str) -> str:
-        """Return the name in a function of the second module for a declaration of the first."""
+        """Return the name, in a function of the second module, for a declaration of the first."""
         one, partner = self._before[number], self._counterparts.get(number)
         if partner is not None:
             two = self._after[partner]
@@ -74,14 +74,14 @@ class Naming:
         return f"{ONLY_FIRST}{one.name}" if taken and not one.public else one.name
 
     def text(self, text: str, numbers: Sequence[int], function: str) -> str:
-        """Return the text of an operand, or of a statement without opcode, whose names have these numbers."""
+        """Return the text of an operand, or of a statement without opcode, with the declarations `numbers` renamed."""
         names = {self._before[number].name: self.name(number, function) for number in numbers}
         if all(name == other for name, other in names.items()):
             return text
         return _NAME.sub(lambda found: names.get(found[0], found[0]), text)
 
     def statement(self, item: Item, function: str) -> str:
-        """Return the text of a statement of the first module."""
+        """Return the renamed text of a statement of the first module."""
         whole = spelling(item.node)
         if not isinstance(item.node, Instruction):
             return self.text(whole, item.names, function)
@@ -91,6 +91,6 @@ class Naming:
 
 
 def _guarded(whole: str, words: str) -> tuple[str, str, str]:
-    """Return the guard with a blank, the opcode, and the rest; a register may be called like an opcode."""
+    """Return the guard with a space, the opcode, and the rest; a register may have the name of an opcode."""
     guard, blank, rest = whole.partition(" ")
     return f"{guard}{blank}", words, rest.removeprefix(words)

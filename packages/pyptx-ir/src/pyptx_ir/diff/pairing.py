@@ -1,4 +1,4 @@
-"""Pair what has the same key on two sides."""
+"""Pair elements with equal keys."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def pair_by_key(
     left_key: Callable[[Paired], Hashable],
     right_key: Callable[[Paired], Hashable],
 ) -> tuple[list[tuple[Paired, Paired]], list[Paired], list[Paired]]:
-    """Pair in order what has the same key; return the pairs, and what is left on both sides.
+    """Pair elements with equal keys in order; return the pairs and the unpaired elements of both sides.
 
-    What has None for a key is not paired.
+    Elements with the key None are not paired.
     """
     waiting: dict[Hashable, deque[int]] = {}
     for place, one in enumerate(left):

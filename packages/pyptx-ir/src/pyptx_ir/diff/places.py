@@ -1,4 +1,4 @@
-"""In which line an item stands."""
+"""Line numbers of items."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 
 class Places:
-    """The lines of a module's text, which is only laid out when the first is asked for."""
+    """Lines of a module's text, which is emitted at the first query."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
 
     def of(self, item: Item, shown: str | None = None) -> Place:
-        """Return where an item stands, and its text, which reports show unless there is another one for them."""
+        """Return the line and text of an item; reports show `shown` instead of the text if it is given."""
         text = spelling(item.node)
         return Place(self.line(item.at, item.node), text, text if shown is None else shown)
 
     def line(self, at: int, node: Node | None = None) -> int:
-        """Return the line of a statement by its number; with part of a function's header, of that part."""
+        """Return the line of a statement by its number, or of a part of a function's header."""
         start = self._starts[at]
         if isinstance(node, Parameter | HeaderDirective):
             start = self._part(start, node)
         return self._source.line_column(start)[0]
 
     def _part(self, start: int, node: Parameter | HeaderDirective) -> int:
-        """Return where part of a header begins; it is near, and a name that is not found is in the first line."""
+        """Return the offset of a part of a header; the start of the header if its name is not found."""
         text = self._source.text
         word = node.name if isinstance(node, Parameter) else f".{node.name}"
         found = re.compile(rf"(?<![\w$%]){re.escape(word)}(?![\w$])").search(text, text.find("(", start))

@@ -1,8 +1,8 @@
-"""Read a module as what is compared.
+"""Convert a module to its comparable form.
 
-Left out is what means nothing: white space and comments, stray `;`, braces (they say where names are known, and names
-are looked up), labels that nothing refers to, `.reg` declarations (what they say is compared where a register is used);
-and, unless they are asked for, `.loc`, `.file` and debugging sections. Labels at one place are one.
+Omitted: whitespace, comments, stray `;`, braces (names are resolved in scope), unreferenced labels, and `.reg`
+declarations (compared where a register is used). Also omitted, unless requested: `.loc`, `.file` and debugging
+sections. Labels at the same position become one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _DWARF = "@@DWARF"
 
 
 class Reader:
-    """Reads one module. `at` is the number of the statement in front of it, as `positions` counts."""
+    """Reads one module. `at` is the number of the preceding statement, as `positions` counts."""
 
     def __init__(self, tokens: Tokens, at: int, *, debug: bool) -> None:
         self._tokens = tokens
@@ -57,7 +57,7 @@ class Reader:
         self._declarations = Declarations()
         self._module_scope = self._scope = Scope()
         self._module = self._body = Body("module", "", [], [])
-        self._list_names: list[str] = []  # the label in front of a list of targets
+        self._list_names: list[str] = []  # the label of a list of targets
         self._sections: list[tuple[Section, int]] = []
         self._labels: dict[str, list[int]] = {}
         self._shapes: dict[bool, dict[int, tuple[Shape, list[str]]]] = {False: {}, True: {}}
@@ -79,7 +79,7 @@ class Reader:
     # --- declarations -------------------------------------------------------------------------------
 
     def _declare_module(self, body: Sequence[Statement]) -> None:
-        """Enter the module's own names; their order does not count."""
+        """Declare the module's own names; their order does not count."""
         functions: dict[str, list[Function]] = {}
         for node in body:
             if isinstance(node, Function):
@@ -214,7 +214,7 @@ class Reader:
             self._body.variables.append(self._item(shape, names, replace(node, declarators=(one,)), self._at))
 
     def _section(self, node: Section, at: int) -> None:
-        """Add the lines of a section, which know the labels of functions too, if one function alone has the label."""
+        """Add the lines of a section, which may refer to a label of a function if exactly one function has it."""
         alone = {name: numbers[0] for name, numbers in self._labels.items() if len(numbers) == 1}
         self._scope = Scope(self._module_scope, alone)
         self._body.items.append(self._item(("section", node.name), [], node, at))
@@ -227,7 +227,7 @@ class Reader:
         self._body.items.append(self._item(shape, names, node, self._at))
 
     def _item(self, shape: Shape, names: list[str], node: Node, at: int) -> Item:
-        """Look the names up. One that is not declared stands for itself, and is part of what the item is."""
+        """Return an item with resolved names. An undeclared name becomes part of the token."""
         scope, declarations = self._scope, self._declarations
         numbers: list[int] = []
         kinds: list[str | tuple[str]] = []
@@ -248,7 +248,7 @@ def _is_debugging(node: Statement) -> bool:
 
 
 def _settle(bodies: list[Body]) -> None:
-    """Take labels away that nothing refers to, and make those that stand at one place one."""
+    """Remove unreferenced labels and merge labels at the same position."""
     referred = {number for body in bodies for item in body.items if not _is_label(item) for number in item.names}
     same: dict[int, int] = {}
     for body in bodies:

@@ -1,4 +1,4 @@
-"""Align the items of two bodies again once most names are known: what is equal with its names comes first."""
+"""Realign the items of two bodies once most names are paired: items equal with their names come first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.items import Item
 
 
-# What must be equal of two items: a function of one, of its names as the second module calls them, and of all shapes.
+# Key of an item for alignment: a function of the item, its names in the second module, and all shapes.
 _Key: TypeAlias = "Callable[[Item, tuple[int, ...], Sequence[Shape]], Hashable]"
 
 
@@ -23,8 +23,8 @@ def _word(item: Item) -> str:
     return node.opcode[0] if isinstance(node, Instruction) else node.__class__.__name__
 
 
-# The strongest first. What is paired by the second has changed in names, by the third in literals too, by the others in
-# what it does; each looks only at what those before have left between two pairs.
+# Strongest first. Items paired by the second key differ in names, by the third also in literals, by the others in
+# operation. Each key applies only to the gaps that the previous keys left.
 _KEYS: tuple[_Key, ...] = (
     lambda item, names, _: (item.token, names),
     lambda item, _, __: item.token,
@@ -36,7 +36,7 @@ _KEYS: tuple[_Key, ...] = (
 
 
 def refined(left: list[Item], right: list[Item], renaming: Mapping[int, int], shapes: Sequence[Shape]) -> Pairs:
-    """Return the pairs of positions that are the same or have changed."""
+    """Return the pairs of positions of equal or changed items."""
     pairs: Pairs = []
     pieces = [(0, len(left), 0, len(right))]
     for key in _KEYS:
@@ -62,5 +62,5 @@ def refined(left: list[Item], right: list[Item], renaming: Mapping[int, int], sh
 
 
 def _renamed(item: Item, renaming: Mapping[int, int]) -> tuple[int, ...]:
-    """Return an item's names as the second module calls them; those that it does not have are below zero."""
+    """Return an item's names in the second module; names without a counterpart are negative."""
     return tuple([renaming.get(name, -1 - name) for name in item.names])

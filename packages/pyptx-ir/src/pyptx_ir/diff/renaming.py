@@ -1,4 +1,4 @@
-"""Which declaration of one module is which of the other: a one-to-one relation, voted for by what has been aligned."""
+"""One-to-one renaming of declarations between two modules, from votes of aligned items."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.items import Item
     from pyptx_ir.diff.scopes import Declarations
 
-_AGREED: Final = 4  # what an aligned pair weighs more that has agreed with an earlier renaming
+_AGREED: Final = 4  # factor for an aligned pair that agrees with an earlier renaming
 
-_SAME_NAME: Final = 16  # a pair of equal names
+_SAME_NAME: Final = 16  # factor for a pair of equal names
 
 
 class Votes(defaultdict[tuple[int, int], float]):
-    """How much speaks for it that a declaration of the first module is one of the second."""
+    """Weight of each pair of declarations of the first and the second module."""
 
     __slots__ = ()
 
@@ -27,10 +27,10 @@ class Votes(defaultdict[tuple[int, int], float]):
         super().__init__(float)
 
     def count(self, left: list[Item], right: list[Item], pairs: Pairs, agreed: Mapping[int, int] | None = None) -> None:
-        """Let aligned items vote for each pair of their names.
+        """Add votes of aligned items for each pair of their names.
 
-        An item that is like many weighs little: where one of a series is gone, the series may be aligned one off. Where
-        an earlier renaming is given, what agrees with it weighs more.
+        An item similar to many others has a low weight: if one of a series is removed, the series may be misaligned by
+        one. Pairs that agree with an earlier renaming (`agreed`) weigh more.
         """
         often = Counter(item.token for item in left)
         for i, k in pairs:
@@ -45,7 +45,7 @@ class Votes(defaultdict[tuple[int, int], float]):
 
 
 class Bijection(dict[int, int]):
-    """A one-to-one relation: the numbers of the first module's declarations, and those of the second's for them."""
+    """One-to-one relation from declaration numbers of the first module to those of the second."""
 
     __slots__ = ("_taken",)
 
@@ -60,18 +60,18 @@ class Bijection(dict[int, int]):
             self._taken.add(other)
 
     def refuses(self, mine: int, other: int) -> bool:
-        """Tell whether one of the two has another partner."""
+        """Return whether one of the two has another partner."""
         return self.get(mine) != other and (mine in self or other in self._taken)
 
 
 def settle(votes: Votes, fixed: Iterable[tuple[int, int]], before: Declarations, after: Declarations) -> Bijection:
-    """Return the renaming that is fixed and then voted for, the heaviest first.
+    """Return the renaming with the fixed pairs, then the voted pairs by descending weight.
 
-    If all votes fit into a one-to-one relation, then that is returned.
+    If all votes fit a one-to-one relation, that relation is returned.
     """
 
     def rank(pair: tuple[int, int]) -> tuple[bool, float, tuple[int, int]]:
-        """Names of one type come first; a name that stays weighs more, as in a file that was edited by hand."""
+        """Sort key: names of one type first; an unchanged name weighs more, as in a file edited by hand."""
         mine, other = before[pair[0]], after[pair[1]]
         weight = votes[pair] * (_SAME_NAME if mine.name == other.name else 1)
         return mine.detail != other.detail, -weight, pair
@@ -83,5 +83,5 @@ def settle(votes: Votes, fixed: Iterable[tuple[int, int]], before: Declarations,
 
 
 def agrees(mine: Item, other: Item, renaming: Mapping[int, int]) -> bool:
-    """Tell whether two items with one token have the same names, once those of the first are renamed."""
+    """Return whether two items with one token have the same names after renaming those of the first."""
     return tuple(map(renaming.get, mine.names)) == other.names

@@ -1,4 +1,4 @@
-"""A comparison as text, as a reader of `git diff` expects it."""
+"""Text of a comparison, in the style of `git diff`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.result import Change, Comparison, Part, Place
 
 _MARKS: Final = {"same": " ", "removed": "-", "added": "+"}
-_COLOURS: Final = {"-": "31", "+": "32", "@": "36", "!": "33", "*": "1"}  # of git
-_WIDEST: Final = 120  # characters of a statement that are shown; initialisers fill megabytes
+_COLOURS: Final = {"-": "31", "+": "32", "@": "36", "!": "33", "*": "1"}  # colors of git
+_WIDEST: Final = 120  # maximum characters shown of a statement; initializers can have megabytes
 
 
 def text(comparison: Comparison, names: tuple[str, str], *, colour: bool = False, renamings: bool = False) -> str:
-    """Return the text of a comparison of two files, which is empty if there is nothing to tell."""
+    """Return the text of a comparison of two files; empty without differences."""
     lines: list[tuple[str, str]] = []
     if comparison.parts:
         lines += [("*", f"--- {names[0]}"), ("*", f"+++ {names[1]}")]
@@ -64,7 +64,7 @@ def _number(place: Place | None, width: int) -> str:
 
 
 def _shown(place: Place | None, other: Place | None = None) -> str:
-    """Return a statement's text; of a long one what surrounds the first character that the other one does not have."""
+    """Return a statement's text; of a long one, the part around the first difference from `other`."""
     whole = "" if place is None else place.shown
     if len(whole) <= _WIDEST:
         return whole

@@ -1,4 +1,4 @@
-"""What a comparison says: immutable values, without trees."""
+"""Results of a comparison: immutable values without trees."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 ChangeKind: TypeAlias = Literal["same", "removed", "added", "changed"]
 
-SCHEMA = 1  # of `as_json`; a reader may rely on what it knows of one number
+SCHEMA = 1  # version of `as_json`; fields of one version keep their meaning
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A statement in one of the two texts: its line, which counts from 1, and its canonical text.
+    """A statement in one of the two texts: its line, counted from 1, and its canonical text.
 
-    `shown` is the text that reports show: that of a statement of the first module has the names of the second, as far
-    as they have counterparts there.
+    `shown` is the text in reports. For a statement of the first module it has the names of the second, where
+    counterparts exist.
     """
 
     line: int
@@ -26,17 +26,17 @@ class Place:
     shown: str
 
     def as_json(self) -> dict[str, object]:
-        """Return `line` and `text`, and `shown` where that is another text."""
+        """Return `line` and `text`, and `shown` if it differs from `text`."""
         names = {"shown": self.shown} if self.shown != self.text else {}
         return {"line": self.line, "text": self.text, **names}
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One statement on both sides (`before` is None for an added one, `after` for a removed one).
+    """One statement on both sides (`before` is None if added, `after` if removed).
 
-    `reasons` says of a changed one in which words, operands or names it has changed. What is the same stands in a hunk
-    as context.
+    `reasons` describes which modifiers, operands or names of a changed statement differ. Unchanged statements are
+    context in a hunk.
     """
 
     kind: ChangeKind
@@ -56,9 +56,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A function (`kind` is `entry` or `func`) that differs, or the `module` around the functions.
+    """A differing function (`kind` is `entry` or `func`), or the differing `module` around the functions.
 
-    `before` and `after` are its names; None where the function is only in the other module.
+    `before` and `after` are its names; None if only the other module has the function.
     """
 
     kind: str
@@ -67,7 +67,7 @@ class Part:
     hunks: tuple[tuple[Change, ...], ...]
 
     def changes(self) -> Iterator[Change]:
-        """Yield what is not the same."""
+        """Yield the changes, without context."""
         return (change for hunk in self.hunks for change in hunk if change.kind != "same")
 
     def as_json(self) -> dict[str, object]:
@@ -78,10 +78,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """A name that is another one in the second module. Renamings are no differences.
+    """A name that differs in the second module. Renamings do not count as differences.
 
-    `kind` is `register label parameter variable function`; `function` names the function of the second module in which
-    it stands, and is empty for names of the module.
+    `kind` is `register`, `label`, `parameter`, `variable` or `function`. `function` names the function of the second
+    module that declares it; it is empty for names of the module.
     """
 
     kind: str
@@ -96,21 +96,21 @@ class Renaming:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How one module differs from another; `same` if it is that module, up to renaming and formatting."""
+    """Differences between two modules; `same` if they are equal up to renaming and formatting."""
 
     parts: tuple[Part, ...]
     renamings: tuple[Renaming, ...]
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """Whether the modules are equal."""
         return not self.parts
 
     def changes(self) -> Iterator[Change]:
-        """Yield everything that differs."""
+        """Yield all changes."""
         return (change for part in self.parts for change in part.changes())
 
     def as_json(self, *, renamings: bool = False) -> dict[str, object]:
-        """Return what `pyptx diff --json` prints."""
+        """Return the JSON object that `pyptx diff --json` prints."""
         listed = {"renamings": [one.as_json() for one in self.renamings]} if renamings else {}
         return {"schema": SCHEMA, "same": self.same, "parts": [part.as_json() for part in self.parts], **listed}

@@ -1,7 +1,7 @@
-"""What the names of a module stand for: each declaration has a number, and a name is looked up where it stands.
+"""Name resolution in a module: each declaration has a number, and a name is looked up in its scope.
 
-Manual: "Identifiers", "Parameterized Variable Names". A label is known in its whole block, every other name from its
-declaration on. All digits at the end of a numbered register's name are its number: `%r012` is `%r12` (ptxas 13.0).
+Manual: "Identifiers", "Parameterized Variable Names". A label is visible in its whole block, every other name after its
+declaration. All trailing digits of a numbered register's name are its number: `%r012` is `%r12` (ptxas 13.0).
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 _DIGITS: Final = "0123456789"
-_MOST_DIGITS: Final = 18  # what follows them is no number of a register
+_MOST_DIGITS: Final = 18  # a longer number is not a register's
 
 
 class Declaration(NamedTuple):
-    """What a name stands for.
+    """A declared name.
 
-    `detail` is what must be equal besides: the type of a register. `public` tells whether something outside of the
-    module may ask for the name. `at` is the number of the statement that declares it, `function` the name of the
-    function in which it stands.
+    `detail` is a further property that must be equal: the type of a register. `public` is whether code outside the
+    module may refer to the name. `at` is the number of the declaring statement, `function` the name of its function.
     """
 
     kind: str
@@ -33,7 +32,7 @@ class Declaration(NamedTuple):
 
 
 class Family(NamedTuple):
-    """The names `stem0 … stem(size-1)`, each of which is declared when it is first met."""
+    """Names `stem0 … stem(size-1)`; each is declared at its first use."""
 
     kind: str
     size: int
@@ -44,7 +43,7 @@ class Family(NamedTuple):
 
 @dataclass(slots=True)
 class Scope:
-    """The names of a module, of a function, or of a block."""
+    """Names of a module, of a function, or of a block."""
 
     outer: Scope | None = None
     names: dict[str, int] = field(default_factory=dict[str, int])
@@ -57,17 +56,17 @@ class Declarations(list[Declaration]):
     __slots__ = ()
 
     def declare(self, scope: Scope, declaration: Declaration) -> int:
-        """Enter a declaration under its name; return its number."""
+        """Add a declaration under its name; return its number."""
         number = scope.names[declaration.name] = len(self)
         self.append(declaration)
         return number
 
     def declare_family(self, scope: Scope, stem: str, family: Family) -> None:
-        """Enter numbered names."""
+        """Add numbered names."""
         scope.families.setdefault(stem, []).append(family)
 
     def find(self, scope: Scope | None, name: str) -> int | None:
-        """Return the number of what a name stands for in a scope; None for what is not declared (`%tid`)."""
+        """Return the number of the declaration that a name refers to in a scope; None if undeclared (`%tid`)."""
         while scope is not None:
             found = scope.names.get(name)
             if found is None and scope.families:

@@ -1,7 +1,7 @@
-"""What an operand is but for the names in it: two operands of one shape differ in names alone.
+"""Shape of an operand: two operands of one shape differ only in names.
 
-A shape is a nested tuple, to be compared and hashed. A literal stands in it by its value, so that spellings of one
-value are one shape; what stands in it for a name is the name's selector (`.x` of `%tid.x`), or nothing.
+A shape is a nested tuple, compared and hashed. A literal is represented by its value, so that all notations of a value
+have one shape. A name is represented by its selector (`.x` of `%tid.x`), or by nothing.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = "Hashable"
 
-NUMBER = "#"  # the first word of a literal's shape
+NUMBER = "#"  # first element of a literal's shape
 _NAME = "name"
 _ZERO = (NUMBER, 0)
 _TYPE = re.compile(r"(?:[busf]|bf|tf)[0-9]\w*|e[0-9]m[0-9]\w*")
 
 
 def shape_of(operand: Operand, names: list[str], *, single: bool = False) -> Shape:
-    """Return the shape of an operand, and append the names in it to `names`, from left to right.
+    """Return the shape of an operand and append its names to `names`, from left to right.
 
-    In a `single` instruction every number is an `.f32`: `1.0` and `0f3F800000` are one value there.
+    In a `single` instruction every number is an `.f32`: `1.0` and `0f3F800000` are equal there.
     """
     match operand:
         case Register(name) | Symbol(name):
@@ -73,8 +73,8 @@ def shape_of(operand: Operand, names: list[str], *, single: bool = False) -> Sha
 
 
 def named(name: str, names: list[str]) -> Shape:
-    """Return the shape of a name, and append it without its selector to `names`."""
-    dot = name.find(".", 1)  # one that begins with a dot is a section's
+    """Return the shape of a name and append it without its selector to `names`."""
+    dot = name.find(".", 1)  # a leading dot belongs to a section's name
     if dot < 0:
         names.append(name)
         return _NAME
@@ -90,7 +90,7 @@ def _expression(operand: Operand, names: list[str]) -> Shape:
     """Return the shape of an operand with an operator."""
     match operand:
         case Immediate(text):
-            # `U` decides how operators work. Manual: "Constant Expression Evaluation"
+            # `U` makes operators unsigned. Manual: "Constant Expression Evaluation"
             return (*literal(text), text[-1:] == "U")
         case Parenthesized(inner):
             return _expression(inner, names)
@@ -112,10 +112,10 @@ def _expression(operand: Operand, names: list[str]) -> Shape:
 
 @lru_cache(maxsize=1 << 14)
 def literal(text: str, *, single: bool = False) -> tuple[Hashable, ...]:
-    """Return the value of a literal, tagged by what it is.
+    """Return the value of a literal, tagged with its kind.
 
-    Integers by their value; `0f…` by its 32 bits, `0d…` and decimal floats by the 64 bits of the double that they are.
-    Where everything is an `.f32`, a double that is a single precision number is that number.
+    Integers by value; `0f…` by its 32 bits; `0d…` and decimal floats by the 64 bits of the double. In a `single`
+    instruction, a double that is exactly a single-precision number becomes that number.
     """
     digits = text.removeprefix("-")
     sign = "-" if digits != text else ""
@@ -150,12 +150,12 @@ def _bits(written: str, read: str, value: float) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def is_single(opcode: tuple[str, ...]) -> bool:
-    """Tell whether the numbers of an instruction are `.f32`: no other type stands in its opcode."""
+    """Return whether the numbers of an instruction are `.f32`: its opcode has no other type."""
     return {word for word in opcode if _TYPE.fullmatch(word)} == {"f32"}
 
 
 def without_numbers(shape: Shape) -> Shape:
-    """Return a shape in which every literal is the same."""
+    """Return a shape with all literals replaced by the same value."""
     if not isinstance(shape, tuple):
         return shape
     parts = cast("tuple[Shape, ...]", shape)

@@ -1,4 +1,4 @@
-"""What a statement other than an instruction is but for its names, one entry per kind."""
+"""Shape of a statement other than an instruction, one case per kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RANGE = re.compile(r"(.+)<([0-9]+)>")
 
 
 def statement_shape(node: Statement, names: list[str]) -> Shape:
-    """Return the shape of a statement that is neither instruction, variable nor function; append its names."""
+    """Return the shape of a statement that is not an instruction, variable or function; append its names."""
     match node:
         case Label(name):
             names.append(name)
@@ -81,12 +81,12 @@ def parameter_shape(node: Parameter, names: list[str]) -> Shape:
 
 
 def directive_shape(node: HeaderDirective, names: list[str]) -> Shape:
-    """Return the shape of a directive of a function's header."""
+    """Return the shape of a directive in a function's header."""
     return (node.name, *_arguments(node.arguments, names))
 
 
 def variable_shape(node: Variable, one: Declarator, names: list[str]) -> Shape:
-    """Return the shape of one name of a variable's declaration, without the name."""
+    """Return the shape of one declarator of a variable declaration, without the name."""
     return (
         *("variable", node.space, node.type, node.linking, node.alignment, node.vector, one.count),
         tuple([_attribute(each, names) for each in node.attributes]),

@@ -1,4 +1,4 @@
-"""Which variable is which: those that statements refer to are known by then, the others go by name and declaration."""
+"""Pair the variables of two modules: referenced ones by the renaming, others by name and declaration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Key: TypeAlias = "Callable[[Item], Hashable]"
 def match_variables(
     mine: Body, other: Body, renaming: Bijection, before: Declarations, after: Declarations
 ) -> list[ItemPair]:
-    """Pair the variables of two bodies, and add those that no statement refers to to the renaming."""
+    """Pair the variables of two bodies, and add unreferenced variables to the renaming."""
     pairs: list[ItemPair] = []
     left, right = mine.variables, other.variables
     keys: tuple[tuple[_Key, _Key], ...] = (

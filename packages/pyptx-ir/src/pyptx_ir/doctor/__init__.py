@@ -1,4 +1,4 @@
-"""`pyptx doctor`: what works on this machine, and what to do about what does not."""
+"""`pyptx doctor`: report the state of the installation, with a hint for each problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command: runs every check, the core's and those of plugins, and prints a line for each thing found."""
+"""The command: runs the checks of the core and of plugins, and prints a line per result."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _WIDTH: Final = 16
 
 
 def doctor(argv: Sequence[str]) -> int:
-    """Print what is found; return 0, or 1 if something that is installed does not work."""
+    """Print the results; return 0, or 1 if an installed component is broken."""
     try:
         options = _parser().parse_args(argv)
-    except SystemExit as leaving:  # argparse has said why
+    except SystemExit as leaving:  # argparse has printed the error
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     found = diagnose()
     sys.stdout.write(_as_json(found) if options.json else _as_text(found))
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def diagnose() -> tuple[Diagnosis, ...]:
-    """Return what all checks find; one that fails is a fault by itself, and the others go on."""
+    """Return the results of all checks. A check that fails yields a fault; the others still run."""
     return tuple(line for check in (*_OWN, *_of_plugins()) for line in _run(check))
 
 
@@ -62,7 +62,7 @@ def _of_plugins() -> tuple[DoctorCheck, ...]:
 
     try:
         return manager().doctor_checks()
-    except PyptxError as error:  # its hook failed, or two plugins have checks of one name
+    except PyptxError as error:  # a hook failed, or two plugins have checks with the same name
         fault = Diagnosis("plugins", "broken", error.message, error.hint)
         return (DoctorCheck("plugins", lambda: (fault,)),)
 
@@ -72,7 +72,7 @@ def _run(check: DoctorCheck) -> Sequence[Diagnosis]:
         return check.run()
     except PyptxError as error:
         return (Diagnosis(check.name, "broken", error.message, error.hint),)
-    except Exception as error:  # noqa: BLE001  whatever is installed may fail in any way, and that is what is asked
+    except Exception as error:  # noqa: BLE001 an installed component may fail in any way
         said = f"{type(error).__name__}: {error}"
         return (Diagnosis(check.name, "broken", said, "reinstall it, or report this"),)
 

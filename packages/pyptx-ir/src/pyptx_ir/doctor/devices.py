@@ -1,6 +1,6 @@
-"""GPUs: the driver, its devices, and whether kernels of the default arch run on them.
+"""GPUs: the driver, its devices, and whether they run kernels of the default arch.
 
-pyptx-launch knows them, and nobody imports a runtime: it is looked up by its name, and its absence is an answer.
+pyptx-launch provides them. It is looked up by name, because the core imports no runtime; its absence is a valid result.
 """
 
 from __future__ import annotations
@@ -14,48 +14,48 @@ from pyptx_ir.plugins.rows import Diagnosis
 from pyptx_ir.plugins.targets import find_target
 
 LAUNCHER: Final = "pyptx_launch"
-DEFAULT_ARCH: Final = "sm_90a"  # of `@kernel`
+DEFAULT_ARCH: Final = "sm_90a"  # default of `@kernel`
 _GIB: Final = 1 << 30
 
 
 class Device(Protocol):
-    """What is used of `pyptx_launch.driver.Device`."""
+    """Attributes used of `pyptx_launch.driver.Device`."""
 
     @property
     def ordinal(self) -> int:
-        """Its number."""
+        """Device ordinal."""
         ...
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Device name."""
         ...
 
     @property
     def capability(self) -> tuple[int, int]:
-        """Its compute capability."""
+        """Compute capability."""
         ...
 
     @property
     def multiprocessors(self) -> int:
-        """How many multiprocessors it has."""
+        """Number of SMs."""
         ...
 
     @property
     def memory(self) -> int:
-        """The bytes of its memory."""
+        """Device memory in bytes."""
         ...
 
 
 class Driver(Protocol):
-    """What is used of `pyptx_launch.driver`."""
+    """Functions used of `pyptx_launch.driver`."""
 
     def reason(self) -> str | None:
-        """Return why nothing can be launched, or None."""
+        """Return the reason why launches are impossible, or None."""
         ...
 
     def version(self) -> tuple[int, int]:
-        """Return the newest CUDA that the driver runs."""
+        """Return the newest CUDA version that the driver supports."""
         ...
 
     def devices(self) -> tuple[Device, ...]:
@@ -64,7 +64,7 @@ class Driver(Protocol):
 
 
 def devices() -> tuple[Diagnosis, ...]:
-    """Tell of the driver, and of each device that it sees."""
+    """Report the driver and its devices."""
     if find_spec(LAUNCHER) is None:
         said = "pyptx-launch is not installed: nothing is launched on GPUs"
         return (Diagnosis("driver", "missing", said, gpu_remedy()),)

@@ -1,4 +1,4 @@
-"""What is installed: Python, pyptx's own distributions, its plugins, and frameworks without their runtime."""
+"""Installation checks: Python, pyptx's own distributions, its plugins, and frameworks without their runtime."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIMULATOR: Final = "pyptx_sim"
 
 
 def python() -> tuple[Diagnosis, ...]:
-    """Tell the interpreter."""
+    """Report the Python interpreter."""
     import platform
 
     found = f"{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.machine()}"
@@ -30,7 +30,7 @@ def python() -> tuple[Diagnosis, ...]:
 
 
 def distributions() -> tuple[Diagnosis, ...]:
-    """Return the distributions of pyptx, where each came from, and whether their versions go together."""
+    """Report the pyptx distributions, the origin of each, and whether their versions match."""
     there = _installed()
     found = {name: there[name] for name in OWN if name in there}
     if not found:
@@ -53,7 +53,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _installed() -> dict[str, Distribution]:
-    """Return the distributions by their normalised names; the first of a name is the one that is imported."""
+    """Return the distributions by normalized name; of duplicates, the first, which is the one imported."""
     found = dict[str, Distribution]()
     for row in installed():
         name = row.metadata["Name"]
@@ -63,7 +63,7 @@ def _installed() -> dict[str, Distribution]:
 
 
 def plugins() -> tuple[Diagnosis, ...]:
-    """Tell which plugins loaded, and why the others did not."""
+    """Report the loaded plugins, and the errors of the others."""
     from pyptx_ir.plugins.manager import manager
 
     broken = [Diagnosis("plugin", "broken", error.message, error.hint) for error in manager().broken()]
@@ -71,10 +71,10 @@ def plugins() -> tuple[Diagnosis, ...]:
 
 
 def _clashes() -> tuple[Diagnosis, ...]:
-    """Tell of plugins that hand in the same name, which is found out when it is first asked for."""
+    """Report plugins with conflicting names, which are detected at the first query."""
     from pyptx_ir.plugins.manager import manager
 
-    if manager().broken():  # which is in the way of everything that is asked here
+    if manager().broken():  # the queries below would raise this error
         return ()
     known = manager()
     for ask in (known.targets, known.namespaces, known.launch_attributes, known.runtimes, known.commands):
@@ -86,7 +86,7 @@ def _clashes() -> tuple[Diagnosis, ...]:
 
 
 def frameworks() -> tuple[Diagnosis, ...]:
-    """Tell of a simulator that is not here, and of frameworks on whose arrays nothing runs kernels."""
+    """Report a missing simulator, and installed frameworks without a runtime for their arrays."""
     missing = [
         Diagnosis(
             home.frameworks[0],

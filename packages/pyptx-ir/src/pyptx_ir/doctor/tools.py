@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMPILERS: Final = ("ptxas", NVJITLINK)
-# What each tool is for.
+# Purpose of each tool.
 _PURPOSES: Final = {
     "ptxas": "compiles PTX to machine code",
     NVJITLINK: "compiles PTX where there is no ptxas",
@@ -24,7 +24,7 @@ _PURPOSES: Final = {
 
 
 def tools() -> tuple[Diagnosis, ...]:
-    """Tell which tools there are, their versions, and the newest PTX that they read."""
+    """Report the available tools, their versions, and the newest PTX that they read."""
     return tuple(map(_tool, _PURPOSES))
 
 
@@ -42,7 +42,7 @@ def _tool(name: str) -> Diagnosis:
 
 
 def cubin_cache() -> tuple[Diagnosis, ...]:
-    """Tell where cubins are kept, how many there are, and whether new ones can be written."""
+    """Report the folder, the number and the size of cached cubins, and whether new ones can be written."""
     cache = CubinCache()
     refused = _refused(cache.folder)
     if refused:
@@ -53,7 +53,7 @@ def cubin_cache() -> tuple[Diagnosis, ...]:
 
 
 def _refused(folder: Path) -> str | None:
-    """Return why nothing can be written below `folder`, without leaving anything there."""
+    """Return why `folder` is not writable, without leaving a file there; None if it is."""
     import tempfile
 
     place = next(each for each in (folder, *folder.parents) if each.exists())

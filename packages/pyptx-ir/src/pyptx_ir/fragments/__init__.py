@@ -1,4 +1,4 @@
-"""Fragments: which element of a matrix lies in which register of which lane, for every tensor-core instruction."""
+"""Fragments: the register and lane of each matrix element, for every tensor-core instruction."""
 
 from pyptx_ir.fragments.layout import Fragment, Place, Step
 from pyptx_ir.fragments.lookup import fragment_of, move_of

@@ -1,7 +1,7 @@
-"""How a matrix is distributed over the lanes of a warp. Manual: "Matrix Fragments for mma.m16n8k16 …" and its like.
+"""Distribution of a matrix over the lanes of a warp. Manual: "Matrix Fragments for mma.m16n8k16 …" and similar.
 
-A tile of eight rows goes to eight groups of four lanes, a row to each; each of the four takes some elements that
-lie side by side. Tiles below each other follow first, then tiles beside each other.
+The eight rows of a tile go to eight groups of four lanes, one row per group. Each of the four lanes holds consecutive
+elements of the row. A lane's elements continue with the tiles below, then with the tiles to the right.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import cache
 
 from pyptx_ir.fragments.layout import Fragment, Step
 
-_GROUP = 2  # bits of the lane that count within a group of four
+_GROUP = 2  # lane bits within a group of four
 _LANES = 5
 
 
@@ -18,9 +18,9 @@ _LANES = 5
 def distributed(
     title: str, rows: int, columns: int, bits: int, beside: int, *, repeated: int = 1, warps: int = 1
 ) -> Fragment:
-    """Return the layout of a matrix distributed by rows, `beside` elements to each lane of a group.
+    """Return the layout of a matrix distributed by rows, `beside` consecutive elements per lane of a group.
 
-    `repeated`: how often each element is held. `warps`: how many warps, one below the other, share the rows.
+    `repeated`: how often each element is held. `warps`: number of warps, each with a consecutive share of the rows.
     """
     along = _steps(columns, beside)
     lane_columns, tile_columns = along[1], along[2]
@@ -36,18 +36,18 @@ def distributed(
 
 
 def _powers(start: int, stop: int) -> tuple[int, ...]:
-    """Return the powers of two from `start` up to, not including, `stop`."""
+    """Return the powers of two from `start` (inclusive) to `stop` (exclusive)."""
     return tuple(1 << bit for bit in range(start.bit_length() - 1, stop.bit_length() - 1))
 
 
 def _steps(columns: int, beside: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return the steps along a row: within a lane, from lane to lane of a group, from tile to tile."""
+    """Return the steps along a row: within a lane, between lanes of a group, between tiles."""
     group = beside << _GROUP
     return _powers(1, beside), _powers(beside, group), _powers(group, columns)
 
 
 def _split_rows(rows: int, warps: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return the steps down a column: from group to group, from tile to tile, from warp to warp."""
+    """Return the steps down a column: between groups, between tiles, between warps."""
     tile = 1 << (_LANES - _GROUP)
     return _powers(1, tile), _powers(tile, rows // warps), _powers(rows // warps, rows)
 

@@ -14,9 +14,9 @@ Range: TypeAlias = tuple[int, int]
 
 
 def draw(fragment: Fragment) -> str:
-    """Return the table of a matrix: in a cell `T5.r2` the elements lie in register 2 of lane 5, the first low.
+    """Return the table of a matrix; cell `T5.r2` is in register 2 of lane 5, the first element in the low bits.
 
-    Neighbours that always share a register are drawn as one cell; `+` stands where other places hold the same.
+    Neighbors that always share a register are drawn as one cell; `+` marks elements that other places hold too.
     """
     whole = [_holders(fragment, product) for product in range(fragment.products)]
     rows = _together([[line[row] for line in whole[0]] for row in range(fragment.rows)])
@@ -29,7 +29,7 @@ def draw(fragment: Fragment) -> str:
 
 
 def _holders(fragment: Fragment, product: int) -> list[list[str]]:
-    """Return for each column who holds the element of each row."""
+    """Return, for each column, the lane and register that hold the element of each row."""
 
     def name(row: int, column: int) -> str:
         first, *others = fragment.places(row, column, product)
@@ -39,7 +39,7 @@ def _holders(fragment: Fragment, product: int) -> list[list[str]]:
 
 
 def _together(lines: Sequence[Sequence[str]]) -> list[Range]:
-    """Return the first and the last of neighbours whose elements share their registers."""
+    """Return the first and last index of each run of neighbors whose elements share registers."""
     groups = (list(each) for _, each in groupby(range(len(lines)), key=lambda number: tuple(lines[number])))
     return [(group[0], group[-1]) for group in groups]
 

@@ -1,8 +1,8 @@
-"""Which element of a matrix lies where in the registers of a warp.
+"""Mapping of matrix elements to the registers of a warp.
 
-Every layout of the manual is linear in the bits of the two numbers that name a place: the lane, and the element that
-the lane counts from the low bits of its first register on. A `Fragment` is therefore nothing but a step (row, column)
-for each bit; the element of a place is the sum of the steps of the bits that are set.
+Every layout of the manual is linear in the bits of two numbers. One is the lane. The other is the index of the element
+within the lane, counted from the low bits of its first register. So a `Fragment` consists of one step (row, column) per
+bit. The position of an element is the sum of the steps of the set bits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, Self, TypeVar
 
 
 class Number(Protocol):
-    """What a lane may be: an integer, or a register of a kernel."""
+    """Type of a lane: an integer, or a register of a kernel."""
 
     def __rshift__(self, other: int, /) -> Self:
         """Shift right."""
@@ -36,9 +36,9 @@ N = TypeVar("N", bound=Number)
 
 
 class Step(NamedTuple):
-    """How far one bit of a place moves in the matrix; `product` tells apart matrices that a warp holds at once.
+    """Step in the matrix for one bit of lane or element; `product` distinguishes matrices that a warp holds at once.
 
-    Where all three are 0, the places hold the same element.
+    If all three are 0, both places hold the same element.
     """
 
     row: int = 0
@@ -46,11 +46,11 @@ class Step(NamedTuple):
     product: int = 0
 
 
-_ROW, _COLUMN, _PRODUCT = range(3)  # where the fields of a Step stand
+_ROW, _COLUMN, _PRODUCT = range(3)  # indices of the fields of a Step
 
 
 class Place(NamedTuple):
-    """Where an element lies: it is number `element` of `lane`, `shift` bits up in register `register`."""
+    """Location of an element: number `element` of `lane`, at bit `shift` of register `register`."""
 
     lane: int
     element: int
@@ -60,9 +60,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A thread's share of a matrix of `rows` by `columns` elements of `bits` bits, in registers of `width` bits.
+    """A thread's share of a matrix of `rows` x `columns` elements of `bits` bits, in registers of `width` bits.
 
-    `lanes` has a step for each bit of the lane's number, `elements` one for each bit of an element's.
+    `lanes` has a step for each bit of the lane's number, `elements` one for each bit of an element's index.
     """
 
     title: str
@@ -76,33 +76,33 @@ class Fragment:
 
     @property
     def count(self) -> int:
-        """How many elements a thread holds."""
+        """Number of elements per thread."""
         return 1 << len(self.elements)
 
     @property
     def packed(self) -> int:
-        """How many elements lie in one register."""
+        """Number of elements per register."""
         return self.width // self.bits
 
     @property
     def registers(self) -> int:
-        """How many registers a thread holds."""
+        """Number of registers per thread."""
         return self.count // self.packed
 
     def row(self, lane: N, index: int) -> N:
         """Return the row of element `index` of `lane`.
 
-        For a lane in a register this emits `shr`, `and` and `shl`, those that do something, for each run of bits that
-        stay together, and an `add` between runs and before a constant.
+        For a lane in a register this emits the necessary `shr`, `and` and `shl` for each run of consecutive bits. It
+        emits an `add` between runs and before a constant.
         """
         return self._place(_ROW, lane, index)
 
     def column(self, lane: N, index: int) -> N:
-        """Return the column of element `index` of `lane`; of a lane in a register as `row` does."""
+        """Return the column of element `index` of `lane`; emits instructions as `row` does."""
         return self._place(_COLUMN, lane, index)
 
     def product(self, lane: N, index: int) -> N:
-        """Return which of the warp's products element `index` of `lane` belongs to."""
+        """Return which of the warp's MMAs element `index` of `lane` belongs to."""
         return self._place(_PRODUCT, lane, index)
 
     def _place(self, axis: int, lane: N, index: int) -> N:
@@ -112,29 +112,29 @@ class Fragment:
         return _sum(lane, tuple([step[axis] for step in self.lanes]), start)
 
     def places(self, row: int, column: int, product: int = 0) -> tuple[Place, ...]:
-        """Return every place of an element, by lane; where the layout repeats elements there are several."""
+        """Return all places of an element, by lane; several if the layout repeats elements."""
         found = _places(self).get((row, column, product))
         if found is None:
             raise ValueError(f"{self.title} has {self.rows} rows and {self.columns} columns, no ({row}, {column})")
         return found
 
     def lane_of(self, row: int, column: int, product: int = 0) -> int:
-        """Return the lane that holds an element, the first of them if several do."""
+        """Return the lane that holds an element; the first if there are several."""
         return self.places(row, column, product)[0].lane
 
     def element_of(self, row: int, column: int, product: int = 0) -> int:
-        """Return which of its lane's elements an element is."""
+        """Return the index of an element within its lane."""
         return self.places(row, column, product)[0].element
 
     def __str__(self) -> str:
-        """Draw the table of the matrix: who holds what."""
+        """Return the table of the matrix: the lane and register of each element."""
         from pyptx_ir.fragments.drawing import draw
 
         return draw(self)
 
 
 def _sum(lane: N, weights: tuple[int, ...], start: int) -> N:
-    """Return `start` plus the weights of the bits set in `lane`, taking runs of bits that stay together at once."""
+    """Return `start` plus the weights of the set bits of `lane`, with one term per run of consecutive bits."""
     total: N | None = None
     for low, high in _runs(weights):
         term = lane >> low if low else lane

@@ -1,4 +1,4 @@
-"""Finding a fragment by the name of its instruction, and how a matrix moves by what the opcode says of it."""
+"""Lookup of a fragment by instruction name, and of matrix moves by modifiers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def fragment_of(instruction: str, shape: str, operand: str, element: str, order: str = "") -> Fragment:
     """Return the layout of an operand: `fragment_of("mma", "m16n8k16", "a", "bf16")`.
 
-    `instruction` is the name of a row that a plugin hands in: `mma`, `mma.sp`, `wmma`, with pyptx-arch-hopper `wgmma`.
-    `operand` is its name in the instruction table, and `order` (`row`, `col`) that of its elements in memory, where a
-    layout depends on it. Raise MissingPluginError for an instruction without fragments, ValueError for a matrix that
-    it does not have.
+    `instruction` is the name of a plugin's row: `mma`, `mma.sp`, `wmma`, and with pyptx-arch-hopper `wgmma`. `operand`
+    is its name in the instruction table. `order` (`row`, `col`) is the order of its elements in memory, if the layout
+    depends on it. Raise MissingPluginError for an instruction without fragments, ValueError for a matrix that it does
+    not have.
     """
     from pyptx_ir.plugins.manager import manager
 
@@ -29,7 +29,7 @@ def fragment_of(instruction: str, shape: str, operand: str, element: str, order:
 def move_of(shape: str, *types: str, transposed: bool = False) -> MatrixMove:
     """Return how `ldmatrix` or `stmatrix` of a shape moves a matrix: `move_of("m8n8", "b16", transposed=True)`.
 
-    Raise ValueError for what no plugin says.
+    Raise ValueError if no plugin defines the move.
     """
     from pyptx_ir.plugins.manager import manager
 

@@ -1,4 +1,4 @@
-"""The fragments of warp-level products. Manual: "Matrix Fragments for mma.m8n8k4 …" to "… mma.m16n8k256"."""
+"""Fragments of warp-level MMA. Manual: "Matrix Fragments for mma.m8n8k4 …" to "… mma.m16n8k256"."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Operand: TypeAlias = Literal["a", "b", "c", "d"]
 
 _SHAPE: Final = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _WORD: Final = 32
-_PAIR: Final = 2  # the elements of a sum that a lane holds side by side
+_PAIR: Final = 2  # consecutive accumulator elements of a lane
 
 
 def sizes(shape: str) -> tuple[int, int, int]:
-    """Return M, N and K of `m16n8k16`; raise ValueError for what is no shape."""
+    """Return M, N and K of `m16n8k16`; raise ValueError for an invalid shape."""
     found = _SHAPE.fullmatch(shape)
     if found is None:
         raise ValueError(f"{shape!r} is no shape of a product, such as m16n8k16")
@@ -29,9 +29,9 @@ def sizes(shape: str) -> tuple[int, int, int]:
 
 @cache
 def mma_fragment(shape: str, operand: Operand, element: str, layout: str = "") -> Fragment:
-    """Return the layout of an operand of `mma.sync` of `shape`, its elements of type `element` (`f16`, `e4m3`, `b1`).
+    """Return the layout of an operand of `mma.sync` with a shape and element type (`f16`, `e4m3`, `b1`).
 
-    `layout` (`row`, `col`) is asked for a and b of m8n8k4 with f16 alone; elsewhere a lies in rows and b in columns.
+    `layout` (`row`, `col`) is used only for A and B of m8n8k4 with f16; elsewhere A is row-major and B is column-major.
     """
     if shape == "m8n8k4" and element != "f64":
         return _quad_pairs(operand, element, layout)
@@ -46,7 +46,7 @@ def mma_fragment(shape: str, operand: Operand, element: str, layout: str = "") -
     return distributed(title, m, n, bits, _PAIR)
 
 
-# --- m8n8k4 with f16: four products at once, each by lanes 4p to 4p+3 and 4p+16 to 4p+19 -------------------------
+# --- m8n8k4 with f16: four MMAs at once, each by lanes 4p to 4p+3 and 4p+16 to 4p+19 -------------------------
 
 _PRODUCT: Final = (Step(0, 0, 1), Step(0, 0, 2))
 # Steps of the lane's bits 0, 1 and 4, then of the elements.
@@ -73,21 +73,21 @@ def _quad_pairs(operand: Operand, element: str, layout: str) -> Fragment:
     return Fragment(title, rows, columns, BITS[element], lanes, elements, products=4)
 
 
-# --- wmma: opaque to programs, and made of products of mma.sync ---------------------------------------------------
+# --- wmma: an opaque layout, composed of mma.sync operations -----------------------------------------------------
 
 _TILE_ROWS: Final = 16
 _TILE_COLUMNS: Final = 8
-_WMMA_F16_ELEMENTS: Final = 4  # bits of their number: f16 factors take 8 registers, and repeat what they hold
+_WMMA_F16_ELEMENTS: Final = 4  # bits of the element index: f16 operands A and B take 8 registers and repeat elements
 _WMMA_TRANSPOSED: Final[dict[Operand, Operand]] = {"a": "b", "b": "a", "c": "c", "d": "d"}
 
 
 @cache
 def wmma_fragment(shape: str, operand: Operand, element: str) -> Fragment:
-    """Return the layout of an operand of wmma: those of the products of mma.sync, 16 by 8, that it is made of.
+    """Return the layout of an operand of wmma: the layouts of the 16 x 8 mma.sync operations that it consists of.
 
-    The manual leaves it open. It is what ptxas 13.0 makes of wmma for sm_80 and later, and what an H200 was measured
-    to have (`tests/golden`): the second tile follows the first, and m8n32 is computed as the transpose of m32n8. The
-    layout of a or b in memory, `.row` or `.col`, makes no difference.
+    The manual leaves it unspecified. This is the layout that ptxas 13.0 generates for sm_80 and later, as measured on
+    an H200 (`tests/golden`). The second tile follows the first, and m8n32 is computed as the transpose of m32n8. The
+    layout of A or B in memory, `.row` or `.col`, makes no difference.
     """
     m, n, k = sizes(shape)
     title = f"wmma {shape} {operand} .{element}"
@@ -97,7 +97,7 @@ def wmma_fragment(shape: str, operand: Operand, element: str) -> Fragment:
 
 
 def _tiled(title: str, extents: tuple[int, int, int], operand: Operand, element: str) -> Fragment:
-    """Return the layouts of mma.sync one after the other, below or beside each other, as often as they are needed."""
+    """Return the repeated layouts of mma.sync, placed below or to the right of each other."""
     m, n, k = extents
     height, width = min(m, _TILE_ROWS), min(n, _TILE_COLUMNS)
     tile = mma_fragment(f"m{height}n{width}k{k}", operand, element)

@@ -1,4 +1,4 @@
-"""The fragments of matrices that move between shared memory and registers.
+"""Fragments of matrices that move between shared memory and registers.
 
 Manual: "Warp-level matrix load instruction: ldmatrix", "… store instruction: stmatrix", "… transpose: movmatrix".
 """
@@ -19,7 +19,7 @@ def _plain(shape: str, rows: int, columns: int, bits: int) -> Fragment:
 
 
 def flipped(fragment: Fragment) -> Fragment:
-    """Return the layout of what moves with `.trans`: columns are distributed as `fragment` distributes rows."""
+    """Return the layout of a move with `.trans`: columns are distributed as `fragment` distributes rows."""
     return transposed(fragment, f"{fragment.title} .trans")
 
 
@@ -36,4 +36,4 @@ MOVES: Final = (
     MatrixMove("m8n16", ("b8x16", "b6x16_p32"), _M8N16, 6),
     MatrixMove("m8n16", ("b8x16", "b4x16_p64"), _M8N16, 4),
 )
-"""What ldmatrix loads; stmatrix stores some of it, and more (see pyptx-arch-hopper)."""
+"""Moves of ldmatrix; stmatrix supports some of these, and others (see pyptx-arch-hopper)."""

@@ -1,7 +1,7 @@
-"""The fragments of products with a sparse a. Manual: "Sparse matrix storage", "… fragments … with sparse matrix A".
+"""Fragments of MMA with sparse A. Manual: "Sparse matrix storage", "… fragments … with sparse matrix A".
 
-Of a only the elements that are not zero are stored, half of them. The metadata says where they stand, in fields of two
-bits, and is itself distributed to some of the four lanes of a group; a selector names which.
+Only the nonzero half of the elements of A is stored. The metadata contains their positions in 2-bit fields. It is
+distributed to some of the four lanes of a group; a selector chooses them.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ from pyptx_ir.fragments.layout import Fragment, Step
 from pyptx_ir.fragments.mma import sizes
 from pyptx_ir.isa.matrix_rows import BITS
 
-_FIELD = 2  # bits
-_FIELDS = 16  # in a register
+_FIELD = 2  # bits of a field
+_FIELDS = 16  # fields per register
 _WORD = 32
 _HALF_ROWS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Sparsity:
-    """How a is thinned out: of each `chunk` elements side by side `kept` are stored, `together` at a time.
+    """Sparsity of A: of each `chunk` consecutive elements `kept` are stored, in units of `together`.
 
-    Each place is told by `fields` fields of the metadata. A lane that stores metadata serves 16 rows if `both_halves`,
-    otherwise 8.
+    Each unit has `fields` fields of metadata. A lane that stores metadata serves 16 rows if `both_halves`, otherwise 8.
     """
 
     chunk: int
@@ -35,7 +34,7 @@ class Sparsity:
     both_halves: bool
 
 
-# 2 of 4 elements; 1 of 2, told by two fields that read 0b1110 or 0b0100; 2 pairs of 4.
+# 2 of 4 elements; 1 of 2, given by two fields that read 0b1110 or 0b0100; 2 pairs of 4.
 _HALVES = Sparsity(4, 2, 1, 1, both_halves=True)
 _WORDS = Sparsity(2, 1, 1, 2, both_halves=True)
 _BYTES = Sparsity(4, 2, 1, 1, both_halves=False)
@@ -45,7 +44,7 @@ SPARSITY: dict[int, Sparsity] = {16: _HALVES, 32: _WORDS, 8: _BYTES, 4: _NIBBLES
 
 @cache
 def sparse_fragment(shape: str, element: str) -> Fragment:
-    """Return the layout of the stored elements of a: `k / 2` in each row."""
+    """Return the layout of the stored elements of A: `k / 2` in each row."""
     m, _, k = sizes(shape)
     bits = BITS[element]
     return distributed(f"{shape} sparse a .{element}", m, k // 2, bits, _WORD // bits)
@@ -53,10 +52,11 @@ def sparse_fragment(shape: str, element: str) -> Fragment:
 
 @cache
 def metadata_fragment(shape: str, element: str) -> Fragment:
-    """Return the layout of the fields of metadata, two bits each, as lanes of selector 0 hold them.
+    """Return the layout of the 2-bit metadata fields, as held by the lanes of selector 0.
 
-    Lanes that store none repeat those that do: `selected_lanes` tells which are read. The fields of a lane go along its
-    row; a lane with 16-bit or wider elements has those of row g in its lower half and those of row g + 8 in its upper.
+    Lanes without metadata repeat lanes that have it; `selected_lanes` returns the lanes that are read. The fields of a
+    lane follow its row. With 16-bit or wider elements, a lane has the fields of row g in its lower half and of row g +
+    8 in its upper half.
     """
     m, _, k = sizes(shape)
     kind = SPARSITY[BITS[element]]
@@ -72,7 +72,7 @@ def metadata_fragment(shape: str, element: str) -> Fragment:
 
 
 def selected_lanes(shape: str, element: str, selector: int) -> tuple[int, ...]:
-    """Return which lanes of each group of four hold the metadata, for a selector."""
+    """Return the lanes of each group of four that hold the metadata, for a selector."""
     fragment = metadata_fragment(shape, element)
     count = 1 << sum(step != Step() for step in fragment.lanes[:2])
     if not 0 <= selector < 4 // count:

@@ -1,4 +1,4 @@
-"""The fragments of NVIDIA's products, by the names of their instructions."""
+"""Fragments of NVIDIA's MMA instructions, by instruction name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _dense(shape: str, operand: str, element: str, order: str) -> Fragment:
 
 
 def _sparse(shape: str, operand: str, element: str, _order: str) -> Fragment:
-    """Return the layout of an operand: the stored half of `a`, the metadata `e`, and the others as of a dense one."""
+    """Return the layout of an operand: the stored half of `a`, the metadata `e`, or the layout as in a dense MMA."""
     if operand == "e":
         return metadata_fragment(shape, element)
     return sparse_fragment(shape, element) if operand == "a" else mma_fragment(shape, _operand(operand), element)

@@ -1,6 +1,6 @@
 """The instruction set: targets, the instruction table, checks.
 
-The names are imported when they are first used: whoever writes PTX needs the types, and only a kernel the targets.
+Names are imported at first use: code that emits PTX needs only the types; only a kernel needs the targets.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""An instruction bound to the row of the table that it is a form of: its modifiers by slot, its operands by name.
+"""An instruction bound to its row of the table: its modifiers by slot, its operands by name.
 
-Whoever wants to know what a modifier is, or which operand is which, asks this, and never parses words again.
+Code that needs the role of a modifier or operand uses this instead of parsing the opcode.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = ["Bound", "bound", "nearest"]
 
 @value
 class Bound(Value):
-    """An instruction as its row reads it.
+    """An instruction as matched by its row.
 
-    `words` holds the word of each filled slot, by the slot's name; a literal word of the syntax line stands under
-    itself. `operands` are by the names of the syntax line, in its order, without optional ones that lack; `written`
-    are the names of those that the instruction writes, some of which it may read, too. `places` are what the row says
-    of each operand, by its name. `types` are those of the registers in it, of a vector or a pair one by one; None where
-    its kind does not tell, as that of an address or of a label.
+    `words` maps each filled slot to its modifier; a literal modifier of the syntax line maps to itself. `operands` are
+    by their names in the syntax line, in order, without absent optional ones. `written` are the names of the operands
+    that the instruction writes; it may also read some of these. `places` are the row's descriptions of the operands, by
+    name. `types` are the types of each operand's registers, one per element of a vector or pair. They are None if the
+    operand's kind does not define them, as for an address or a label.
     """
 
     instruction: Instruction
@@ -50,25 +50,25 @@ class Bound(Value):
 
     @property
     def spaces(self) -> tuple[str, ...]:
-        """The state spaces that the opcode names, in its order, as it spells them: `("shared::cta", "global")`."""
+        """State spaces in the opcode, in order and verbatim: `("shared::cta", "global")`."""
         return tuple([word for word in self.words.values() if word in SPACES])
 
     def word(self, slot: str) -> str:
-        """Return the word that fills a slot, or an empty string."""
+        """Return the modifier that fills a slot, or an empty string."""
         return self.words.get(slot, "")
 
     def type_of(self, operand: str) -> str:
-        """Return the type of the register in an operand, or of its first; an empty string where `types` has none."""
+        """Return the type of an operand's register, or of its first; empty if `types` has none."""
         return next(iter(self.types[operand] or ()), "")
 
     def length(self, slot: str) -> int:
-        """Return the number that goes with the word of a slot, as the row says it: that of a vector's elements."""
+        """Return the number that the row assigns to a slot's modifier, such as the number of a vector's elements."""
         choices, numbers = dict(self.row.slots)[slot], dict(self.row.lengths)[slot]
         return numbers[choices.index(self.words[slot])]
 
 
 def bound(instruction: Instruction, declared: Callable[[str], str | None], address_size: int = 64) -> Bound | None:
-    """Return an instruction as the first row reads it whose form it is, on whatever target; None if there is none.
+    """Return an instruction bound to the first matching row, for any target; None if no row matches.
 
     `declared` is as in `pyptx_ir.isa.shapes.shape_of`.
     """
@@ -82,7 +82,7 @@ def bound(instruction: Instruction, declared: Callable[[str], str | None], addre
 
 @value
 class _Form(Value):
-    """What instructions of one opcode, with operands of the same shapes, have in common when they are bound."""
+    """Properties that bound instructions of one opcode and the same operand shapes share."""
 
     row: InstructionRow
     words: Mapping[str, str]
@@ -100,7 +100,7 @@ def _form(opcode: tuple[str, ...], shapes: tuple[Shape, ...], address_size: int)
 
 
 def _read(pattern: Pattern, words: Mapping[str, str], count: int) -> _Form:
-    """Return what a row says of an instruction with these words and so many operands."""
+    """Return the row's description of an instruction with these modifiers and `count` operands."""
     standing = placed([place for place in pattern.places if place.stands(words)], count)
     places = {place.name: place for place in standing}
     written = frozenset(name for name, place in places.items() if place.written)
@@ -109,10 +109,9 @@ def _read(pattern: Pattern, words: Mapping[str, str], count: int) -> _Form:
 
 
 def nearest(instruction: Instruction) -> Bound | None:
-    """Return an instruction as the form that it comes nearest to; None if there is none: for experiments.
+    """Return an instruction bound to the closest form; None if there is none. For experiments.
 
-    As few of its modifiers are left out as must be for a row to have the others. Its operands are as many as the row's,
-    and not held to what the row says of them.
+    The fewest possible modifiers are left out. The number of operands must match the row; their types are not checked.
     """
     name, *modifiers = instruction.opcode
     count = len(instruction.operands)

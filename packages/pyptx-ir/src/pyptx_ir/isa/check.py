@@ -1,7 +1,7 @@
-"""Checking one instruction against the table: modifiers, operands, constants, target and version.
+"""Check one instruction against the table: modifiers, operands, constants, target and version.
 
-The verdict on everything but the values of constants depends on the opcode and on the operands' shapes alone, and is
-computed once for each. `pyptx_ir.isa.modules` checks whole files.
+Apart from the values of constants, the result depends only on the opcode and the operand shapes, and is cached for
+each. `pyptx_ir.isa.modules` checks whole files.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_ir.syntax.operands import Operand
 
-# What the table describes; a module of a later version may use forms that it does not have yet.
+# PTX version that the table describes; a module of a later version may use forms that it lacks.
 TABLE_VERSION = (9, 5)
 
-# Matching costs more than the square of the number of words; the longest opcodes in tests/oracle/forms have 17.
+# Matching takes more than quadratic time in the number of modifiers; the longest opcodes in tests/oracle/forms have 17.
 MOST_WORDS = 64
 
 IMMEDIATE_RANGE = "immediate-range"
@@ -50,11 +50,11 @@ IMMEDIATE_RANGE = "immediate-range"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong with an instruction.
+    """An error of an instruction.
 
-    `code` is the class of the fault, `operand` the index of the operand at fault, where one is. `severity` is
-    `"error"`, or `"warning"` for an instruction that the table does not know. `in_file` is the hint to who writes PTX,
-    where `hint` speaks of the Python of a kernel.
+    `code` is the class of the fault, `operand` the index of the faulty operand, if any. `severity` is `"error"`, or
+    `"warning"` for an instruction not in the table. `in_file` is the hint for authors of PTX, used if `hint` refers to
+    the Python of a kernel.
     """
 
     code: str
@@ -67,10 +67,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What opcode and operand shapes say: a diagnostic, or the limits of those operands that are constants.
+    """Result for opcode and operand shapes: a diagnostic, or the limits of constant operands.
 
-    There is one set of limits for each form that opcode and operands fit: the constants must keep to one of them. None
-    if one of those forms takes any constants.
+    There is one set of limits for each form that opcode and operands match: the constants must satisfy one of them.
+    Empty if one of those forms accepts any constants.
     """
 
     diagnostic: FormDiagnostic | None
@@ -85,7 +85,7 @@ def check_instruction(
 ) -> None:
     """Raise InstructionError if `instruction` is not legal PTX for `target` and `version`.
 
-    An instruction that the table does not know passes: ask `verdict_on`. `declared` is as in `shape_of`.
+    An instruction that is not in the table passes; use `verdict_on` to detect it. `declared` is as in `shape_of`.
     """
     verdict = verdict_on(instruction, declared, target, version)
     if verdict is not None and verdict.severity == "error":
@@ -99,12 +99,12 @@ def verdict_on(
     version: tuple[int, int],
     address_size: int = 64,
 ) -> Verdict | None:
-    """Return what is wrong with `instruction` on `target` in PTX `version`, or None; `declared` is as in `shape_of`."""
+    """Return the error of `instruction` on `target` in PTX `version`, or None; `declared` is as in `shape_of`."""
     return verdict_by(judgement_on(instruction, declared, target, version, address_size), instruction)
 
 
 def verdict_by(judgement: Judgement, instruction: Instruction) -> Verdict | None:
-    """Return what a judgement means for the instruction, whose constants it has not seen."""
+    """Return the verdict for an instruction, including its constants, from the result for its shapes."""
     if judgement.diagnostic is not None:
         return worded(judgement.diagnostic, instruction)
     return out_of_range(instruction, judgement.limits) if judgement.limits else None
@@ -117,7 +117,7 @@ def judgement_on(
     version: tuple[int, int],
     address_size: int = 64,
 ) -> Judgement:
-    """Judge everything about `instruction` but the values of its constants; `declared` is as in `shape_of`."""
+    """Check everything about `instruction` except the values of constants; `declared` is as in `shape_of`."""
     shapes = tuple([shape_of(operand, declared) for operand in instruction.operands])
     judgement = judge(instruction.opcode, shapes, target, version, address_size)
     if judgement.diagnostic is not None:
@@ -133,7 +133,7 @@ def judgement_on(
 
 
 def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limits], ...], ...]) -> Verdict | None:
-    """Return the verdict if constants keep to none of these; the form that they fit the longest was meant."""
+    """Return the verdict if the constants satisfy no set of limits; the form that fails last is assumed."""
     outside: list[tuple[int, Limits, str]] = []
     for limits in choices:
         for index, limit in limits:
@@ -150,7 +150,7 @@ def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limit
 
 
 def _fault(operand: Operand, limit: Limits) -> tuple[Limits, str] | None:
-    """Return the limits that a constant, or the first element of a vector, exceeds, and its text.
+    """Return the limits that a constant, or the first failing element of a vector, exceeds, and its text.
 
     A literal without a value, such as one of more than 64 bits, exceeds all limits.
     """
@@ -164,7 +164,7 @@ def _fault(operand: Operand, limit: Limits) -> tuple[Limits, str] | None:
 
 
 def worded(diagnostic: FormDiagnostic, instruction: Instruction) -> Verdict:
-    """Return the verdict on one instruction that is refused."""
+    """Return the verdict on one instruction for a diagnostic."""
     message = diagnostic.message
     if diagnostic.operand is not None:
         from pyptx_ir.syntax.spelling import spell
@@ -179,7 +179,7 @@ def worded(diagnostic: FormDiagnostic, instruction: Instruction) -> Verdict:
 def judge(
     opcode: tuple[str, ...], shapes: tuple[Shape, ...], target: str, version: tuple[int, int], address_size: int = 64
 ) -> Judgement:
-    """Judge an instruction of this opcode and these operand shapes, in a module of addresses of so many bits."""
+    """Check an instruction with this opcode and these operand shapes; `address_size` is in bits."""
     if not _rows_of(opcode[0]):
         return Judgement(unknown(opcode))
     if len(opcode) > MOST_WORDS:
@@ -204,7 +204,7 @@ def judge(
         limits = tuple(limits_in(pattern, filled, shapes) for pattern, filled in fits)
         return Judgement(None, () if () in limits else limits)
     meant = _fitting(matches, shapes, address_size)
-    if meant is not None:  # operands that only a form of another target or version takes
+    if meant is not None:  # operands that only a form of another target or version accepts
         return Judgement(unavailable(meant.row, opcode, target, version))
     found = [(fault, pattern) for fault, pattern, _ in faults if fault is not None]
     fault, pattern = max(found, key=lambda each: _progress(each[0]))
@@ -213,7 +213,7 @@ def judge(
 
 @until_plugins_change(maxsize=1 << 12)
 def forms_of(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
-    """Return the rows that have this opcode among their forms, and the word of each of their slots."""
+    """Return the rows that include this opcode among their forms, each with the modifiers in its slots."""
     words = opcode[1:]
     meant = (compile_row(row) for row in _rows_of(opcode[0]) if _may_hold(row, words))
     found = ((pattern, match_modifiers(pattern, words)) for pattern in meant)
@@ -221,7 +221,7 @@ def forms_of(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
 
 
 def _may_hold(row: InstructionRow, words: tuple[str, ...]) -> bool:
-    """Tell quickly of most rows that they lack a word: they need not be taken apart."""
+    """Return whether a row contains all words. A quick filter, so that most rows need not be compiled."""
     syntax, slots = row.syntax, row.slots
     return all(word in syntax or any(word in choices for _, choices in slots) for word in words)
 
@@ -233,7 +233,7 @@ def _misspelt(opcode: tuple[str, ...]) -> FormDiagnostic:
 
 @until_plugins_change()
 def patterns_of(opcode: str) -> tuple[Pattern, ...]:
-    """Return the rows of an instruction, taken apart."""
+    """Return the compiled rows of an instruction."""
     return tuple(compile_row(row) for row in _rows_of(opcode))
 
 
@@ -245,18 +245,18 @@ def _rows_of(opcode: str) -> tuple[InstructionRow, ...]:
 
 
 def names_a_bank(opcode: tuple[str, ...]) -> bool:
-    """Tell whether a word is one of the numbered constant banks of PTX before 2.2, which no row describes."""
+    """Return whether a modifier is a numbered constant bank of PTX before 2.2, which no row describes."""
     return any(word.endswith("]") for word in opcode[1:])  # ld.const[3]
 
 
 def _fitting(
     matches: list[tuple[Pattern, dict[str, str]]], shapes: tuple[Shape, ...], address_size: int
 ) -> Pattern | None:
-    """Return the first form that the operands fit, whatever target and version it needs."""
+    """Return the first form that the operands match, regardless of its target and version."""
     fitting = (pattern for pattern, filled in matches if fault_in(pattern, filled, shapes, address_size) is None)
     return next(fitting, None)
 
 
 def _progress(fault: Fault) -> int:
-    """Rank faults: the form whose operands fit the longest is the one that was meant."""
+    """Return the rank of a fault: the form whose operands match the longest is assumed to be intended."""
     return -1 if fault.operand is None else fault.operand

@@ -1,4 +1,4 @@
-"""Rows of `pyptx check`: what may be wrong with a module, and the rules that find it."""
+"""Rows of `pyptx check`: error codes, and the rules that report them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @value
 class CheckCode(Value):
-    """One kind of mistake, as `pyptx check` names it.
+    """One kind of error in `pyptx check`.
 
-    `severity` is `"error"` for what an assembler refuses or the manual forbids, `"warning"` for what assembles and is
-    hardly meant.
+    `severity` is `"error"` for text that an assembler rejects or the manual forbids, `"warning"` for text that
+    assembles but is probably unintended.
     """
 
     name: str
@@ -27,12 +27,12 @@ class CheckCode(Value):
 
 @value
 class CheckRule(Value):
-    """A rule of `pyptx check`: what it looks at, and the function that does.
+    """A rule of `pyptx check`: the statements that it checks, and its function.
 
-    `check(walk, statement)` is called for every statement of the kinds `on`; of a rule with `opcodes`, for the
-    instructions that begin with one of them and are right by themselves. A rule with neither is called once for a
-    module, as `check(walk)`, when all of it has been visited. `walk` is a `pyptx_ir.isa.modules.walk.Walk`: it knows
-    target, version and scope, and what is wrong goes to its `report`. `codes` are all that the rule may report.
+    `check(walk, statement)` is called for every statement of the classes `on`. A rule with `opcodes` is called for the
+    instructions that begin with one of them and are valid by themselves. A rule with neither is called once per module,
+    as `check(walk)`, after all statements. `walk` is a `pyptx_ir.isa.modules.walk.Walk` with target, version and scope;
+    its `report` takes the errors. `codes` are all codes that the rule may report.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Values of constant expressions: integers of 64 bits, signed or unsigned, and floating-point numbers.
+"""Values of constant expressions: signed or unsigned 64-bit integers, and floating-point numbers.
 
-Types of operands and results are those of ptxas 13.0 and 13.5. Manual: "Constants", "Summary of Constant Expression
+The types of operands and results are those of ptxas 13.0 and 13.5. Manual: "Constants", "Summary of Constant Expression
 Evaluation Rules".
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WARP_SIZE = 32
 _MASK64 = (1 << 64) - 1
-_MOST64 = _MASK64 >> 1  # of .s64
+_MOST64 = _MASK64 >> 1  # maximum of .s64
 _SHORTEST_PATTERN, _LONGEST_PATTERN = len("0f3f800000"), len("0d3ff0000000000000")
 
 
@@ -49,7 +49,7 @@ def constant_value(operand: Operand) -> int | None:
 def evaluated(operand: Operand, others: Callable[[Operand], int | float] | None = None) -> int | float | None:
     """Return the value of a constant expression, as ptxas computes it; None for an operand without a value.
 
-    `others` returns the value of what is no literal and no operator, such as a symbol, or raises an error.
+    `others` returns the value of any operand that is not a literal or operator, such as a symbol, or raises an error.
     """
     match operand:
         case Immediate(text) if (value := literal_value(text)) is not None:
@@ -104,7 +104,7 @@ def fault_of_integer(text: str) -> str:
 
 
 def _usual(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], int | float | None]:
-    """Return an operator on two numbers of one type: .u64 if one of the integers is, which is the result's type too."""
+    """Return an operator on two numbers of one type; integers and the result are .u64 if either operand is."""
 
     def operate(left: int | float, right: int | float) -> int | float | None:
         if isinstance(left, float) or isinstance(right, float):
@@ -149,7 +149,7 @@ def _quotient(left: int | float, right: int | float) -> int | float | None:
 
 
 def _remainder(left: int, right: int) -> int | None:
-    """Return the remainder of both operands as .u64, whatever their types."""
+    """Return the remainder of both operands as .u64, regardless of their types."""
     return (left & _MASK64) % (right & _MASK64) if right else None
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong with instructions."""
+"""Errors of instructions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pyptx_ir.errors import PyptxError
 
 
 class InstructionError(PyptxError):
-    """An instruction that the table knows, used in a way that it does not allow.
+    """Invalid use of an instruction that is in the table.
 
-    `operand` is the index of the operand at fault, where one is; `code` the class of the fault.
+    `operand` is the index of the faulty operand, if any; `code` is the class of the fault.
     """
 
     def __init__(

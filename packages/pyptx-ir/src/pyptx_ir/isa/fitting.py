@@ -1,4 +1,4 @@
-"""Whether the operands of an instruction fit the places of a syntax line."""
+"""Match the operands of an instruction with the operands of a syntax line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPERAND_COUNT = "operand-count"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong: with operand `operand` (None: with their number), what there should be, and the fault's class."""
+    """Fault of operand `operand` (None: of the operand count), the expected operand, and the fault's class."""
 
     operand: int | None
     message: str
@@ -31,7 +31,7 @@ class Fault:
 def fault_in(
     pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...], address_size: int = 64
 ) -> Fault | None:
-    """Return the first operand that does not fit the row, given the words in its slots, or None if all fit."""
+    """Return the first operand that does not match the row, given the modifiers in its slots; None if all match."""
     places = [place for place in pattern.places if place.stands(filled)]
     least = sum(not place.optional for place in places)
     if not least <= len(shapes) <= len(places):
@@ -46,7 +46,7 @@ def fault_in(
 
 
 def places_of(pattern: Pattern, words: tuple[str, ...], count: int) -> list[Place] | None:
-    """Return the places of `count` operands behind these modifiers; None if the row takes others, or more or fewer."""
+    """Return the row's descriptions of `count` operands after these modifiers; None if it does not match."""
     filled = match_modifiers(pattern, words)
     places = [] if filled is None else [place for place in pattern.places if place.stands(filled)]
     fits = filled is not None and sum(not place.optional for place in places) <= count <= len(places)
@@ -54,7 +54,7 @@ def places_of(pattern: Pattern, words: tuple[str, ...], count: int) -> list[Plac
 
 
 def limits_in(pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...]) -> tuple[tuple[int, Limits], ...]:
-    """Return, for each operand that is a constant with limits, its index and the limits; the operands fit the row."""
+    """Return index and limits of each constant operand that has limits; the operands must match the row."""
     places = placed([place for place in pattern.places if place.stands(filled)], len(shapes))
     found: list[tuple[int, Limits]] = []
     for index, (place, shape) in enumerate(zip(places, shapes, strict=True)):
@@ -71,7 +71,7 @@ def _counted(count: int) -> str:
 
 
 def placed(places: list[Place], count: int) -> list[Place]:
-    """Return the places that `count` operands stand for: optional ones drop out, the last first."""
+    """Return the descriptions that apply to `count` operands: optional ones are dropped, the last first."""
     surplus = len(places) - count
     kept: list[Place] = []
     for place in reversed(places):
@@ -83,7 +83,7 @@ def placed(places: list[Place], count: int) -> list[Place]:
 
 
 def _mismatch(place: Place, shape: Shape, use: Use) -> Mismatch | None:
-    """Return what `place` wants if `shape` is not that."""
+    """Return the expectation of `place` that `shape` does not meet; None if it matches."""
     if shape[0] == "element" and len(shape) > 2:
         return Mismatch("an element whose index is an integer")
     if shape[0] == "pair":
@@ -132,7 +132,7 @@ _DESCRIPTIONS: dict[str, str] = {
 
 
 def describe(shape: Shape) -> str:
-    """Say what an operand is: `a .f32 register`."""
+    """Return the description of an operand: `a .f32 register`."""
     kind, detail = shape[0], shape[1] if len(shape) > 1 else ""
     if kind == "register":
         return f"a .{detail} register"

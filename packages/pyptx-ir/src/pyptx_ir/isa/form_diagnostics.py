@@ -1,4 +1,4 @@
-"""Why an instruction is refused, in words: what is wrong, and the nearest thing that would be right."""
+"""Messages for rejected instructions: the fault, and the closest valid form."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ TARGET = "target"
 VERSION = "version"
 REMOVED = "removed"
 
-_MOST_CHOICES = 6  # how many values of a modifier a hint lists before it stops
+_MOST_CHOICES = 6  # maximum number of modifier values in a hint
 
 
 @dataclass(frozen=True, slots=True)
 class FormDiagnostic:
-    """Why instructions of one opcode and one list of operand shapes are refused.
+    """Reason for which instructions of one opcode and one list of operand shapes are rejected.
 
-    `{operand}` in the message stands for the spelling of operand number `operand`. `in_file` is the hint to who writes
-    PTX, where `hint` speaks of the Python of a kernel.
+    `{operand}` in the message is replaced by the text of operand number `operand`. `in_file` is the hint for authors of
+    PTX, used if `hint` refers to the Python of a kernel.
     """
 
     code: str
@@ -47,7 +47,7 @@ class FormDiagnostic:
 
 
 def unknown(opcode: tuple[str, ...]) -> FormDiagnostic:
-    """Word the warning for an instruction that no row describes."""
+    """Return the warning for an instruction that no row describes."""
     from pyptx_ir.plugins.homes import home_of_instruction, install_hint
 
     message = f"{'.'.join(opcode)} is not in the instruction table"
@@ -74,7 +74,7 @@ def _known_opcodes() -> tuple[str, ...]:
 
 
 def unknown_hint(opcode: tuple[str, ...]) -> str | None:
-    """Return what may have been meant by an instruction of which the table does not know even the name, or None."""
+    """Return a hint for an instruction whose name is not in the table; None if the name is."""
     from pyptx_ir.plugins.manager import manager
 
     if manager().instructions_of(opcode[0]):
@@ -83,7 +83,7 @@ def unknown_hint(opcode: tuple[str, ...]) -> str | None:
 
 
 def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
-    """Tell whether the forms of this name belong to a package that is not here: of its rows, `patterns` has none."""
+    """Return whether the forms of this name belong to a missing package: `patterns` has none of its rows."""
     from pyptx_ir.plugins.homes import words_of_home
 
     key = words_of_home(opcode)
@@ -96,7 +96,7 @@ def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> b
 def unavailable(
     row: InstructionRow, opcode: tuple[str, ...], target: str, version: tuple[int, int]
 ) -> FormDiagnostic | None:
-    """Return why a row's forms are not for this target or version, or None."""
+    """Return why a row's forms are unavailable for this target or version, or None."""
     if row.before and version >= max(row.since, row.before[1]) and includes(target, row.before[0]):
         return _removed(row, opcode, row.before, target)
     return _unready(".".join(opcode), row.since, row.targets, target, version)
@@ -105,7 +105,7 @@ def unavailable(
 def _removed(
     row: InstructionRow, opcode: tuple[str, ...], before: tuple[str, tuple[int, int]], target: str
 ) -> FormDiagnostic:
-    """Say since when a form is gone, and what to write today."""
+    """Return the version or target that removed a form, and its replacement."""
     name = ".".join(opcode)
     first, (major, minor) = before
     if ".sync" not in row.syntax:
@@ -118,7 +118,7 @@ def _removed(
 
 
 def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> FormDiagnostic | None:
-    """Return why a word that makes demands whatever the instruction can't be used yet, or None."""
+    """Return why a modifier with its own requirements is unavailable, or None."""
     for word in opcode[1:]:
         since, need = WORDS.get(word, ((1, 0), ""))
         found = _unready(f".{word} of {'.'.join(opcode)}", since, tuple(need.split()), target, version)
@@ -128,14 +128,14 @@ def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int])
 
 
 def unready_unified(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> FormDiagnostic | None:
-    """Return why `[a].unified` can't be written yet, or None. Manual: the notes at the end of ld."""
+    """Return why `[a].unified` is unavailable, or None. Manual: the notes at the end of ld."""
     return _unready(f".unified of {'.'.join(opcode)}", (8, 0), ("sm_90",), target, version)
 
 
 def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> FormDiagnostic | None:
-    """Return why a special register, which stands as operand number `operand`, can't be read yet, or None."""
+    """Return why a special register, as operand number `operand`, is unavailable, or None."""
     rows = special_register_rows()
-    row = rows.get(name) or rows[f"{name}.x"]  # of the dimensions as a whole, each component has a row
+    row = rows.get(name) or rows[f"{name}.x"]  # the whole vector has a row for each component only
     diagnostic = _unready(name, row.since, (row.target,) if row.target else (), target, version)
     return diagnostic and replace(diagnostic, operand=operand)
 
@@ -143,7 +143,7 @@ def unready_register(name: str, operand: int, target: str, version: tuple[int, i
 def _unready(
     name: str, since: tuple[int, int], targets: tuple[str, ...], target: str, version: tuple[int, int]
 ) -> FormDiagnostic | None:
-    """Return why a name can't be used yet, or None; what lacks both the version and the target is told of both."""
+    """Return why a name is unavailable, or None; the message covers both version and target if both are wrong."""
     lacks_target = bool(targets) and not any(includes(target, need) for need in targets)
     wanted = _needs_target(name, targets, target) if lacks_target else None
     if version >= since:
@@ -178,14 +178,14 @@ def _needs_target(name: str, targets: tuple[str, ...], target: str) -> FormDiagn
 
 
 def _sibling(targets: tuple[str, ...], target: str) -> str | None:
-    """Return a target of the same device that would do: sm_90a for sm_90."""
+    """Return a suitable target of the same device: sm_90a for sm_90."""
     number = find_target(target).number
     same = [row.name for row in TARGETS if row.number == number and row.name != target]
     return next((name for name in same if any(includes(name, need) for need in targets)), None)
 
 
 def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> FormDiagnostic:
-    """Say which modifier is unknown, out of place or missing, against the row that comes closest."""
+    """Return which modifier is unknown, out of place or missing, compared with the closest row."""
     words = opcode[1:]
     name = ".".join(opcode)
     best = min(patterns, key=lambda pattern: len(unknown_words(pattern, words)) + len(missing_items(pattern, words)))
@@ -213,7 +213,7 @@ def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> FormDiag
 
 
 def _completions(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> tuple[list[str], Pattern] | None:
-    """Return the words of which any one makes an opcode whole, and the form that it has then."""
+    """Return the modifiers of which any one completes the opcode, and the completed form."""
     words = opcode[1:]
     for pattern in patterns:
         if unknown_words(pattern, words):
@@ -240,7 +240,7 @@ def _with_values(form: str, pattern: Pattern) -> str:
 
 
 def misused(opcode: tuple[str, ...], pattern: Pattern, fault: Fault) -> FormDiagnostic:
-    """Say which operand is not what the row wants."""
+    """Return the diagnostic for an operand that the row does not accept."""
     name = ".".join(opcode)
     hint = f"the form is {pattern.row.syntax}"
     if fault.operand is None:

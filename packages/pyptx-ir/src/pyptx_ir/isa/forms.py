@@ -1,7 +1,7 @@
-"""The table spelt out: for a row, instructions that use every word and every type of it.
+"""Expansion of the table: instructions that use every modifier and every type of a row.
 
-Registers are named by their types, `%u32_1`, so that the text says what its operands are. The oracle's test holds these
-against ptxas; they also make examples for the reference pages.
+Registers are named by their types, `%u32_1`, so that the text determines the operands. The oracle test checks these
+instructions with ptxas; they are also examples on the reference pages.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 def register_type(name: str) -> str | None:
-    """Return the type that the name of a form's register says."""
+    """Return the type in the name of a form's register."""
     stem, _, number = name.removeprefix("%").rpartition("_")
     return stem if name.startswith("%") and number.isdigit() else None
 
 
 def forms(row: InstructionRow) -> Iterator[str]:
-    """Yield instructions: each combination of types, and for the first of them each other word, alone and in pairs."""
+    """Yield instructions: each combination of types, and for the first also other modifiers, singly and in pairs."""
     pattern = compile_row(row)
     for words in _spellings(pattern):
         yield from _instructions(pattern, words)
 
 
 def some_forms(row: InstructionRow, chance: Random, most: int) -> Iterator[str]:
-    """Yield at most so many of `forms`: the first, and others that are drawn; to spell all of them out takes long."""
+    """Yield at most `most` of `forms`: the first, and random others, because yielding all takes long."""
     pattern = compile_row(row)
     spellings = list(_spellings(pattern))
     first = next(_instructions(pattern, spellings[0]))
@@ -47,7 +47,7 @@ def some_forms(row: InstructionRow, chance: Random, most: int) -> Iterator[str]:
 
 
 def _spellings(pattern: Pattern) -> Iterator[tuple[str, ...]]:
-    """Yield the words of opcodes, one entry per item of the pattern; an absent one is empty."""
+    """Yield the modifiers of opcodes, one entry per item of the pattern; an absent one is empty."""
     choices = [sorted(item.words) for item in pattern.items]
     typed = [place for place, words in enumerate(choices) if words[0] in TYPES]
     base = ["" if item.optional else words[0] for item, words in zip(pattern.items, choices, strict=True)]
@@ -67,7 +67,7 @@ def _spellings(pattern: Pattern) -> Iterator[tuple[str, ...]]:
 def _variants(
     pattern: Pattern, choices: list[list[str]], typed: list[int], base: list[str], *, thorough: bool
 ) -> Iterator[tuple[str, ...]]:
-    """Yield `base`, then `base` with every other word put in once; if `thorough`, also with every two words."""
+    """Yield `base`, then `base` with each other modifier in turn; if `thorough`, also with each pair of them."""
     yield tuple(base)
     changes = [
         (place, word)
@@ -86,7 +86,7 @@ def _variants(
 
 
 def _with(pattern: Pattern, choices: list[list[str]], base: list[str], *changes: tuple[int, str]) -> tuple[str, ...]:
-    """Return `base` with some words put in, and the rest of their optional groups."""
+    """Return `base` with some modifiers replaced, and with the rest of their optional groups."""
     words = list(base)
     for place, word in changes:
         group = pattern.items[place].group
@@ -98,7 +98,7 @@ def _with(pattern: Pattern, choices: list[list[str]], base: list[str], *changes:
 
 
 def _instructions(pattern: Pattern, words: tuple[str, ...]) -> Iterator[str]:
-    """Yield the instruction with all optional operands, and with none; then with every other example of an operand."""
+    """Yield the instruction with no and with all optional operands, then with each other example of an operand."""
     filled = {item.name: word for item, word in zip(pattern.items, words, strict=True) if word}
     opcode = ".".join((pattern.row.opcode, *(word for word in words if word)))
     spelt: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""What a constant operand may be: `0..255`, `24..256 by 8`, `4 8 16`."""
+"""Limits of a constant operand: `0..255`, `24..256 by 8`, `4 8 16`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyptx_ir.isa.constant_values import constant_value, fault_of_integer
 from pyptx_ir.isa.scalar_types import SIZES, is_bits, is_integer
 
-__all__ = ["Limits", "constant_value", "fault_of_integer", "limits_of_type", "parse_limits"]  # two for other packages
+__all__ = ["Limits", "constant_value", "fault_of_integer", "limits_of_type", "parse_limits"]  # two for others
 
 _SPAN = re.compile(r"(-?\d+)\.\.(-?\d+)(?: by (\d+))?")
 _WORDS = 1 << SIZES["b64"]
@@ -17,7 +17,7 @@ _WORDS = 1 << SIZES["b64"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The values that a constant may have: every `step`th from `least` to `most`, or those of `choices`.
+    """The values that a constant may have: every `step`th from `least` to `most` (inclusive), or `choices`.
 
     For a vector of constants, `elements` are the limits of each.
     """
@@ -29,7 +29,7 @@ class Limits:
     elements: tuple[Limits, ...] = ()
 
     def allow(self, value: int) -> bool:
-        """Return whether a constant may have this value, or the value of the same 64 bits with or without a sign."""
+        """Return whether a constant may have this value; the sign of the 64 bits does not matter."""
         return self._allows(value) or self._allows(value - _WORDS) or self._allows(value + _WORDS)
 
     def _allows(self, value: int) -> bool:
@@ -44,11 +44,11 @@ class Limits:
         return f"{self.least} to {self.most}" + (f" in steps of {self.step}" if self.step > 1 else "")
 
     def inside(self) -> tuple[int, ...]:
-        """Return values that are allowed: all choices, or the ends."""
+        """Return allowed values: all choices, or both ends."""
         return self.choices or (self.least, self.most - (self.most - self.least) % self.step)
 
     def outside(self) -> tuple[int, ...]:
-        """Return values that are not: beside the ends, and between two steps."""
+        """Return values that are not allowed: adjacent to the ends, and between two steps."""
         if self.choices:
             return tuple(value for value in (min(self.choices) - 1, max(self.choices) + 1) if not self.allow(value))
         between = (self.least + 1,) if self.step > 1 else ()
@@ -57,7 +57,7 @@ class Limits:
 
 @functools.cache
 def parse_limits(text: str) -> Limits:
-    """Read what a row says behind `in`; raise ValueError for anything else."""
+    """Parse the text after `in` in a row; raise ValueError if it is invalid."""
     span = _SPAN.fullmatch(text)
     if span:
         return Limits(int(span[1]), int(span[2]), int(span[3] or 1))
@@ -66,7 +66,7 @@ def parse_limits(text: str) -> Limits:
 
 @functools.cache
 def limits_of_type(type_name: str) -> Limits | None:
-    """Return what an integer literal of a type may be: its bits, read as signed or as unsigned."""
+    """Return the limits of an integer literal of a type: its bits, read as signed or as unsigned."""
     if not (is_integer(type_name) or is_bits(type_name)):
         return None
     bits = SIZES[type_name]

@@ -1,4 +1,4 @@
-"""The memories of a block in which kernels of the DSL allocate."""
+"""Memories of a CTA in which DSL kernels allocate."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @value
 class Memory(Value):
-    """A memory that a block has, and what an allocation in it is.
+    """A memory of a CTA, and the properties of an allocation in it.
 
-    `space` is its name, `words` what messages call it. `limit(target)` is how many bytes a block has, 0 where the
-    target has no such memory. An allocation begins at a multiple of `alignment`, unless it asks for another one. Where
-    `declared`, it is a variable of the state space `.space`; elsewhere it is its offset, and nothing is written.
-    `hint` is what to do when the memory is full.
+    `space` is its name, `words` its name in messages. `limit(target)` is the number of bytes per CTA, 0 if the target
+    lacks the memory. An allocation is aligned to `alignment` unless it requests another alignment. If `declared`, it is
+    a variable of the state space `.space`; otherwise it is an offset, and nothing is emitted. `hint` is the advice if
+    the memory is full.
     """
 
     space: str
@@ -35,7 +35,7 @@ MEMORIES: Final = (
         "shared",
         "shared memory",
         lambda target: target.shared_optin,
-        alignment=128,  # what bulk tensor copies want of their tiles. Manual: "Tensors", "cp.async.bulk.tensor"
+        alignment=128,  # required by bulk tensor copies. Manual: "Tensors", "cp.async.bulk.tensor"
         declared=True,
         hint="use fewer stages or smaller tiles",
     ),

@@ -1,43 +1,43 @@
-"""The syntax lines of the table, taken apart once.
+"""Compiled syntax lines of the table.
 
 An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predicates, `d`, `a`, … the slot `dtype`,
-`atype`, … or else `type`, or the type that the line spells out) unless the row says otherwise, with one of
+`atype`, … or else `type`, or the type in the line) unless the row specifies one of
 
     type              the name of a slot, or a type itself: a register or literal of exactly that type
-    wide(type)        twice its width        relaxed(type)   at least its width, as ld, st and cvt allow
+    wide(type)        twice its width        relaxed(type)   at least its width, as in ld, st and cvt
     bits(n)           a register of n untyped bits, no literal
     pointer           a register that can hold an address
-    int32             a 32-bit integer, whatever the type suffix says: shift amounts, masks, barrier numbers
+    int32             a 32-bit integer regardless of the type suffix: shift amounts, masks, barrier numbers
     imm               an integer constant
     any               a register or literal of any type
-    predicate         a register of type pred, where a constant would mean something else
-    vec(kind)         a vector of as many as the modifier v2, v4 or v8 says, or one operand without it
-    sparse(kind)      vec(kind) that is read, of which elements may be the sink
-    n*kind            a vector of n; `slot*kind`: of the length that the row's `lengths` gives for the slot's word
-    address           in brackets; a variable must lie in the space that the opcode names, if it names one
+    predicate         a register of type pred, where a constant has another meaning
+    vec(kind)         a vector with the length of the modifier v2, v4 or v8, or one operand without it
+    sparse(kind)      vec(kind) that is read; elements may be the sink
+    n*kind            a vector of n; `slot*kind`: of the length in the row's `lengths` for the slot's modifier
+    address           in brackets; a variable must be in the opcode's space, if it has one
     memory            in brackets; a variable as above, or for a generic address: in .global, .shared or .local
-    address(spaces)   in brackets; a variable must lie in one of these: `address(shared)`, `address(global const)`
-                      among the spaces of either, `sized`: a register with a generic or global address must be as wide
-                      as `.address_size` says; `constant`: a number may be an address, as it may be in .local memory;
-                      `indexed`: an element of an array may stand there without brackets
+    address(spaces)   in brackets; a variable must be in one of these: `address(shared)`, `address(global const)`
+                      traits among the spaces: `sized`: a register with a generic or global address must be as wide
+                      as `.address_size`; `constant`: a number may be an address, as in .local memory;
+                      `indexed`: an element of an array without brackets is allowed
     tensor(n)         a tensor map and n coordinates in one bracket; or a slot with `lengths`
-    box(n)            the same for copies of tensors: what overrides the map's fields stands between the two
+    box(n)            the same for tensor copies, with overridden fields of the map between the two
     offsets(n)        a vector of n - 2 offsets of 16 bits, for a tensor of n dimensions
     handle(n)         a logical endpoint of the fabric and n - 1 offsets in one bracket
-    fragment(mn type) a thread's registers of the m x n elements of a product of the row's `shape`, held by one warp;
+    fragment(mn type) a thread's registers of the m x n elements of an MMA of the row's `shape`, held by one warp;
                       `fragment(mk type over 4 warps)` by four (`pyptx_ir.isa.kinds.fragments`)
     word              a 32-bit register of any type
-    words(n b)        a vector of as many of them as hold n items of b bits each; n is a slot with `lengths`
-    movable(type)     what mov copies: a value of the type, or the name of a variable or function
-    variable(type)    an address of the type, or the name of a variable in the space that the opcode names
+    words(n b)        a vector of enough of them for n items of b bits each; n is a slot with `lengths`
+    movable(type)     a source of mov: a value of the type, or the name of a variable or function
+    variable(type)    an address of the type, or the name of a variable in the opcode's space
     shared_location(type)   an address of the type, or the name of a variable in shared memory
-    sink              the sink, and nothing else: where there is nothing to return
+    sink              only the sink: no result is returned
     label, function, list, branches, callees
 
-(`pyptx_ir.isa.kinds` holds a row for each) and behind it, in this order: `or _` (the sink is allowed), `or !` (a
-negated predicate is), `or symbol` (a variable's name is), `or special` (a special register is), `or unified`
-(`[a].unified` is); `in LIMITS` (a constant must be one of `0..255`, `24..256 by 8`, `4 8 16`); and `with WORD` (present
-exactly if that modifier is, or if the slot of that name is filled), `without WORD` (present exactly if it is not).
+(`pyptx_ir.isa.kinds` has a row for each), followed in this order by `or _` (the sink is allowed), `or !` (a negated
+predicate is), `or symbol` (a variable's name is), `or special` (a special register is), `or unified` (`[a].unified`
+is); `in LIMITS` (a constant must be one of `0..255`, `24..256 by 8`, `4 8 16`); and `with WORD` (present exactly if
+that modifier is, or if the slot of that name is filled), `without WORD` (present exactly if it is not).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _OPERAND = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One dotted word of a syntax line: what it may be. Items of one optional `group` come together or not at all."""
+    """One modifier of a syntax line, with its values. Items of one optional `group` are all present or all absent."""
 
     name: str
     words: frozenset[str]
@@ -74,9 +74,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One operand of a syntax line. `second` is the kind of a pair's second half, which may be `optional_second`.
+    """One operand of a syntax line. `second` is the kind of a pair's second half (optional if `optional_second`).
 
-    `needs` and `lacks` are modifiers or slots: the operand is present exactly if the one is filled, or the other isn't.
+    `needs` and `lacks` are modifiers or slots: the operand is present exactly if the first is filled and the second is
+    not.
     """
 
     name: str
@@ -96,7 +97,7 @@ class Place:
     optional_second: bool = False
 
     def stands(self, filled: Mapping[str, str]) -> bool:
-        """Tell whether the operand belongs to a form with these words in its slots (optional ones may still lack)."""
+        """Return whether the operand belongs to a form with these slots (optional ones may still be absent)."""
         if self.needs and self.needs not in filled and self.needs not in filled.values():
             return False
         return not self.lacks or (self.lacks not in filled and self.lacks not in filled.values())
@@ -104,7 +105,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A row taken apart. `vocabulary` holds every word that one of the items takes."""
+    """A compiled row. `vocabulary` contains all modifiers that its items accept."""
 
     row: InstructionRow
     items: tuple[Item, ...]
@@ -112,13 +113,13 @@ class Pattern:
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """The operands, taken apart when first asked for: of the many rows of an instruction, few are ever meant."""
+        """Operands, compiled at first use: most rows of an instruction are never used."""
         return _places_of(self.row)
 
 
 @functools.cache
 def compile_row(row: InstructionRow) -> Pattern:
-    """Take a row's syntax line apart."""
+    """Return the compiled row, with its syntax line split into items."""
     items = tuple(_items(row.syntax.partition(" ")[0], dict(row.slots)))
     return Pattern(row, items, frozenset[str]().union(*(item.words for item in items)))
 
@@ -171,7 +172,7 @@ def _places(tail: str, row: InstructionRow, items: tuple[Item, ...]) -> list[Pla
 
 @dataclass(frozen=True, slots=True)
 class _Stated:
-    """What a row says of an operand, taken apart."""
+    """Parsed operand description of a row."""
 
     kind: str
     flags: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The built-in baseline, handed in through the same hooks that third parties use."""
+"""The built-in baseline, registered with the same hooks as third-party plugins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the hooks that the baseline is written for: always the current one."""
+    """Return the API version of the baseline, which is always the current one."""
     return API_VERSION
 
 
@@ -44,7 +44,7 @@ def pyptx_instructions() -> Sequence[InstructionRow]:
 
 @hookimpl
 def pyptx_operand_kinds() -> Sequence[Kind]:
-    """Return the kinds of operands that these rows name."""
+    """Return the operand kinds of these rows."""
     from pyptx_ir.isa.kinds.table import KINDS
 
     return KINDS
@@ -60,7 +60,7 @@ def pyptx_memories() -> Sequence[Memory]:
 
 @hookimpl
 def pyptx_elements() -> Sequence[Element]:
-    """Return the types of elements of NVIDIA's matrices."""
+    """Return NVIDIA's matrix element types."""
     from pyptx_ir.isa.matrix_rows import ELEMENTS
 
     return ELEMENTS
@@ -68,7 +68,7 @@ def pyptx_elements() -> Sequence[Element]:
 
 @hookimpl
 def pyptx_matrix_moves() -> Sequence[MatrixMove]:
-    """Return how ldmatrix moves matrices."""
+    """Return the matrix moves of ldmatrix."""
     from pyptx_ir.fragments.moves import MOVES
 
     return MOVES
@@ -76,7 +76,7 @@ def pyptx_matrix_moves() -> Sequence[MatrixMove]:
 
 @hookimpl
 def pyptx_fragments() -> Sequence[Fragments]:
-    """Return the fragments of the products of a warp."""
+    """Return the fragments of warp-level MMA."""
     from pyptx_ir.fragments.table import FRAGMENTS
 
     return FRAGMENTS
@@ -84,7 +84,7 @@ def pyptx_fragments() -> Sequence[Fragments]:
 
 @hookimpl
 def pyptx_check_codes() -> Sequence[CheckCode]:
-    """Return the kinds of mistakes in NVIDIA's PTX."""
+    """Return the error codes for NVIDIA's PTX."""
     from pyptx_ir.isa.modules.codes import CODES
 
     return CODES
@@ -92,7 +92,7 @@ def pyptx_check_codes() -> Sequence[CheckCode]:
 
 @hookimpl
 def pyptx_check_rules() -> Sequence[CheckRule]:
-    """Return the rules of NVIDIA's PTX, in their order."""
+    """Return the rules for NVIDIA's PTX, in order."""
     from pyptx_ir.isa.modules.rules import RULES
 
     return RULES
@@ -100,7 +100,7 @@ def pyptx_check_rules() -> Sequence[CheckRule]:
 
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
-    """Return the commands that need nothing but the core."""
+    """Return the commands that need only the core."""
     from pyptx_ir.commands import built_in
 
     return built_in()
@@ -108,7 +108,7 @@ def pyptx_commands() -> Sequence[Command]:
 
 @hookimpl
 def pyptx_sources() -> Sequence[SourceFormat]:
-    """Return PTX, listings, images, and the languages that are named in an error."""
+    """Return the formats: PTX, listings, images, and other languages, which are rejected with an error."""
     from pyptx_ir.sources.texts import FORMATS
     from pyptx_ir.toolchain.images import FORMAT
 

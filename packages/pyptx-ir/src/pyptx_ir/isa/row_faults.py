@@ -1,4 +1,4 @@
-"""Invalid rows of plugins: a row names a type, an operand kind, an element type or a target that does not exist.
+"""Faults in rows of plugins: an unknown type, operand kind, element type or target.
 
 `pyptx_ir.plugins.manager` checks the rows of third-party plugins when it collects them; a test checks this project's.
 """
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 _SCALARS = ("typed", "relaxed", "wide", "register", "braced")
 _NESTED = ("vec", "sparse")
-LITERALS: Final = ("single", "double", "int")  # the kinds of literals that may stand for registers of a matrix
-ROW_BITS: Final = 128  # of a row of a matrix in shared memory (ldmatrix, stmatrix)
+LITERALS: Final = ("single", "double", "int")  # literals that may replace registers of a matrix
+ROW_BITS: Final = 128  # bits of a matrix row in shared memory (ldmatrix, stmatrix)
 _WIDEST = 64  # bits of the widest register that holds elements
 
 
 @dataclass(frozen=True, slots=True)
 class RowFault:
-    """A field of a row (`slots`, `operands`, `access`, `lengths`, `targets`, `syntax`), and what is wrong with it."""
+    """A field of a row (`slots`, `operands`, `access`, `lengths`, `targets`, `syntax`), and its fault."""
 
     field: str
     message: str
@@ -89,7 +89,7 @@ def _faults(row: InstructionRow, kinds: Kinds, targets: Collection[str]) -> Iter
 
 
 def _reason(kind: str, row: InstructionRow, kinds: Kinds) -> str:
-    """Return why there can be no operand of a kind in a row, or an empty string."""
+    """Return why a row cannot have an operand of a kind, or an empty string."""
     name, argument = kinds.split(kind)
     if name in _NESTED:
         return _reason(argument, row, kinds)
@@ -120,7 +120,7 @@ def _reason_of_fragment(argument: str, row: InstructionRow, kinds: Kinds) -> str
 
 
 def _words(name: str, row: InstructionRow) -> tuple[str, ...]:
-    """Return the values of a slot; a name that is no slot stands for itself."""
+    """Return the values of a slot, or the name itself if it is not a slot."""
     return dict(row.slots).get(name, (name,))
 
 

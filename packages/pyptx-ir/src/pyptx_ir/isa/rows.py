@@ -1,8 +1,8 @@
-"""Rows of the instruction table, spelt as the manual's own syntax lines.
+"""Rows of the instruction table, written as the syntax lines of the manual.
 
-`row("mad{.mode}.type d, a, b, c", mode=("lo", "hi"), type=("u32", "s32"), since=ptx(1, 0))` reads like the manual: a
-dotted word that names a keyword argument is a slot with those values, any other is literal; braces mean optional.
-Behind the opcode stand the operands: `d`, `p{|q}` (a pair), `[a]` (an address), `{, c}` (may be absent).
+`row("mad{.mode}.type d, a, b, c", mode=("lo", "hi"), type=("u32", "s32"), since=ptx(1, 0))` reads like the manual. A
+dotted word with the name of a keyword argument is a slot with those values, any other is literal; braces mean optional.
+The operands follow the opcode: `d`, `p{|q}` (a pair), `[a]` (an address), `{, c}` (optional).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 class InstructionRow(Value):
     """One form of an instruction.
 
-    `slots` holds the values of each modifier slot; `operands` says what an operand must be where its name does not
-    (see `pyptx_ir.isa.patterns`). `lengths` holds, for a slot, the number that goes with each of its values: that of a
-    vector's elements. `access` has one letter per operand: `w` written, `r` read, `x` both. `since` is the PTX
-    version; `targets` are alternatives, each covering what the lattice says (empty: any). A form that was removed has
-    `before`: the first target that lacks it, and the PTX version from which on it does. ptxas takes modifiers in any
-    order, types apart; but the `leading` first ones stay in front, as parts of the instruction's name (True is one).
-    `manual` names the manual's section.
+    `slots` contains the values of each modifier slot. `operands` describes operands whose kind does not follow from
+    their name (see `pyptx_ir.isa.patterns`). `lengths` contains, for a slot, a number per value, such as the number of
+    a vector's elements. `access` has one letter per operand: `w` written, `r` read, `x` both. `since` is the PTX
+    version. `targets` are alternatives, each including the targets that carry it forward (empty: any). A removed form
+    has `before`: the first target that lacks it, and the PTX version since which that target does. ptxas accepts
+    modifiers in any order, except types. The `leading` first ones keep their position, as parts of the instruction's
+    name (True is one). `manual` is the section of the manual.
 
-    `instruction` is the name by which people call what the row is a form of, `cp.async.bulk`; `summary` says in one
-    sentence what that does, and `chapter` where to list it. An instruction has many rows, in several packages perhaps:
-    it is enough if one of them has a summary.
+    `instruction` is the usual name of the instruction, `cp.async.bulk`. `summary` describes its operation in one
+    sentence, and `chapter` is its place in lists. An instruction has many rows, possibly in several packages: only one
+    of them needs a summary.
     """
 
     syntax: str
@@ -48,18 +48,18 @@ class InstructionRow(Value):
 
     @property
     def name(self) -> str:
-        """The row's identity: its syntax line and the values of its slots."""
+        """Identity of the row: its syntax line and the values of its slots."""
         slots = "; ".join(f".{name} = {' '.join(values)}" for name, values in self.slots)
         return f"{self.syntax} ({slots})" if slots else self.syntax
 
     @property
     def opcode(self) -> str:
-        """The instruction's first word: `mad`, `cp`, `acme`."""
+        """First word of the instruction: `mad`, `cp`, `acme`."""
         return _opcode(self.syntax.split(None, 1)[0])
 
 
 def ptx(major: int, minor: int) -> tuple[int, int]:
-    """Spell a PTX version."""
+    """Return a PTX version."""
     return (major, minor)
 
 
@@ -80,10 +80,10 @@ def row(
     slots: Mapping[str, Sequence[str]] | None = None,
     **more: Sequence[str],
 ) -> InstructionRow:
-    """Make a row; the remaining keywords (and `slots`) are the slots that `syntax` names.
+    """Return a row; the remaining keywords (and `slots`) are the slots in `syntax`.
 
-    Without `access`, the first operand is written if it is no address, and the others are read. Without `instruction`,
-    its name is that of the manual's section, less what stands there in parentheses, or else the opcode.
+    Without `access`, the first operand is written unless it is an address, and the others are read. Without
+    `instruction`, the name is that of the manual's section, without parentheses, or else the opcode.
     """
     head, _, tail = syntax.partition(" ")
     return InstructionRow(
@@ -104,7 +104,7 @@ def row(
 
 
 def summarised(summaries: Mapping[str, Mapping[str, str]], *rows: InstructionRow) -> tuple[InstructionRow, ...]:
-    """Return rows with the summaries of their instructions, which stand by chapter, then by name."""
+    """Return rows with the summaries of their instructions, which are given by chapter, then by name."""
     known = {name: (said, chapter) for chapter, names in summaries.items() for name, said in names.items()}
     return tuple([_with_summary(each, *known.get(each.instruction, ("", ""))) for each in rows])
 

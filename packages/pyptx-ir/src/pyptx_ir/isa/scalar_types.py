@@ -1,8 +1,8 @@
-"""Scalar types, and which registers an operand of a type takes.
+"""Scalar types, and the registers that an operand of a type accepts.
 
 Manual: "Operand Type Checking", "Operand Size Exceeding Instruction-Type Size" (tables of relaxed type checking),
-"Packed Data Types". The rules were measured on ptxas 13.0, register type by register type; where it is laxer than the
-manual (an `.f16x2` register as a predicate) the rule is the manual's.
+"Packed Data Types". The rules were measured on ptxas 13.0 for each register type. Where ptxas is less strict than the
+manual (an `.f16x2` register as a predicate), the rule is the manual's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ SIZES: dict[str, int] = {
     for bits in sizes
 } | {"f16": 16, "f32": 32, "f64": 64, "f16x2": 32}
 
-# Types that no register can have: the registers that hold them.
+# Types that are not register types, with the registers that hold them.
 HELD_BY: dict[str, tuple[str, ...]] = {
     "pred": ("pred",),
     "f16x2": ("f16x2", "b32"),
@@ -42,7 +42,7 @@ HELD_BY: dict[str, tuple[str, ...]] = {
     "ue8m0x4": ("b32",),
 }
 
-# Types of a matrix's elements that no register has, alone or packed; and those of the scales of its blocks.
+# Matrix element types without registers, single or packed, and types of block scale factors.
 _ELEMENTS: dict[str, int] = {
     "b1": 1,
     **dict.fromkeys(("u2", "s2"), 2),
@@ -52,7 +52,7 @@ _ELEMENTS: dict[str, int] = {
 }
 
 WIDTHS: dict[str, int] = SIZES | _ELEMENTS | {name: SIZES.get(held[-1], 1) for name, held in HELD_BY.items()}
-"""The bits of every type; a packed one has those of its register, a predicate one."""
+"""Bits of every type; a packed type has those of its register, a predicate one."""
 
 TYPES: frozenset[str] = frozenset(WIDTHS)
 
@@ -60,17 +60,17 @@ _INTEGERS = ("u", "s")
 
 
 def is_float(name: str) -> bool:
-    """Tell whether `name` is a floating-point type that a register may have."""
+    """Return whether `name` is a floating-point type of registers."""
     return name in ("f16", "f32", "f64")
 
 
 def is_integer(name: str) -> bool:
-    """Tell whether `name` is a signed or unsigned integer type."""
+    """Return whether `name` is a signed or unsigned integer type."""
     return name in SIZES and name[0] in _INTEGERS
 
 
 def is_bits(name: str) -> bool:
-    """Tell whether `name` is an untyped-bits type."""
+    """Return whether `name` is an untyped-bits type."""
     return name in SIZES and name[0] == "b"
 
 
@@ -80,7 +80,7 @@ def doubled(name: str) -> str:
 
 
 def takes(type_name: str, register: str, *, relaxed: bool = False) -> bool:
-    """Tell whether an operand of `type_name` may be a register of type `register`.
+    """Return whether an operand of `type_name` accepts a register of type `register`.
 
     `relaxed` is the rule of ld, st and cvt: the register may be wider than the type.
     """
@@ -102,7 +102,7 @@ def _fits(type_name: str, register: str, *, relaxed: bool) -> bool:
 
 
 def takes_immediate(type_name: str, literal: str) -> bool:
-    """Tell whether an operand of `type_name` may be a literal: `"int"`, `"single"` (`0f…`) or `"double"`."""
+    """Return whether an operand of `type_name` accepts a literal: `"int"`, `"single"` (`0f…`) or `"double"`."""
     if literal == "single":
         return type_name in ("f32", "f64", "b32")
     if literal == "double":

@@ -1,13 +1,13 @@
-"""Operands reduced to what the table asks of them, as hashable values, so that a verdict is computed once per shape.
+"""Operand shapes: hashable values with the properties that the table checks, so that results are cached per shape.
 
 A shape is a tuple: `("register", type)`, `("register", type, "component")` (of a vector register), `("special", type,
 former types…)` (`"v4"` for `%tid` as a whole), `("literal", "int" | "single" | "double")`, `("symbol", what)`
-(`("symbol", "", type)` of a register plus a number), `("element", what)` (of an array; `("element", what, type)` if its
-index is a register that can't be one), `("address", type or what)`, `("address", "literal", "int" | …)`, `("unified",
+(`("symbol", "", type)` of a register plus a number), `("element", what)` (of an array; `("element", what, type)` if the
+index is a register of an invalid type), `("address", type or what)`, `("address", "literal", "int" | …)`, `("unified",
 shape)` (of an address), `("bracket", shape, …)`, `("sink",)`, `("negated", shape)`, `("minus", shape)` (of a register),
-`("part", type, selector)` (of a scalar register, as video instructions read it), `("pair", shape, shape)`, `("vector",
-shape, …)`, `("list", shape, …)`. A register whose type nobody knows has the type `""`, which fits everywhere; *what* a
-symbol is, is `".shared"` (a variable there), `".label"`, `".func"`, … or `""`.
+`("part", type, selector)` (of a scalar register, in video instructions), `("pair", shape, shape)`, `("vector", shape,
+…)`, `("list", shape, …)`. A register of unknown type has the type `""`, which matches everywhere. The *what* of a
+symbol is `".shared"` (a variable there), `".label"`, `".func"`, … or `""`.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from pyptx_ir.syntax.operands import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# What special registers once were, and are still read as: the dimensions until PTX 2.0, %gridid until 3.0.
+# Former types of special registers, which are still accepted: of the dimensions until PTX 2.0, of %gridid until 3.0.
 _FORMER_TYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("%tid", "%ntid", "%ctaid", "%nctaid"), ("u16",)),
     "%gridid": ("u32", "u16"),
 }
 
-# Types of registers that no array is indexed by: neither integers nor untyped bits of 16, 32 or 64.
+# Register types that are invalid as an array index: neither integers nor untyped bits of 16, 32 or 64.
 _NO_INDICES = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "pred", "b128", "part"})
 
 _CODE = frozenset({".label", ".targets", ".func", ".entry"})
-_NAMES = (Register, Symbol)  # a union would be made anew for every address that is looked at
+_NAMES = (Register, Symbol)  # a union type would be rebuilt for each address
 
 Shape: TypeAlias = "tuple[str | Shape, ...]"
 Declared: TypeAlias = "Callable[[str], str | None]"
@@ -58,14 +58,14 @@ def shape_of(operand: Operand, declared: Declared) -> Shape:
     """Return the shape of `operand`.
 
     `declared(name)` is the type of a register, `"u32"`, or `"v4.u32"` for a vector register, whose shape is that of its
-    elements in braces; with a dot in front what else the name stands for (`".global"`, …, `".label"`, `".func"`,
-    `".entry"`, `".targets"`, `".texref"`, `".samplerref"`, `".surfref"`); None if nobody knows it.
+    elements in braces. For other names it is the kind with a leading dot (`".global"`, …, `".label"`, `".func"`,
+    `".entry"`, `".targets"`, `".texref"`, `".samplerref"`, `".surfref"`); None if the name is unknown.
     """
     return _SHAPES.get(operand.__class__, _other)(operand, declared)
 
 
 def literal_kind(text: str) -> str:
-    """Tell `"int"`, `"single"` (`0f…`) and `"double"` (`0d…`, and what has a point or an exponent) apart."""
+    """Return `"int"`, `"single"` (`0f…`) or `"double"` (`0d…`, or with a point or an exponent)."""
     digits = text.lstrip("+-").lower()
     if digits.startswith("0f"):
         return "single"
@@ -131,7 +131,7 @@ def _constant(operand: Operand, declared: Declared) -> Shape:
     known = declared(operand.name)
     if known is None:
         return ("symbol", ".special") if operand.name in special_registers() else ("symbol", "")
-    # ptxas adds integers to the address of a variable, not to that of a function or label: all are labels here.
+    # ptxas adds integers to the address of a variable, but not of a function or label: all of these are labels here.
     if known in _CODE:
         return ("symbol", ".label")
     if known[:1] != ".":
@@ -171,7 +171,7 @@ def _other(_operand: Operand, _declared: Declared) -> Shape:
 
 
 def _is_constant(operand: Operand) -> bool:
-    """Tell whether a constant expression is a number: no variable's address is in it."""
+    """Return whether a constant expression is a number, without the address of a variable."""
     match operand:
         case Immediate():
             return True
@@ -187,7 +187,7 @@ def _is_constant(operand: Operand) -> bool:
             return False
 
 
-# Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
+# Any: each function takes only the class of its key, which a dictionary's type cannot express.
 _SHAPES: dict[type, Callable[[Any, Declared], Shape]] = {
     Register: lambda operand, declared: _named(operand.name, declared, "register"),
     Symbol: lambda operand, declared: _named(operand.name, declared, "symbol"),

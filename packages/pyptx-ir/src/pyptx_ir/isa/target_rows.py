@@ -1,4 +1,4 @@
-"""Every target that `.target` may name, with the PTX version that introduced each and its limits.
+"""All values of `.target`, each with the PTX version that introduced it and its limits.
 
 Plain targets are ordered by number (a later device runs what an earlier one runs); `sm_XYf` also covers later members
 of its family; `sm_XYa` covers only itself. Manual: "PTX Module Directives: .target", table "Architecture Families";
@@ -16,19 +16,19 @@ KIB = 1024
 
 
 class TargetError(PyptxError):
-    """A target that nobody knows, or that can't do what was asked of it."""
+    """A target that is unknown, or that does not support the request."""
 
 
 @value
 class TargetRow(Value):
     """One target.
 
-    `number` orders plain targets; `kind` is `"plain"`, `"family"` (suffix f) or `"arch"` (suffix a); `family` names the
-    group within which `f` targets carry forward. `since` is the PTX version whose `.target` first knows the name,
-    `until` the last one (`renamed` is its name from then on). `extends` names targets whose instructions a third
-    party's target has too. Sizes are in bytes: `shared_static` for variables declared in the PTX, `shared_optin` for
-    what a launch may ask of one block. `cluster` and `cluster_optin` count blocks: portable, and with the non-portable
-    attribute set.
+    `number` orders plain targets; `kind` is `"plain"`, `"family"` (suffix f) or `"arch"` (suffix a). `family` names the
+    group within which `f` targets carry forward. `since` is the first PTX version whose `.target` accepts the name,
+    `until` the last one (`renamed` is the later name). `extends` names targets whose instructions a third-party target
+    also has. Sizes are in bytes: `shared_static` is the maximum of variables declared in the PTX, `shared_optin` the
+    maximum that a launch may request per CTA. `cluster` and `cluster_optin` are maximum numbers of CTAs: portable, and
+    with the non-portable attribute set.
     """
 
     name: str
@@ -115,7 +115,7 @@ TARGETS: Final[tuple[TargetRow, ...]] = (
     _oldest(32, (4, 0), 255, 32768),
     _oldest(35, (3, 1), 255, 65536),
     _oldest(37, (4, 1), 255, 65536),
-    # Devices that CUDA 13's ptxas has retired; PTX for them is still read.
+    # Devices that ptxas of CUDA 13 no longer supports; PTX for them is still accepted.
     *_old(50, (4, 0), 48),
     *_old(52, (4, 1), 48),
     *_old(53, (4, 2), 48, 32768),
@@ -128,14 +128,14 @@ TARGETS: Final[tuple[TargetRow, ...]] = (
     *_old(80, (7, 0), 163),
     *_old(86, (7, 1), 99),
     *_old(87, (7, 4), 163),
-    # The manual says 9.0; ptxas 13.0 takes 7.4 too. No table of limits names 8.8: those of its sibling 8.6.
+    # The manual says 9.0; ptxas 13.0 also accepts 7.4. The tables of limits lack 8.8; these are the limits of 8.6.
     *_old(88, (9, 0), 99),
     *_old(89, (7, 8), 99),
     *_suffixed(90, (7, 8), arch=(8, 0), family_since=None, family=None, optin=227, clusters=(8, 16)),
     *_suffixed(100, (8, 6), family_since=(8, 8), family="sm_10x", optin=227, clusters=(8, 16)),
     *_suffixed(101, (8, 6), family_since=(8, 8), family="sm_11x", optin=227, clusters=(8, 16), renamed=110),
     *_suffixed(103, (8, 8), family_since=(8, 8), family="sm_10x", optin=227, clusters=(8, 16)),
-    # Known to ptxas 13.4 and later. No table of limits names 10.7 yet: those of its family.
+    # Supported by ptxas 13.4 and later. The tables of limits lack 10.7; these are the limits of its family.
     *_suffixed(107, (9, 4), family_since=(9, 4), family="sm_10x", optin=227, clusters=(8, 16)),
     *_suffixed(110, (9, 0), family_since=(9, 0), family="sm_11x", optin=227, clusters=(8, 16)),
     *_suffixed(120, (8, 7), family_since=(8, 8), family="sm_12x", optin=99, clusters=(8, 8)),
@@ -144,7 +144,7 @@ TARGETS: Final[tuple[TargetRow, ...]] = (
 
 
 def unknown_target(name: str, known: tuple[str, ...]) -> TargetError:
-    """Compose the error for a target called `name` that is not among `known`."""
+    """Return the error for a target called `name` that is not among `known`."""
     from pyptx_ir.suggestions import close_names
 
     close = close_names(name, known, most=3)

@@ -1,4 +1,4 @@
-"""The lattice of targets: which code runs on which.
+"""Compatibility of targets: which code runs on which device.
 
 Plain targets are ordered by number (a later device runs what an earlier one runs); `sm_XYf` also covers later members
 of its family; `sm_XYa` covers only itself. Manual: "PTX Module Directives: .target", table "Architecture Families".
@@ -14,20 +14,20 @@ from pyptx_ir.plugins.targets import find_target
 if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
 
-# The versions that kernels were given by default before this table existed, for devices of compute capability 10.x and
-# 12.x, and for all others. Newer than `since`, so that what users write for them (256-bit loads, …) is in reach.
+# Default versions of kernels before this table existed, for devices of compute capability 10.x and 12.x, and for all
+# others. Newer than `since`, so that more instructions (256-bit loads, …) are available.
 _HABITUAL: dict[int, tuple[int, int]] = {10: (8, 8), 12: (8, 7)}
 _HABITUAL_OTHERWISE = (8, 5)
 
 
 def default_version(target: str | TargetRow) -> tuple[int, int]:
-    """Return the `.version` to write for `target` when the user asks for none: one that knows the target."""
+    """Return the default `.version` for `target`, which supports the target."""
     row = find_target(target) if isinstance(target, str) else target
     return max(row.since, _HABITUAL.get(row.number // 10, _HABITUAL_OTHERWISE))
 
 
 def includes(have: str | TargetRow, need: str | TargetRow) -> bool:
-    """Tell whether code that needs the target `need` is legal on the target `have`."""
+    """Return whether code that needs the target `need` is legal on the target `have`."""
     having, needed = _today(have), _today(need)
     if having.name == needed.name or needed.name in having.extends:
         return True
@@ -37,7 +37,7 @@ def includes(have: str | TargetRow, need: str | TargetRow) -> bool:
 
 
 def _today(target: str | TargetRow) -> TargetRow:
-    """Return the target under its present name."""
+    """Return the target under its current name."""
     row = find_target(target) if isinstance(target, str) else target
     return find_target(row.renamed) if row.renamed else row
 

@@ -1,4 +1,4 @@
-"""What the words of ptxas mean for a kernel."""
+"""Explanations of ptxas messages."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pyptx_ir.values import Value, value
 
 @value
 class Advice(Value):
-    """A remark of ptxas that the regular expression `pattern` is found in, what it means, and what to do about it.
+    """A regular expression `pattern` for messages of ptxas, with their meaning and a hint.
 
-    Of several patterns that are found, the one counts that matches most of the remark. The numbers of remarks (C7508
-    and its kin) are not used, because one number covers several causes.
+    If several patterns match, the one with the longest match is used. The numbers of the messages (C7508 and similar)
+    are not used, because one number covers several causes.
     """
 
     pattern: str

@@ -1,4 +1,4 @@
-"""Caches of what plugins hand in, forgotten together when a process gets another plugin."""
+"""Caches of data from plugins, cleared together when a plugin is added."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_FORGET: Final[list[Callable[[], None]]] = []  # one for each function that is cached, added where it is defined
+_FORGET: Final[list[Callable[[], None]]] = []  # `cache_clear` of each cached function, added at its definition
 
 
 def until_plugins_change(maxsize: int | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Cache a function of hashable arguments, as `functools.lru_cache` does, until a plugin is added."""
+    """Cache a function of hashable arguments until a plugin is added, like `functools.lru_cache`."""
 
     def cached(function: Callable[P, R]) -> Callable[P, R]:
         made = functools.lru_cache(maxsize)(function)
         _FORGET.append(made.cache_clear)
-        return cast("Callable[P, R]", made)  # as fast as lru_cache's own, because it is that
+        return cast("Callable[P, R]", made)  # returns lru_cache's own wrapper, for speed
 
     return cached
 
 
 def forget_answers() -> None:
-    """Forget what was computed from the plugins that there were."""
+    """Clear all results that were computed from plugins."""
     for forget in _FORGET:
         forget()

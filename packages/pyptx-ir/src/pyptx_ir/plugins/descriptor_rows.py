@@ -1,4 +1,4 @@
-"""Kinds of descriptors: objects of bytes that the host makes of arrays, for hardware that reads arrays by them."""
+"""Kinds of descriptors: byte objects that the host encodes, by which hardware accesses arrays."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ if TYPE_CHECKING:
 
 @value
 class DescriptorCode(Value):
-    """How a program in C makes descriptors of a kind.
+    """C code that encodes descriptors of a kind.
 
-    `functions` are those of the driver's interface that it calls: pairs of a name and the types of its arguments.
-    `storage(name, description)` returns statements that declare what is needed, and a pointer `name` to room for the
-    descriptor. `encoding(name, description, address)` returns statements that fill it for an array at an address, an
-    expression; they set the `int result`, and return it where it is not 0. `expresses(description)` tells whether the
-    two have a way to say it.
+    `functions` are the driver API functions that it calls: pairs of a name and the argument types. `storage(name,
+    description)` returns statements that declare storage for the descriptor and a pointer `name` to it. `encoding(name,
+    description, address)` returns statements that encode it for an array at the expression `address`. They set `int
+    result` and return it if it is nonzero. `expresses(description)` is whether the two support the description.
     """
 
     functions: tuple[tuple[str, str], ...]
-    storage: Callable[[str, Any], Sequence[str]]  # Any: here and below, of the class that the kind names
+    storage: Callable[[str, Any], Sequence[str]]  # Any: here and below, an instance of `DescriptorKind.described`
     encoding: Callable[[str, Any, str], Sequence[str]]
     expresses: Callable[[Any], bool]
 
 
 @value
 class ExampleTile(Value):
-    """A Tile that fits the uses of a descriptor in a kernel: sizes of an array, their PTX type, further arguments.
+    """A Tile that fits the uses of a descriptor in a kernel: array sizes, PTX type, further arguments.
 
-    `arguments` are Python, each with a comma before it: `", Layout.TMA_128B, tma_box=(64, 64)"`. `written` tells
-    whether the kernel writes to the array.
+    `arguments` is Python source, each argument after a comma: `", Layout.TMA_128B, tma_box=(64, 64)"`. `written` is
+    whether the kernel writes the array.
     """
 
     sizes: tuple[int, ...]
@@ -43,19 +42,18 @@ class ExampleTile(Value):
 
 @value
 class DescriptorKind(Value):
-    """A kind of descriptor: `X.descriptor(name)` in a kernel is the address of one that describes the array X.
+    """Kind of descriptor: `X.descriptor(name)` in a kernel is the address of the descriptor of array X.
 
-    The entry takes it as a parameter, called like the array with `suffix` behind it: `size` bytes by value, at a
-    multiple of `alignment`, or a pointer to them. A *description* is what a descriptor says of its array, but for the
-    address: an immutable value of the class `described`. `describe(tile, sizes)` returns that of an array by its Tile;
-    `example` is a Tile that has one, as users write it.
+    The entry has a parameter for it, named like the array plus `suffix`: `size` bytes by value, aligned to `alignment`,
+    or a pointer to them. A *description* contains the properties of the array except its address: an immutable value of
+    class `described`. `describe(tile, sizes)` returns the description of an array from its Tile. `example` is the
+    source of a Tile that has one.
 
-    `plain(description)` returns a description as an object of JSON, for the records of bundles, and `restore(field)`
-    returns it from there: from a `pyptx_dsl.bundles.fields.Field`, of which nothing is believed.
-
-    `array_alignment(description)` is what the address of the array must be a multiple of. `code` is how programs in C
-    make such descriptors, None where they have no way to. `fitting(kernel, parameter)` returns an ExampleTile for a
-    parameter of a kernel, a `Function`, by the instructions that use it; None if they do not show one.
+    `plain(description)` returns a description as a JSON object, for the records of bundles. `restore(field)` parses and
+    validates it from a `pyptx_dsl.bundles.fields.Field`. `array_alignment(description)` is the required alignment of
+    the array's address. `code` generates C code for such descriptors, None if unsupported. `fitting(kernel, parameter)`
+    returns an ExampleTile for a parameter of a kernel, a `Function`, from the instructions that use it; None if they do
+    not determine one.
     """
 
     name: str
@@ -73,5 +71,5 @@ class DescriptorKind(Value):
 
     @property
     def title(self) -> str:
-        """The name in prose."""
+        """Name with spaces, for messages."""
         return self.name.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Which plugins there are: the baseline, the entry-point group `pyptx`, and what PYPTX_PLUGINS names."""
+"""Plugin discovery: the baseline, the entry-point group `pyptx`, and the modules in PYPTX_PLUGINS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BASELINE = "pyptx_ir.isa.plugin"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A plugin that has been found and not yet imported: `load` imports it."""
+    """A discovered plugin that is not imported yet; `load` imports it."""
 
     name: str
     distribution: str
@@ -22,20 +22,20 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """The plugin as messages name it."""
+        """Name of the plugin in messages."""
         return f"plugin {self.name!r} ({self.distribution})"
 
     @property
     def package(self) -> str:
-        """The import package that the plugin lies in; nothing if it is an object, or a module beside all packages."""
+        """Import package that contains the plugin; empty for an object, or for a module outside packages."""
         return (getattr(self.load(), "__package__", None) or "").partition(".")[0]
 
 
 def discover() -> tuple[Candidate, ...]:
-    """Return the baseline, the installed plugins and those that the environment names, without importing any.
+    """Return the baseline, the installed plugins and those of PYPTX_PLUGINS, without importing them.
 
-    `PYPTX_DISABLE_PLUGIN_AUTOLOAD` (set to anything) leaves out the installed ones; `PYPTX_PLUGINS` adds modules,
-    separated by commas.
+    `PYPTX_DISABLE_PLUGIN_AUTOLOAD` (any value) omits the installed ones; `PYPTX_PLUGINS` adds modules, separated by
+    commas.
     """
     import os
 
@@ -48,12 +48,12 @@ def discover() -> tuple[Candidate, ...]:
 
 
 def _installed() -> dict[tuple[str, str], Candidate]:
-    """Return the installed plugins by name and module; the first distribution of a name on the path counts."""
+    """Return the installed plugins by name and module; of duplicates, the first distribution on the path."""
     from importlib.metadata import entry_points
 
     found = {
         (point.name, point.value): Candidate(point.name, point.dist.name if point.dist else "unknown", point.load)
-        for point in reversed(list(entry_points(group=GROUP)))  # the first of two that are equal is kept
+        for point in reversed(list(entry_points(group=GROUP)))  # the dict keeps the first of two equal ones
         if point.value != BASELINE
     }
     return dict(sorted(found.items()))

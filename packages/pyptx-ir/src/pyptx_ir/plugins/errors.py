@@ -1,4 +1,4 @@
-"""What goes wrong with plugins."""
+"""Errors of plugins."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pyptx_ir.errors import PyptxError
 
 
 class PluginError(PyptxError):
-    """A plugin that clashes with another, fails to import, or speaks another API version."""
+    """A plugin that conflicts with another, fails to import, or uses another API version."""
 
 
 class MissingPackageError(PluginError, ImportError):
-    """A name of a module that belongs to a package which is not installed; `from … import` shows an ImportError."""
+    """A module's name that needs a package that is not installed. `from … import` shows it as an ImportError."""
 
 
 class MissingPluginError(PluginError, AttributeError):
-    """Something that no installed plugin provides; an AttributeError too, so that `hasattr` and completion work."""
+    """A feature that no installed plugin provides; also an AttributeError, so that `hasattr` and completion work."""

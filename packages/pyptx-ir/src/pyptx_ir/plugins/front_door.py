@@ -1,4 +1,4 @@
-"""Modules that show what a plugin has, without importing it: each name is asked for when it is first used (PEP 562)."""
+"""Modules that show a plugin's names without importing it: each is looked up at its first use (PEP 562)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def provided_names(
     package: str, namespace: str, names: Sequence[str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the `__getattr__` and `__dir__` of a module that gives `names` out of a plugin's namespace.
+    """Return the `__getattr__` and `__dir__` of a module that takes `names` from a plugin's namespace.
 
-    `namespace` may be a part of one, dotted. Without the plugin, a name raises MissingPackageError, with what to
-    install. Type checkers read the same names from imports under `TYPE_CHECKING`.
+    `namespace` may be dotted, for a part of one. Without the plugin, a name raises MissingPackageError with a hint to
+    install it. Type checkers read the same names from imports under `TYPE_CHECKING`.
     """
 
     def get(name: str) -> object:

@@ -1,7 +1,7 @@
-"""Which distribution of this project has what: for messages about what is not installed.
+"""Distributions of this project and their features, for messages about missing packages.
 
-One row for each distribution; the tables by what they have are derived. What
-third parties have is theirs to say, once they are installed.
+One row for each distribution; lookup tables by feature are derived. Installed third-party plugins describe their own
+features.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from pyptx_ir.values import Value, value
 
 @value
 class Home(Value):
-    """What one distribution brings.
+    """Features of one distribution.
 
-    `namespaces` are names behind `ptx.`, a dotted one within a namespace of the core. `instructions` are the first
-    words of opcodes, or an instruction's name and a word that stands further behind (`mma .kind::mxf4`). `descriptors`
-    are names of kinds of descriptors. `frameworks`
-    are the first words of the modules of the arrays that its kernels run on, `cpu_frameworks` of those that it takes
-    on the CPU only; `runtime` is the name of the row that runs them. `extra` is the extra of pyptx that brings it along
-    with what it needs; the core has none, and neither has the launcher, which the runtimes of GPUs bring.
+    `namespaces` are names after `ptx.`; a dotted one is inside a namespace of the core. `instructions` are opcode
+    prefixes, or an instruction's name and a later modifier (`mma .kind::mxf4`). `descriptors` are names of descriptor
+    kinds. `frameworks` are top-level modules of the arrays that its kernels run on, `cpu_frameworks` of arrays accepted
+    on the CPU only. `runtime` is the name of the row that runs them. `extra` is the extra of pyptx that installs it
+    with its dependencies. The core has none; nor does the launcher, which the GPU runtimes depend on.
     """
 
     distribution: str
@@ -36,7 +35,7 @@ class Home(Value):
 
     @property
     def module(self) -> str:
-        """The package that is imported."""
+        """Import package."""
         return self.distribution.replace("-", "_")
 
     @property
@@ -92,7 +91,7 @@ HOMES: Final = (
 )
 
 RUNTIMES: Final = frozenset(home.runtime for home in HOMES if home.runtime)
-"""The names of this project's runtimes, each of which takes arrays of one framework; others say what they take."""
+"""Names of this project's runtimes, each for arrays of one framework; other runtimes declare what they accept."""
 
 _BY_DISTRIBUTION: Final = {home.distribution: home for home in HOMES}
 _BY_NAMESPACE: Final = {name: home for home in HOMES for name in home.namespaces}
@@ -103,27 +102,27 @@ _LONGEST: Final = 1 + max(words.count(".") for words in _BY_INSTRUCTION)
 
 
 def home_of_namespace(name: str) -> str | None:
-    """Return the distribution that has `ptx.<name>`, if one of ours has it."""
+    """Return the distribution of this project that has `ptx.<name>`; None if none has it."""
     return _distribution(_BY_NAMESPACE.get(name))
 
 
 def home_of_launch_attribute(name: str) -> str | None:
-    """Return the distribution that has a launch attribute, if one of ours has it."""
+    """Return the distribution of this project that has a launch attribute; None if none has it."""
     return _distribution(_BY_LAUNCH_ATTRIBUTE.get(name))
 
 
 def home_of_descriptor(name: str) -> str | None:
-    """Return the distribution that has a kind of descriptors, if one of ours has it."""
+    """Return the distribution of this project that has a descriptor kind; None if none has it."""
     return _distribution(_BY_DESCRIPTOR.get(name))
 
 
 def home_of_instruction(opcode: tuple[str, ...]) -> str | None:
-    """Return the distribution that has an instruction's rows, if one of ours beside the core has them."""
+    """Return the distribution, other than the core, that has an instruction's rows; None if none has them."""
     return _distribution(_BY_INSTRUCTION.get(words_of_home(opcode)))
 
 
 def words_of_home(opcode: tuple[str, ...]) -> str:
-    """Return the words of an opcode by which its home is known: the first ones, as many as there are; or nothing."""
+    """Return the key of an opcode in the table of distributions: its longest prefix, or name and modifier; or empty."""
     firsts = [".".join(opcode[:count]) for count in range(min(len(opcode), _LONGEST), 0, -1)]
     keys = (*firsts, *(f"{opcode[0]} .{word}" for word in opcode[1:]))
     return next((key for key in keys if key in _BY_INSTRUCTION), "")
@@ -134,12 +133,12 @@ def _distribution(home: Home | None) -> str | None:
 
 
 def install_hint(distribution: str) -> str:
-    """Return how to install one of this project's distributions that has an extra."""
+    """Return the command that installs a distribution of this project that has an extra."""
     return install_command(_BY_DISTRIBUTION[distribution].extra)
 
 
 def remedy(framework: str) -> str | None:
-    """Return how to install what runs kernels on a framework's arrays, told by their module's first word."""
+    """Return the command that installs a runtime for a framework, given its top-level module; None if unknown."""
     usual = [home.extra for home in HOMES if framework in home.frameworks]
     on_cpu = [
         f"; the extra {home.extra} is enough for CPU tensors" for home in HOMES if framework in home.cpu_frameworks
@@ -148,10 +147,10 @@ def remedy(framework: str) -> str | None:
 
 
 def descriptor_remedy() -> str:
-    """Return how to install what has kinds of descriptors."""
+    """Return the command that installs descriptor kinds."""
     return install_command(*(home.extra for home in HOMES if home.descriptors))
 
 
 def gpu_remedy() -> str:
-    """Return how to install what launches kernels on GPUs."""
+    """Return the command that installs the GPU runtimes."""
     return install_command(*(home.extra for home in HOMES if home.launches))

@@ -1,8 +1,8 @@
 """Every extension point of pyptx, in one file.
 
 A plugin is a module (or object) that implements some of these functions with `@hookimpl` and is named in the
-entry-point group `pyptx`. Each hook returns immutable rows; nothing is handed in to be changed. The plugin's module may
-import only `pyptx_ir` and the standard library at its top level; what is heavy is imported inside the hook's body.
+entry-point group `pyptx`. Each hook returns immutable rows and gets no mutable arguments. The plugin's module may
+import only `pyptx_ir` and the standard library at its top level; heavy imports go into the hook's body.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["HookSpecs", "hookimpl", "hookspec"]
 
 
 class HookSpecs:
-    """The hooks. Each is called once, when something that it could own is first asked for."""
+    """The hooks. Each is called once, at the first query for something that it could provide."""
 
     @hookspec
     def pyptx_api_version(self) -> int:
@@ -51,7 +51,7 @@ class HookSpecs:
 
     @hookspec
     def pyptx_targets(self) -> Sequence[TargetRow]:
-        """Return targets beyond NVIDIA's own, which are core data."""
+        """Return targets in addition to NVIDIA's, which are core data."""
         raise NotImplementedError
 
     @hookspec
@@ -61,32 +61,32 @@ class HookSpecs:
 
     @hookspec
     def pyptx_operand_kinds(self) -> Sequence[Kind]:
-        """Return kinds of operands that rows of the instruction table may name (`pyptx_ir.isa.patterns`)."""
+        """Return kinds of operands for use in rows of the instruction table (`pyptx_ir.isa.patterns`)."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_elements(self) -> Sequence[Element]:
-        """Return types of matrices' elements, which the kind of operand `fragment` counts registers by."""
+        """Return matrix element types, from which the operand kind `fragment` computes register counts."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_fragments(self) -> Sequence[Fragments]:
-        """Return how matrices lie in the registers of instructions, for `pyptx_ir.fragments.fragment_of`."""
+        """Return register layouts of matrices, for `pyptx_ir.fragments.fragment_of`."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_matrix_moves(self) -> Sequence[MatrixMove]:
-        """Return how matrices move between shared memory and registers, for `pyptx_ir.fragments.move_of`."""
+        """Return moves of matrices between shared memory and registers, for `pyptx_ir.fragments.move_of`."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_check_codes(self) -> Sequence[CheckCode]:
-        """Return kinds of mistakes that rules of `pyptx check` report."""
+        """Return error codes that rules of `pyptx check` report."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_check_rules(self) -> Sequence[CheckRule]:
-        """Return rules of `pyptx check`: they look at a statement, or a module, behind NVIDIA's own."""
+        """Return rules of `pyptx check` for a statement or a module; they run after NVIDIA's own."""
         raise NotImplementedError
 
     @hookspec
@@ -94,38 +94,38 @@ class HookSpecs:
         """Return DSL namespaces by name: `{"wgmma": namespace}` becomes `ptx.wgmma`.
 
         A dotted name extends a namespace of the core: `{"cp.async_.bulk": copies}` becomes `ptx.cp.async_.bulk`. It is
-        asked for where the core's own namespace has no such name.
+        used if the core's own namespace lacks the name.
         """
         raise NotImplementedError
 
     @hookspec
     def pyptx_memories(self) -> Sequence[Memory]:
-        """Return memories in which kernels of the DSL allocate: `trace.memories.of("vault").allocate(trace, 64)`."""
+        """Return memories in which DSL kernels allocate: `trace.memories.of("vault").allocate(trace, 64)`."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_descriptors(self) -> Sequence[DescriptorKind]:
-        """Return kinds of descriptors, which kernels get of their arrays: `X.descriptor("tensor_map")`."""
+        """Return kinds of descriptors, which kernels obtain from their arrays: `X.descriptor("tensor_map")`."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_semantics(self) -> Sequence[Semantics]:
-        """Return what instructions do, for the simulator."""
+        """Return semantics of instructions, for the simulator."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_simulator_extensions(self) -> Sequence[SimulatorExtension]:
-        """Return what the simulator has to know besides: steps, memories, engines, rules."""
+        """Return further simulator extensions: steps, memories, engines, rules."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_launch_attributes(self) -> Sequence[LaunchAttribute]:
-        """Return what `@kernel(launch={…})` may ask of the driver."""
+        """Return launch attributes of the driver for `@kernel(launch={…})`."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_runtimes(self) -> Sequence[Runtime]:
-        """Return ways to run kernels."""
+        """Return runtimes, which run kernels."""
         raise NotImplementedError
 
     @hookspec
@@ -135,25 +135,25 @@ class HookSpecs:
 
     @hookspec
     def pyptx_sources(self) -> Sequence[SourceFormat]:
-        """Return kinds of inputs that commands read, and the PTX modules in them."""
+        """Return input formats that commands read, and how to extract their PTX modules."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_sugar_rules(self) -> Sequence[SugarRule]:
-        """Return ways of saying PTX in better Python, for the transpiler: asked in this order, behind its own."""
+        """Return rules for more idiomatic transpiled Python; they apply in this order, after the transpiler's own."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_advice(self) -> Sequence[Advice]:
-        """Return what remarks of ptxas mean, and what to do about them, for `Kernel.explain` and PtxasAdvisory."""
+        """Return explanations of ptxas messages, with hints, for `Kernel.explain` and PtxasAdvisory."""
         raise NotImplementedError
 
     @hookspec
     def pyptx_doctor_checks(self) -> Sequence[DoctorCheck]:
-        """Return what `pyptx doctor` looks at."""
+        """Return checks of `pyptx doctor`."""
         raise NotImplementedError
 
     @hookspec(warn_on_impl=DeprecationWarning("pyptx_examinations is pyptx_doctor_checks now, for one release more"))
     def pyptx_examinations(self) -> Sequence[DoctorCheck]:
-        """Return what `pyptx doctor` looks at, as `pyptx_doctor_checks` does. Deprecated."""
+        """Return checks of `pyptx doctor`, as `pyptx_doctor_checks` does. Deprecated."""
         raise NotImplementedError

@@ -1,6 +1,6 @@
-"""The plugin manager: loads plugins on first need, collects their rows, and names who is to blame.
+"""The plugin manager: loads plugins at first need, collects their rows, and names the plugin at fault in errors.
 
-pluggy and the entry-point scan cost some 40 ms together; nothing here is paid for before something is asked for.
+pluggy and the entry-point scan take some 40 ms together, so this module does nothing before the first query.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EXAMINED = frozenset({INSTRUCTIONS, "pyptx_elements", "pyptx_matrix_moves"})
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A row (or a namespace) and the plugin that handed it in."""
+    """A row (or a namespace) and the plugin that provides it."""
 
     name: str
     value: object
@@ -56,7 +56,7 @@ class Owned:
 
 
 class Plugins:
-    """All plugins of a process. Thread-safe; every answer is computed once."""
+    """All plugins of a process. Thread-safe; every result is computed once."""
 
     def __init__(self, load: Callable[[], Iterable[Candidate]] = discover) -> None:
         self._discover = load
@@ -70,7 +70,7 @@ class Plugins:
         return cast("tuple[TargetRow, ...]", self._rows("pyptx_targets"))
 
     def target(self, name: str) -> TargetRow:
-        """Return one target; raise TargetError with the closest names if nobody knows it."""
+        """Return one target; raise TargetError with the closest names if it is unknown."""
         known = self._collect("pyptx_targets")
         owned = known.get(name)
         if owned is not None:
@@ -85,14 +85,14 @@ class Plugins:
         return cast("tuple[InstructionRow, ...]", self._rows(INSTRUCTIONS))
 
     def instructions_of(self, opcode: str) -> tuple[InstructionRow, ...]:
-        """Return the rows whose instruction's first word is `opcode`."""
+        """Return the rows whose instruction name starts with `opcode`."""
         found = self._by_opcode().get(opcode, ())
         if not found:
             self._require_all(f"the instruction {opcode}")
         return found
 
     def instructions_by_package(self) -> Mapping[str, tuple[InstructionRow, ...]]:
-        """Return the rows of the instruction table by the import package that their plugin lies in, "" if in none."""
+        """Return the rows of the instruction table by the import package of their plugin, "" for none."""
         self._require_all(INSTRUCTIONS)
         found: dict[str, list[InstructionRow]] = {}
         for owned in self._collect(INSTRUCTIONS).values():
@@ -116,7 +116,7 @@ class Plugins:
     def namespace(self, name: str) -> object:
         """Return the DSL namespace `ptx.<name>`; raise MissingPluginError if no plugin has it.
 
-        A plugin that failed to load is only in the way if nobody else has the namespace: it may be the one that does.
+        A plugin that failed to load is an error only if no other plugin has the namespace, because it might provide it.
         """
         owned = self._collect("pyptx_namespaces").get(name)
         if owned is not None:
@@ -133,19 +133,19 @@ class Plugins:
         )
 
     def operand_kinds(self) -> tuple[Kind, ...]:
-        """Return the kinds of operands that rows may name, of the plugins that loaded: others' rows are not here."""
+        """Return the operand kinds of the loaded plugins."""
         return cast("tuple[Kind, ...]", self._loaded_rows("pyptx_operand_kinds"))
 
     def elements(self) -> tuple[Element, ...]:
-        """Return the types of matrices' elements, of the plugins that loaded: others' rows are not here."""
+        """Return the matrix element types of the loaded plugins."""
         return cast("tuple[Element, ...]", self._loaded_rows("pyptx_elements"))
 
     def matrix_moves(self) -> tuple[MatrixMove, ...]:
-        """Return how matrices move between shared memory and registers."""
+        """Return the moves of matrices between shared memory and registers."""
         return cast("tuple[MatrixMove, ...]", self._rows("pyptx_matrix_moves"))
 
     def fragments(self) -> tuple[Fragments, ...]:
-        """Return the fragments of all instructions that have some."""
+        """Return the fragments of all instructions that have them."""
         return cast("tuple[Fragments, ...]", self._rows("pyptx_fragments"))
 
     def fragments_of(self, instruction: str) -> Fragments:
@@ -161,34 +161,34 @@ class Plugins:
         return cast("Memory", self._named("pyptx_memories", space, f"the memory {space}"))
 
     def descriptors(self) -> tuple[DescriptorKind, ...]:
-        """Return the kinds of descriptors, of the plugins that loaded."""
+        """Return the descriptor kinds of the loaded plugins."""
         return cast("tuple[DescriptorKind, ...]", self._loaded_rows("pyptx_descriptors"))
 
     def descriptor(self, name: str) -> DescriptorKind:
-        """Return one kind of descriptors; raise MissingPluginError, with what has it, if no plugin brings it."""
+        """Return one descriptor kind; raise MissingPluginError, which names its distribution, if no plugin has it."""
         from pyptx_ir.plugins.homes import home_of_descriptor
 
         asked = f"the descriptor {name}"
         return cast("DescriptorKind", self._named("pyptx_descriptors", name, asked, home_of_descriptor(name)))
 
     def check_codes(self) -> tuple[CheckCode, ...]:
-        """Return the kinds of mistakes that `pyptx check` knows, of the plugins that loaded."""
+        """Return the error codes of `pyptx check` of the loaded plugins."""
         return cast("tuple[CheckCode, ...]", self._loaded_rows("pyptx_check_codes"))
 
     def check_rules(self) -> tuple[CheckRule, ...]:
-        """Return the rules of `pyptx check`, of the plugins that loaded: an instruction of another is asked for."""
+        """Return the rules of `pyptx check` of the loaded plugins. Unknown instructions raise errors of the others."""
         return cast("tuple[CheckRule, ...]", self._loaded_rows("pyptx_check_rules"))
 
     def semantics(self) -> tuple[Semantics, ...]:
-        """Return what plugins say instructions do."""
+        """Return the semantics of instructions from plugins."""
         return cast("tuple[Semantics, ...]", self._rows("pyptx_semantics"))
 
     def simulator_extensions(self) -> tuple[SimulatorExtension, ...]:
-        """Return what plugins bring to the simulator."""
+        """Return the simulator extensions of plugins."""
         return cast("tuple[SimulatorExtension, ...]", self._rows("pyptx_simulator_extensions"))
 
     def launch_attributes(self) -> tuple[LaunchAttribute, ...]:
-        """Return the launch attributes that are known."""
+        """Return the known launch attributes."""
         return cast("tuple[LaunchAttribute, ...]", self._rows("pyptx_launch_attributes"))
 
     def runtimes(self) -> tuple[Runtime, ...]:
@@ -201,11 +201,11 @@ class Plugins:
         return cast("tuple[Command, ...]", self._rows("pyptx_commands"))
 
     def sources(self) -> tuple[SourceFormat, ...]:
-        """Return the kinds of inputs of commands, of the plugins that loaded."""
+        """Return the input formats of commands of the loaded plugins."""
         return cast("tuple[SourceFormat, ...]", self._loaded_rows("pyptx_sources"))
 
     def sugar_rules(self) -> tuple[SugarRule, ...]:
-        """Return the rules of the transpiler, in the order in which they are asked."""
+        """Return the rules of the transpiler, in the order in which they apply."""
         rows = cast("tuple[SugarRule, ...]", self._rows("pyptx_sugar_rules"))
         ordered = [row for row in rows if row.behind is None]
         for row in rows:
@@ -215,19 +215,19 @@ class Plugins:
         return tuple(ordered)
 
     def advice(self) -> tuple[Advice, ...]:
-        """Return what remarks of ptxas mean, of the plugins that loaded: others' remarks are shown without it."""
+        """Return the explanations of ptxas messages of the loaded plugins; other messages are shown without one."""
         return cast("tuple[Advice, ...]", self._loaded_rows("pyptx_advice"))
 
     def doctor_checks(self) -> tuple[DoctorCheck, ...]:
-        """Return what `pyptx doctor` looks at, of the plugins that loaded: it is there to say which did not."""
+        """Return the checks of `pyptx doctor` of the loaded plugins; the doctor also reports plugins that failed."""
         found = (*self._loaded_rows("pyptx_doctor_checks"), *self._loaded_rows("pyptx_examinations"))
         return cast("tuple[DoctorCheck, ...]", found)
 
     def register(self, plugin: object, name: str) -> None:
-        """Add a plugin that is at hand, such as a module of a notebook's, to those that were found.
+        """Add a plugin object, such as a module of a notebook, to the discovered plugins.
 
-        What was computed without it is forgotten. Raise PluginError, and add nothing, if it breaks the contract of
-        plugins or hands in what another one has. Not while other threads trace or check.
+        Results computed without it are discarded. Raise PluginError, and add nothing, if it violates the plugin
+        contract or conflicts with another plugin. Not thread-safe: no other thread may trace or check at the same time.
         """
         candidate = Candidate(name, "registered by the program", lambda: plugin)
         with self._lock:
@@ -245,11 +245,11 @@ class Plugins:
         forget_answers()
 
     def loaded(self) -> tuple[str, ...]:
-        """Return the names of the plugins that loaded."""
+        """Return the names of the loaded plugins."""
         return tuple(self._registry().candidates)
 
     def broken(self) -> tuple[PluginError, ...]:
-        """Return, for every plugin that did not load, the error that says why."""
+        """Return the error of each plugin that did not load."""
         return self._registry().broken
 
     def _registry(self) -> Registry:
@@ -271,9 +271,9 @@ class Plugins:
         return tuple(owned.value for owned in self._collect(hook).values())
 
     def _named(self, hook: str, name: str, asked: str, home: str | None = None) -> object:
-        """Return the row called `name`; raise MissingPluginError if there is none, or what hid it.
+        """Return the row called `name`; raise MissingPluginError, or the error of a plugin that did not load.
 
-        `home` is the distribution that has it, if one of ours does.
+        `home` is the distribution of this project that has it, if any.
         """
         known = self._collect(hook)
         owned = known.get(name)
@@ -287,7 +287,7 @@ class Plugins:
         raise MissingPluginError(f"no installed plugin has {asked}", hint=f"there is {', '.join(known) or 'none'}")
 
     def _require_all(self, asked: str) -> None:
-        """Raise the error of a plugin that did not load: what was asked for could be its own."""
+        """Raise the error of a plugin that did not load: it might have provided `asked`."""
         if self._registry().broken:
             first = self._registry().broken[0]
             raise PluginError(first.message, where=f"while looking for {asked}", hint=first.hint) from first.__cause__
@@ -305,7 +305,7 @@ class Plugins:
             return self._collected[hook]
 
     def _require_sound(self, hook: str, rows: Iterable[Owned]) -> None:
-        """Raise PluginError for an invalid row of a third-party plugin; tests check the rows of this project's own."""
+        """Raise PluginError for an invalid row of a third-party plugin; tests check the rows of this project."""
         from pyptx_ir.plugins.homes import HOMES
 
         ours = {home.distribution for home in HOMES}
@@ -352,5 +352,5 @@ def _unique(hook: str, contributions: Iterable[tuple[Candidate, str, object]]) -
 
 @functools.cache
 def manager() -> Plugins:
-    """Return the process's plugins; they are found and imported when something is first asked of them."""
+    """Return the process's plugins, which are discovered and imported at the first query."""
     return Plugins()

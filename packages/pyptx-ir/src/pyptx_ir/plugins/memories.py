@@ -1,4 +1,4 @@
-"""Which memory a name means."""
+"""Lookup of memories by state space."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @until_plugins_change()
 def find_memory(space: str) -> Memory:
-    """Return the memory called `space`, NVIDIA's or a plugin's; raise MissingPluginError if nobody has it.
+    """Return the memory called `space`, NVIDIA's or a plugin's; raise MissingPluginError if none has it.
 
-    NVIDIA's are core data: to ask for one of them loads no plugin.
+    NVIDIA's memories are core data: looking one up loads no plugin.
     """
     own = next((memory for memory in MEMORIES if memory.space == space), None)
     if own is not None:

@@ -1,4 +1,4 @@
-"""Which kinds of operands there are."""
+"""All operand kinds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyptx_ir.plugins.caches import until_plugins_change
 
 @until_plugins_change(maxsize=1)
 def operand_kinds() -> Kinds:
-    """Return all kinds of operands by name, NVIDIA's and those of plugins, and the types of elements."""
+    """Return all operand kinds by name, NVIDIA's and those of plugins, and the element types."""
     from pyptx_ir.plugins.manager import manager
 
     return Kinds(manager().operand_kinds(), manager().elements())

@@ -1,4 +1,4 @@
-"""Elements of tensor maps that share bytes."""
+"""Sub-byte elements of tensor maps."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["PACKED_ELEMENTS", "PackedElements"]
 
 @value
 class PackedElements(Value):
-    """Elements of tensor maps that share bytes: `bits` of each in the tensor, and the number of a CUtensorMapDataType.
+    """Sub-byte elements of tensor maps: `bits` per element in the tensor, and the CUtensorMapDataType number.
 
-    `padded`: 16 of them take 16 bytes of shared memory, where a copy moves 128 along the innermost dimension. Manual:
-    "Sub-byte Types".
+    `padded`: 16 elements take 16 bytes of shared memory, and a copy moves 128 elements in the innermost dimension.
+    Manual: "Sub-byte Types".
     """
 
     name: str
@@ -23,11 +23,11 @@ class PackedElements(Value):
     padded: bool = False
 
     def elements(self, count: int) -> int:
-        """Return how many elements bytes of the tensor hold."""
+        """Return the number of elements in `count` bytes of the tensor."""
         return count * 8 // self.bits
 
     def bytes(self, count: int) -> int:
-        """Return the bytes of the tensor that elements take."""
+        """Return the number of bytes of `count` elements in the tensor."""
         return count * self.bits // 8
 
 
@@ -39,4 +39,4 @@ PACKED_ELEMENTS: Final = {
         PackedElements("b6x16_p32", 6, 15, padded=True),
     )
 }
-"""By their names in the manual; stores call the last one `b6p2x16`."""
+"""By name in the manual; stores call the last one `b6p2x16`."""

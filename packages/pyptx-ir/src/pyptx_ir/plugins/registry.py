@@ -1,4 +1,4 @@
-"""pluggy's manager for our hooks: each value that a hook returns, and each error, has the name of its plugin."""
+"""pluggy's manager for pyptx hooks; each returned value and each error carries the name of its plugin."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pyptx_ir.plugins.version import API_VERSION
 if TYPE_CHECKING:
     from pyptx_ir.plugins.discovery import Candidate
 
-# The hook, the class of its rows, and the attribute that identifies one.
+# Hook, class of its rows, and the attribute that identifies a row.
 ROWS: dict[str, tuple[type, str]] = {
     "pyptx_targets": (TargetRow, "name"),
     "pyptx_instructions": (InstructionRow, "name"),
@@ -77,7 +77,7 @@ class Registry(pluggy.PluginManager):
                 self.broken += (error,)
 
     def add(self, candidate: Candidate) -> None:
-        """Import and register a plugin; raise PluginError, and add nothing, if it breaks the contract of plugins."""
+        """Import and register a plugin; raise PluginError, and add nothing, if it violates the plugin contract."""
         plugin = _imported(candidate)
         known = self.candidates.get(candidate.name) or self.candidates.get(self.get_name(plugin) or "")
         if known is not None:
@@ -100,7 +100,7 @@ class Registry(pluggy.PluginManager):
             self.unregister(name=candidate.name)
 
     def contributions(self, hook: str) -> Iterable[tuple[Candidate, str, object]]:
-        """Call `hook` of every plugin; yield owner, name and value of each row that they return."""
+        """Call `hook` of every plugin; yield owner, name and value of each returned row."""
         named = _namespaces if hook == "pyptx_namespaces" else _rows
         for implementation in getattr(self.hook, hook).get_hookimpls():
             candidate = self.candidates[implementation.plugin_name]
@@ -108,13 +108,13 @@ class Registry(pluggy.PluginManager):
                 yield candidate, name, value
 
     def hooks_of(self, candidate: Candidate) -> list[str]:
-        """Return the hooks that a plugin implements, less `pyptx_api_version`."""
+        """Return the hooks that a plugin implements, except `pyptx_api_version`."""
         callers = self.get_hookcallers(self.get_plugin(candidate.name)) or []
         return [caller.name for caller in callers if caller.name in ROWS or caller.name == "pyptx_namespaces"]
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         """Return the options of a marked function; raise for a hook without the mark, which pluggy would ignore."""
-        # Statically: pluggy before 1.7 computes properties. Of a module without the long way that objects need.
+        # Static lookup, because pluggy before 1.7 evaluates properties. Modules take a faster path than objects.
         modular = isinstance(plugin, ModuleType)
         member = vars(plugin).get(name) if modular else inspect.getattr_static(plugin, name, None)
         if hasattr(member, MARK):

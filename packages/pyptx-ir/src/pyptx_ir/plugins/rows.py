@@ -1,7 +1,7 @@
-"""What plugins hand in, and the values that a kernel and a runtime exchange.
+"""Rows of plugins, and the values that kernels and runtimes exchange.
 
-All of them are immutable, and none of them needs NumPy, torch or jax to be imported: a plugin module is loaded long
-before (and often without) the framework that it serves.
+All are immutable and need no import of NumPy, torch or jax: a plugin module is loaded long before (and often without)
+the framework that it serves.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pyptx_ir.values import Value, value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from typing_extensions import TypeVar  # checkers bring its stub; only theirs knows defaults before Python 3.13
+    from typing_extensions import TypeVar  # type checkers provide its stub, which has defaults even before Python 3.13
 
     from pyptx_ir.fragments.layout import Fragment
     from pyptx_ir.syntax.nodes import Module
 
     ArrayT_co = TypeVar("ArrayT_co", covariant=True, default=object)
-    # Any, because each runtime names the declaration of the front end that it stands on; the rows hold them all.
+    # Any, because each runtime uses the declaration class of its front end, and the rows cover all runtimes.
     DeclarationT_co = TypeVar("DeclarationT_co", covariant=True, default=Any)
 else:
     from typing import TypeVar
@@ -32,7 +32,7 @@ else:
 
 @value
 class Frame(Value):
-    """One line of user code: where an instruction was written."""
+    """One line of user code that emitted an instruction."""
 
     file: str
     line: int
@@ -41,10 +41,10 @@ class Frame(Value):
 
 @value
 class Argument(Value):
-    """What a runtime knows of one array argument, without the array.
+    """Description of one array argument, without the array.
 
-    `shape` counts elements; `strides` counts elements too; `dtype` is the PTX name (`"f32"`, `"bf16"`, …);
-    `address` is the address of the first byte, for the check of alignment; `device` is `"cpu"`, `"cuda:0"`, ….
+    `shape` and `strides` count elements. `dtype` is the PTX name (`"f32"`, `"bf16"`, …), `address` that of the first
+    byte, for the alignment check, and `device` is `"cpu"`, `"cuda:0"`, ….
     """
 
     shape: tuple[int, ...]
@@ -56,11 +56,11 @@ class Argument(Value):
 
 @value
 class Im2col(Value):
-    """What a tensor copy takes in im2col mode in place of a box. Manual: "Tensors", "Im2col mode".
+    """Parameters of a tensor copy in im2col mode, in place of a box. Manual: "Tensors", "Im2col mode".
 
-    The tensor is N x (D x H x) W x C, innermost last; a copy takes `pixels` pixels in that order, and `channels`
-    elements of each. `lower` and `upper` have an offset for each of D, H and W: pixels are counted in the box from
-    `lower` to the last pixel of the tensor plus `upper`.
+    The tensor is N x (D x H x) W x C, innermost last. A copy takes `pixels` pixels in that order, and `channels`
+    elements of each. `lower` and `upper` have an offset for each of D, H and W. Pixels are counted in the bounding box
+    from `lower` to the last pixel of the tensor plus `upper`.
     """
 
     lower: tuple[int, ...]
@@ -69,25 +69,25 @@ class Im2col(Value):
     pixels: int
 
 
-# The words of a TensorMap, each in the order of the driver's enumeration.
+# Values of the TensorMap fields, in the order of the driver's enumerations.
 SWIZZLES: Final = ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B")
 INTERLEAVES: Final = ("none", "16B", "32B")
 L2_PROMOTIONS: Final = ("none", "64B", "128B", "256B")
 FILLS: Final = ("zeros", "nan")
-# A keyword of a runtime's `call` that no kernel can have: the arrays of `out=` were allocated for this call, so that
-# the kernel is to write every element of them.
+# Keyword of a runtime's `call`, not valid as a kernel's keyword: the arrays of `out=` were allocated for this call, so
+# the kernel must write every element of them.
 ALLOCATED: Final = "out is allocated"
 
 
 @value
 class TensorMap(Value):
-    """What a TMA descriptor says of a tensor, but for its address. CUDA driver API: "Tensor Map Object Management".
+    """Contents of a TMA descriptor except the address. CUDA driver API: "Tensor Map Object Management".
 
-    Dimensions stand as in the array's shape, the innermost last; the driver wants them the other way round. `strides`
-    are bytes, `box` and `element_strides` count elements, `dtype` is the PTX name, or one of `PACKED_ELEMENTS`, whose
-    innermost stride is 1. `swizzle` is one of `SWIZZLES`,
-    `interleave` of `INTERLEAVES`; `l2_promotion`, of `L2_PROMOTIONS`, is how much of a line the L2 cache fetches for a
-    part of it; `fill`, of `FILLS`, is for what lies out of bounds. With `im2col`, `box` is empty.
+    Dimensions are in the order of the array's shape, innermost last; the driver's order is the reverse. `strides` are
+    in bytes; `box` and `element_strides` count elements. `dtype` is the PTX name, or one of `PACKED_ELEMENTS`, whose
+    innermost stride is 1. `swizzle` is one of `SWIZZLES`, `interleave` of `INTERLEAVES`. `l2_promotion`, of
+    `L2_PROMOTIONS`, is the granularity of L2 fetches. `fill`, of `FILLS`, is the value of out-of-bounds elements. With
+    `im2col`, `box` is empty.
     """
 
     dtype: str
@@ -106,9 +106,9 @@ class TensorMap(Value):
 class EntryParameter(Value):
     """One `.param` of the entry, in order.
 
-    `kind` is `"tensor"` (a pointer; `index` counts inputs then outputs), `"scalar"` (`value` is what the call passed,
-    `type` its PTX type) or `"descriptor"` (of the tensor `index`, which `descriptor` describes: a TensorMap, or another
-    value of a `DescriptorKind`; of type `"b8"` it is passed by value, of type `"u64"` as a pointer to device memory).
+    A `kind` of `"tensor"` is a pointer; `index` counts inputs, then outputs. A `"scalar"` has the argument of the call
+    as `value`, its PTX type as `type`. A `"descriptor"` belongs to tensor `index`. Its `descriptor` is a TensorMap or
+    another value of a `DescriptorKind`; type `"b8"` is passed by value, `"u64"` as a pointer to device memory.
     """
 
     name: str
@@ -121,7 +121,7 @@ class EntryParameter(Value):
 
 @value
 class Input(Value):
-    """One array that a call passes; `strides` count elements, `alignment` is what its address must be a multiple of."""
+    """An array argument of a call; `strides` count elements, and its address must be a multiple of `alignment`."""
 
     name: str
     shape: tuple[int, ...]
@@ -132,7 +132,7 @@ class Input(Value):
 
 @value
 class Output(Value):
-    """One array that the runtime allocates, uninitialised, and returns; `strides` count elements.
+    """An array that the runtime allocates, uninitialized, and returns; `strides` count elements.
 
     The address of an array that the caller passes instead must be a multiple of `alignment`.
     """
@@ -146,7 +146,7 @@ class Output(Value):
 
 @value
 class SharedVariable(Value):
-    """An allocation inside dynamic shared memory: `size` bytes, `offset` bytes behind its beginning."""
+    """An allocation in dynamic shared memory: `size` bytes at byte `offset`."""
 
     name: str
     offset: int
@@ -155,16 +155,17 @@ class SharedVariable(Value):
 
 @value
 class Specialization(Value):
-    """A kernel traced for given shapes and template values: all that a runtime needs to launch it.
+    """A kernel traced for given shapes and template values, with everything that a runtime needs to launch it.
 
-    `shared_bytes` is the dynamic shared memory to ask for at launch. `mutated` are the indices of the inputs that the
-    kernel writes to. `attributes` are launch attributes beside the cluster, as pairs of a CUlaunchAttributeID and the
-    bytes of its value. `inputs` are what the contract asks of the arrays; empty for a kernel without one. `image` is
-    machine code that was made ahead of time. `shared` are the user's allocations in dynamic shared memory, for
-    messages. `origins` maps a physical line of `text` (from 1) to the user's frames, innermost first.
+    `shared_bytes` is the dynamic shared memory of the launch. `mutated` are the indices of the inputs that the kernel
+    writes. `attributes` are launch attributes besides the cluster: pairs of a CUlaunchAttributeID and the bytes of its
+    value. `inputs` are the contract's requirements for the arrays; empty for a kernel without one. `image` is machine
+    code compiled ahead of time. `shared` are the user's allocations in dynamic shared memory, for messages. `origins`
+    maps a physical line of `text` (from 1) to the user's frames, innermost first.
 
-    Of a persistent kernel, whose blocks go through all of the work, however few they are, `persistent` is how many
-    blocks each multiprocessor is to have at most, 0 of any other: runtimes launch `grid_on` their device.
+    `persistent` is 0, except for a persistent kernel, whose CTAs process all of the work regardless of their number.
+    Then it is the maximum number of CTAs per SM, and runtimes launch `grid_on` their device.
+
     For a call with an empty array, `grid` may have a 0. Then the text is empty, and runtimes return the outputs.
     """
 
@@ -189,9 +190,9 @@ class Specialization(Value):
     )
 
     def grid_on(self, multiprocessors: int) -> tuple[int, int, int]:
-        """Return the grid on a device of so many multiprocessors: of a persistent kernel, whole clusters, one at least.
+        """Return the grid on a device with this number of SMs; for a persistent kernel, at least one whole cluster.
 
-        Where multiprocessors are left over by clusters, they stay without a block.
+        SMs that do not fill a whole cluster get no CTA.
         """
         blocks, y, z = self.grid
         if not self.persistent:
@@ -202,10 +203,10 @@ class Specialization(Value):
 
 
 class Launchable(Protocol[DeclarationT_co]):
-    """What a runtime may ask of a kernel.
+    """Interface of a kernel for runtimes.
 
-    `Launchable[Declaration]`, with the class of `pyptx_dsl`, is a kernel of the DSL: its declaration tells what arrays
-    and keywords it takes before it is traced. What was specialised ahead of time has None for a declaration.
+    `Launchable[Declaration]`, with the class of `pyptx_dsl`, is a kernel of the DSL. Before the kernel is traced, its
+    declaration lists the arrays and keywords that it accepts. It is None for a kernel specialized ahead of time.
     """
 
     @property
@@ -215,7 +216,7 @@ class Launchable(Protocol[DeclarationT_co]):
 
     @property
     def declaration(self) -> DeclarationT_co:
-        """What the kernel was declared with, as its front end keeps it."""
+        """Declaration of the kernel, in the class of its front end."""
         ...
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
@@ -224,66 +225,66 @@ class Launchable(Protocol[DeclarationT_co]):
 
 
 class Fault(Protocol):
-    """One thing that a simulated kernel does wrong; PTX lines count from 1, frames are innermost first."""
+    """A fault of a simulated kernel. PTX lines count from 1, frames are innermost first."""
 
     @property
     def rule(self) -> str:
-        """The rule that it breaks, such as `shared-race`."""
+        """Violated rule, such as `shared-race`."""
         ...
 
     @property
     def message(self) -> str:
-        """What is wrong, in a sentence."""
+        """Description of the fault, in a sentence."""
         ...
 
     @property
     def line(self) -> int | None:
-        """The PTX line of the instruction at fault."""
+        """PTX line of the faulting instruction."""
         ...
 
     @property
     def origin(self) -> tuple[Frame, ...]:
-        """The user's frames of that instruction."""
+        """User frames of that instruction."""
         ...
 
     @property
     def hint(self) -> str | None:
-        """What to do about it."""
+        """How to fix it."""
         ...
 
 
 class Simulation(Protocol[ArrayT_co]):
-    """What `kernel.simulate` returns; `Simulation[Tensor]` has tensors for outputs."""
+    """Result of `kernel.simulate`; `Simulation[Tensor]` has tensors for outputs."""
 
     @property
     def outputs(self) -> tuple[ArrayT_co, ...]:
-        """The arrays that the kernel wrote, in the order of its output specs."""
+        """Arrays that the kernel wrote, in the order of its output specs."""
         ...
 
     @property
     def findings(self) -> Sequence[Fault]:
-        """What the checks found, in order of first sight; empty for a clean kernel."""
+        """Findings of the checks, in order of first occurrence; empty for a clean kernel."""
         ...
 
 
 @value
 class Runtime(Value):
-    """A way to run kernels: which arguments it claims, and how it calls.
+    """A way to run kernels: the arguments that it claims, and its call.
 
-    The runtime of highest `priority` whose `claims(args)` is true is asked. `call(kernel, args, kwargs)` returns the
-    output (or a tuple of outputs). `simulate`, where a runtime has it, takes `(kernel, args, kwargs)` with the keywords
-    `checks` and `seed` beside the kernel's own, and returns outputs and findings as one value. `differentiable`, where
-    a runtime has it, joins a forward and a backward kernel (and the keywords of `pyptx.differentiable_kernel`) into one
+    The runtime of highest `priority` whose `claims(args)` is true gets the call. `call(kernel, args, kwargs)` returns
+    the output (or a tuple of outputs). `simulate`, if present, takes `(kernel, args, kwargs)` with the keywords
+    `checks` and `seed` besides the kernel's own, and returns outputs and findings as one value. `differentiable`, if
+    present, combines a forward and a backward kernel (and the keywords of `pyptx.differentiable_kernel`) into one
     function that the framework can differentiate.
 
-    `claims` gets the arrays of a call; of a call without any, the arrays of `out=`, or else the value of `device=`.
+    `claims` gets the arrays of a call; for a call without arrays, those of `out=`, or else the value of `device=`.
 
-    `operator(kernel)`, where a runtime has it, returns a function like the kernel's call that the framework's compiler
-    can trace through. `launcher(kernel, miss)` returns what a call goes to directly once this runtime has answered one:
-    it does what it knows at once and hands everything else to `miss`, with the call's arguments, numbers too.
+    `operator(kernel)`, if present, returns a function like the kernel's call that the framework's compiler can trace.
+    `launcher(kernel, miss)` returns the target of further calls after this runtime has handled one. It handles known
+    calls directly and passes all others to `miss`, with the call's arguments, including numbers.
 
-    `capability()`, where a runtime launches on GPUs, returns the compute capability of the first one; it raises a
-    RuntimeError that says why there is none. `arch="auto"` asks it.
+    `capability()`, if the runtime launches on GPUs, returns the compute capability of the first one, for `arch="auto"`.
+    It raises a RuntimeError with the reason if there is none.
     """
 
     name: str
@@ -299,11 +300,11 @@ class Runtime(Value):
 
 @value
 class LaunchAttribute(Value):
-    """A launch attribute of the driver: `@kernel(launch={name: value})` sets it.
+    """A launch attribute of the driver, set by `@kernel(launch={name: value})`.
 
-    `number` is its CUlaunchAttributeID. `kind` says what a value is: `"flag"` (a bool), `"int"`, `"size"` (one to three
-    sizes) or `"choice"` (one of `choices`, passed as its position). `capability` is the least compute capability.
-    CUDA driver API: "CUlaunchAttribute".
+    `number` is its CUlaunchAttributeID. `kind` is the kind of value: `"flag"` (a bool), `"int"`, `"size"` (one to three
+    sizes) or `"choice"` (one of `choices`, passed as its index). `capability` is the minimum compute capability. CUDA
+    driver API: "CUlaunchAttribute".
     """
 
     name: str
@@ -316,10 +317,10 @@ class LaunchAttribute(Value):
 
 @value
 class Fragments(Value):
-    """Which element of a matrix lies in which register of which lane, for the operands of an instruction.
+    """Register layouts of the matrix operands of an instruction.
 
-    `instruction` is what `pyptx_ir.fragments.fragment_of` asks for: `"mma"`, `"wgmma"`, `"acme.dot"`.
-    `layout(shape, operand, element, order)` returns the layout of one, or raises ValueError where there is none.
+    `instruction` is the name for `pyptx_ir.fragments.fragment_of`: `"mma"`, `"wgmma"`, `"acme.dot"`. `layout(shape,
+    operand, element, order)` returns the layout of an operand, or raises ValueError if there is none.
     """
 
     instruction: str
@@ -328,9 +329,9 @@ class Fragments(Value):
 
 @value
 class SimulatorExtension(Value):
-    """What a plugin brings to the simulator.
+    """Simulator extension of a plugin.
 
-    `load()` returns a `pyptx_sim.extension.Extension`; it is called when a program is first run, and alone may import
+    `load()` returns a `pyptx_sim.extension.Extension`. It is called at the first run of a program; only it may import
     pyptx_sim and NumPy. `name` is the plugin's choice, for messages.
     """
 
@@ -340,7 +341,7 @@ class SimulatorExtension(Value):
 
 @value
 class Command(Value):
-    """A subcommand of `pyptx`: `main(argv)` gets the words behind the name and returns the exit status."""
+    """A subcommand of `pyptx`: `main(argv)` gets the arguments after the name and returns the exit status."""
 
     name: str
     summary: str
@@ -349,15 +350,14 @@ class Command(Value):
 
 @value
 class SugarRule(Value):
-    """A way of saying PTX in better Python, for the transpiler.
+    """A rewrite of the transpiler from PTX to more idiomatic Python.
 
-    `find(body, plan)` yields the `pyptx_transpile.Claim`s that the rule would make on the body of a function, the best
-    first; `plan` has those of the rules before it. Claims to one place are alternatives. `before` and `after` are an
-    example, of PTX and of the Python for it. Every use is proved by running what was printed, and withdrawn where it
-    does not emit its source.
+    `find(body, plan)` yields the rewrites (`pyptx_transpile.Claim`) proposed for the body of a function, best first;
+    `plan` has those of earlier rules. Rewrites of one place are alternatives. `before` and `after` are an example: PTX
+    and its Python. Every use is verified by running the printed Python; it is rejected if it does not emit its source.
 
-    Rules of plugins are asked in front of those that the transpiler brings, but for one that stands `behind` another:
-    behind `function`, say, it sees what is repeated, and finds its sites in each turn.
+    Rules of plugins apply before those of the transpiler, except a rule that comes `behind` another. After `function`,
+    for example, it sees repeated code and finds its sites in each iteration.
     """
 
     name: str
@@ -370,10 +370,10 @@ class SugarRule(Value):
 
 @value
 class Diagnosis(Value):
-    """A line of `pyptx doctor`: what was looked at, what was found, and what to do about it.
+    """A line of `pyptx doctor`: subject, result and hint.
 
-    `state` is `"ok"`, `"missing"` (not here, and not needed by everyone), `"warning"` (works, and not as it should) or
-    `"broken"` (here, and does not work).
+    `state` is `"ok"`, `"missing"` (absent, and optional), `"warning"` (works with limitations) or `"broken"` (installed
+    but not working).
     """
 
     subject: str
@@ -384,7 +384,7 @@ class Diagnosis(Value):
 
 @value
 class DoctorCheck(Value):
-    """Something that `pyptx doctor` looks at: `run()` returns a line or several, and may import what it needs."""
+    """A check of `pyptx doctor`: `run()` returns one or more lines, and may import modules."""
 
     name: str
     run: Callable[[], Sequence[Diagnosis]]

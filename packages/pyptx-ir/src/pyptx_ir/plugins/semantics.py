@@ -1,4 +1,4 @@
-"""What plugins say that instructions compute, for the simulator."""
+"""Semantics of instructions from plugins, for the simulator."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ if TYPE_CHECKING:
 
 @value
 class Semantics(Value):
-    """The simulator's meaning of one instruction.
+    """Semantics of one instruction in the simulator.
 
-    `opcode` is the leading words that the row answers for (`"add"`, `"shfl.sync"`, `"acme.frob"`); the longest match
-    wins. Where the forms of one opcode stand in several sections of the manual, `manual` is the section whose forms it
-    means, as their rows of the instruction table name it (`"add (half precision)"`); of an empty one, it is all that no
-    other row of semantics names.
+    `opcode` is the opcode prefix of the row (`"add"`, `"shfl.sync"`, `"acme.frob"`); the longest match wins. If several
+    sections of the manual describe forms of one opcode, `manual` selects a section, as named in the rows of the
+    instruction table (`"add (half precision)"`). An empty `manual` covers all forms that no other semantics row covers.
 
-    Of what computes lane by lane, `compute` is all that there is to say: a pure function of arrays, one for each
-    register that is read, which returns an array for each that is written, as a tuple if there are several. Which those
-    are, and of which types, the instruction's row says (a 32-bit integer of any type is unsigned). A keyword-only
-    parameter gets the word in the slot of its name, an empty one where the instruction has none.
+    For lane-wise instructions use `compute`: a pure function that takes an array per register read. It returns an array
+    per register written, as a tuple if there are several. The instruction's row defines these registers and their types
+    (32-bit integers of any type are unsigned). A keyword-only parameter gets the modifier in the slot of its name, an
+    empty string if the instruction has none.
 
-    `bind` stands for `compute` where the function depends on more: `bind(form)` gets the instruction as its row reads
-    it, with its words and operands, and returns the simulator's operation; see `pyptx_sim`.
+    `bind` replaces `compute` if the function depends on more. `bind(form)` gets the instruction as matched by its row,
+    with modifiers and operands, and returns the simulator's operation; see `pyptx_sim`.
     """
 
     opcode: str
@@ -36,11 +35,11 @@ class Semantics(Value):
     manual: str = ""
 
     def __post_init__(self) -> None:
-        """Raise TypeError unless there is one of the two."""
+        """Raise TypeError unless exactly one of the two is given."""
         if (self.bind is None) == (self.compute is None):
             raise TypeError(f"semantics of {self.opcode} take either bind= or compute=, and not both")
 
     @property
     def name(self) -> str:
-        """What it answers for: the opcode, and the section if it names one."""
+        """Opcode, and the manual section if it is given."""
         return f"{self.opcode}, {self.manual}" if self.manual else self.opcode

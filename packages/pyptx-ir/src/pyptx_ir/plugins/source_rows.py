@@ -1,4 +1,4 @@
-"""Inputs of commands, the PTX modules in them, and rows for kinds of inputs."""
+"""Inputs of commands, their PTX modules, and rows for input formats."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 
 @value
 class Input(Value):
-    """What a command was asked to read.
+    """Input of a command.
 
-    `name` is for messages: a path, or `<stdin>`. `head` holds the first bytes (at most 4,096), and is empty where there
-    is no such file. `path` leads to a regular file; of everything else, which can be read only once, `held` has all
-    bytes.
+    `name` is for messages: a path, or `<stdin>`. `head` contains the first bytes (at most 4,096); it is empty if the
+    file does not exist. `path` is set for a regular file. Any other input can be read only once, so `held` contains all
+    its bytes.
     """
 
     name: str
@@ -37,9 +37,9 @@ class Input(Value):
 class PtxSource(Value):
     """One PTX module in an input.
 
-    `load()` returns its text, read anew each time; it raises SourceError where the module can't be decompressed. Of an
-    input that holds images, `number` counts them from 1, and `offset` is where the image lies, in bytes from the
-    beginning of the input; `number` is 0 where the input as a whole is the module.
+    `load()` reads and returns its text at each call; it raises SourceError if the module can't be decompressed. If the
+    input contains images, `number` counts them from 1, and `offset` is the byte offset of the image in the input.
+    `number` is 0 if the whole input is the module.
     """
 
     file: str
@@ -49,16 +49,17 @@ class PtxSource(Value):
 
     @property
     def name(self) -> str:
-        """What messages call the module, and what commands take for it: `lib.so#2`; of a PTX file, its path."""
+        """Name of the module in messages and as an argument of commands: `lib.so#2`; the path for a PTX file."""
         return f"{self.file}#{self.number}" if self.number else self.file
 
 
 @value
 class SourceFormat(Value):
-    """A kind of inputs of commands.
+    """An input format of commands.
 
-    An input is of this kind if its first bytes match `begins` (at their start), or else, if no kind's do, its name
-    matches `named` (anywhere). `read` returns the PTX modules in it, at least one, or raises SourceError or OSError.
+    An input has this format if its first bytes match `begins`. If no format matches, a format applies whose `named`
+    matches anywhere in the input's name. `read` returns its PTX modules, at least one, or raises SourceError or
+    OSError.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Which target a name means."""
+"""Lookup of targets by name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @until_plugins_change()
 def find_target(name: str) -> TargetRow:
-    """Return the target called `name`, NVIDIA's or a plugin's; raise TargetError with the closest names if none is.
+    """Return the target called `name`, NVIDIA's or a plugin's; raise TargetError with the closest names if unknown.
 
-    NVIDIA's are core data: to ask for one of them loads no plugin.
+    NVIDIA's targets are core data: looking one up loads no plugin.
     """
     from pyptx_ir.isa.target_rows import TARGETS
 

@@ -1,4 +1,4 @@
-"""The contract test that third parties run on their plugin.
+"""Contract test for third-party plugins.
 
 from pyptx_ir.plugins.testing import check_plugin
 
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 
-# Modules that everything needs, whoever imports a plugin.
+# Modules that any plugin import needs.
 ALLOWED = frozenset({"pyptx_ir", "pluggy"})
 
 
 def check_plugin(module: str) -> None:
-    """Check the plugin in `module`, in a fresh interpreter; raise AssertionError that says what breaks the contract.
+    """Check the plugin in `module` in a fresh interpreter; raise AssertionError with the violation of the contract.
 
-    The module's top level imports only `pyptx_ir`, the standard library and its own package (so not numpy, torch or
-    jax); it speaks the current API version; its hooks are known and marked; its rows are immutable and hashable, their
-    names unique and apart from the baseline's, their syntax lines, targets, sizes and patterns sound.
+    The module's top level may import only `pyptx_ir`, the standard library and its own package (so not numpy, torch or
+    jax). It must state the current API version. Its hooks must exist and be marked. Its rows must be immutable and
+    hashable, with unique names that differ from the baseline's, and with valid syntax lines, targets, sizes and
+    patterns.
     """
     import subprocess
 
@@ -66,7 +67,7 @@ def examine(module: str) -> None:
         raise AssertionError(str(error))
     baseline = Plugins(lambda: candidates[:1])
     given = set(baseline.instructions())
-    rows = [row for row in plugins.instructions() if row not in given]  # raises for one that no table can hold
+    rows = [row for row in plugins.instructions() if row not in given]  # raises for an invalid row
     _check_values([*rows, *plugins.targets(), *plugins.semantics(), *plugins.runtimes(), *plugins.commands()])
     _check_values([*plugins.elements(), *plugins.fragments(), *plugins.matrix_moves()])
     _check_values([*plugins.memories(), *plugins.check_codes(), *plugins.check_rules()])
@@ -80,7 +81,7 @@ def examine(module: str) -> None:
 
 
 def imported_by(module: str) -> list[str]:
-    """Import `module` and return the packages that came with it and should not have."""
+    """Import `module` and return the disallowed packages that it imported."""
     before = set(sys.modules)
     importlib.import_module(module)
     roots = {name.partition(".")[0] for name in set(sys.modules) - before}
@@ -94,7 +95,7 @@ def _check_values(rows: Iterable[object]) -> None:
 
 
 def _check_descriptor_kind(kind: DescriptorKind) -> None:
-    """Check that descriptors of a kind can be parameters, and their descriptions keys of caches."""
+    """Check that descriptors of a kind are valid parameters, and their descriptions valid cache keys."""
     _require(kind.size > 0, f"the descriptor {kind.name} has {kind.size} bytes")
     _require(kind.alignment.bit_count() == 1, f"the descriptor {kind.name} is aligned to {kind.alignment} bytes")
     named = f"x{kind.suffix}"

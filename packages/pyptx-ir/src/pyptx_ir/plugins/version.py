@@ -1,6 +1,6 @@
-"""The version of the hooks."""
+"""API version of the hooks."""
 
 from __future__ import annotations
 
 API_VERSION = 1
-"""Changes when a hook or a row changes in a way that breaks plugins; a plugin states the one it was written for."""
+"""Changes with each incompatible change of a hook or a row; a plugin states the version it was written for."""

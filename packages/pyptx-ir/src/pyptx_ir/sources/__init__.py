@@ -1,7 +1,7 @@
-"""Inputs of commands: PTX files, listings of cuobjdump, and the fat binaries in objects, libraries and programs.
+"""Inputs of commands: PTX files, cuobjdump listings, and fat binaries in objects, libraries and programs.
 
-`read_sources` returns the PTX modules in an input, `read_source` the only one. What kinds of inputs there are, plugins
-say by `pyptx_sources`.
+`read_sources` returns the PTX modules in an input, `read_source` the only one. Plugins define input formats with
+`pyptx_sources`.
 """
 
 from __future__ import annotations

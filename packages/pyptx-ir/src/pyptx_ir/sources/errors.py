@@ -1,4 +1,4 @@
-"""The error of inputs."""
+"""Errors of inputs."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from pyptx_ir.errors import PyptxError
 
 
 class SourceError(PyptxError):
-    """An input holds no PTX, is damaged, or holds several modules where one is wanted."""
+    """An input without PTX, damaged, or with several modules where one is expected."""

@@ -1,14 +1,14 @@
-"""Fat binaries: finding them in any file, and the PTX in them, without CUDA's tools.
+"""Extraction of PTX from fat binaries in any file, without CUDA's tools.
 
-A fat binary is a header and entries, little-endian and without gaps:
+A fat binary consists of a header and entries, little-endian and contiguous:
 
     header   u32 magic, u16 version (1), u16 bytes of this header, u64 bytes of all entries
     entry    u16 kind (1 PTX, 2 cubin), u16 version (0x101), u32 bytes of this entry's header, u64 bytes of the padded
              payload, u32 bytes of the payload if compressed, u32, u16 minor, u16 major, u32 number of the target, u32,
-             u32, u64 flags, u64, u64 bytes of the text; then what newer versions add, up to the header's own size
+             u32, u64 flags, u64, u64 bytes of the text; then fields of newer versions, up to the header's size
     payload  the text, raw or compressed (flag 0x2000: an LZ4 block, flag 0x8000: zstandard), padded with zeros
 
-As `fatbinary` 13.0 writes them in its four compression modes; compared with the wheels of `nox -s wild`.
+The format is that of `fatbinary` 13.0 in its four compression modes, verified with the wheels of `nox -s wild`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ ENTRY: Final = struct.Struct("<HHIQIIHHIIIQQQ")
 PTX: Final = 1
 KINDS: Final = {PTX: "PTX", 2: "machine code", 8: "NVVM IR"}
 LZ4, ZSTD = 0x2000, 0x8000
-PACKAGES: Final = {"lz4": "lz4", "zstd": "zstandard"}  # what decompresses each, by the name in `Image.compression`
+PACKAGES: Final = {"lz4": "lz4", "zstd": "zstandard"}  # package that decompresses each value of `Image.compression`
 LONGEST_TEXT: Final = 1 << 29
-"""Bytes of the longest text that is decompressed; the largest that is known of has 12 million."""
-_LZ4_RATIO = 255  # the most bytes that one byte of an LZ4 block stands for
+"""Maximum size of a decompressed text in bytes; the largest known text has 12 million."""
+_LZ4_RATIO = 255  # maximum number of bytes that one byte of an LZ4 block expands to
 _LONGEST_HEADER = 4096
 _ENTRY_VERSION = 0x101
 _PIECE = 1 << 20
@@ -44,7 +44,7 @@ _PIECE = 1 << 20
 
 @value
 class Image(Value):
-    """An entry of a fat binary: its kind, offset, payload, compression (`""`, `"lz4"`, `"zstd"`), size of its text."""
+    """An entry of a fat binary: kind, offset, payload, compression (`""`, `"lz4"`, `"zstd"`), size of its text."""
 
     kind: int
     offset: int
@@ -57,9 +57,9 @@ class Image(Value):
 def images(data: Bytes) -> Iterator[Image]:
     """Yield the entries of every fat binary in `data`, of all kinds.
 
-    Programs that read or write fat binaries hold the magic number in their code, with any bytes after it: without a
-    header and an entry it is skipped, except at the beginning of a file. Raise SourceError where a fat binary is cut
-    off or damaged.
+    Programs that read or write fat binaries contain the magic number in their code, followed by arbitrary bytes. A
+    match without a valid header and entry is skipped, except at the start of a file. Raise SourceError if a fat binary
+    is truncated or damaged.
     """
     at = data.find(MAGIC)
     while at >= 0:
@@ -72,9 +72,10 @@ def images(data: Bytes) -> Iterator[Image]:
 
 
 def text_of(data: Bytes, image: Image) -> bytes:
-    """Return the text of a PTX image, without the zeros that pad it.
+    """Return the text of a PTX image, without its zero padding.
 
-    Raise SourceError if it can't be decompressed, and ModuleNotFoundError if what decompresses it is not installed.
+    Raise SourceError if it can't be decompressed, and ModuleNotFoundError if the decompression package is not
+    installed.
     """
     payload = data[image.start : image.end]
     if image.compression == "lz4":
@@ -88,13 +89,13 @@ def text_of(data: Bytes, image: Image) -> bytes:
 
 
 def missing_packages(found: list[Image]) -> tuple[str, ...]:
-    """Return the packages that these PTX images need to be decompressed, and that are not installed."""
+    """Return the packages required to decompress these PTX images that are not installed."""
     needed = dict.fromkeys(PACKAGES[image.compression] for image in found if image.compression)
     return tuple(package for package in needed if find_spec(package) is None)
 
 
 def _header(data: Bytes, at: int) -> tuple[int, int] | None:
-    """Return where the entries of a fat binary begin and end, None if none is here."""
+    """Return the start and end of a fat binary's entries; None if `at` has no fat binary header."""
     if at + HEADER.size > len(data):
         return None
     _, version, header, size = HEADER.unpack_from(data, at)
@@ -132,7 +133,7 @@ def _entries(data: Bytes, at: int, end: int) -> Iterator[Image]:
 def _lz4(payload: bytes, image: Image) -> bytes:
     if image.size > min(LONGEST_TEXT, _LZ4_RATIO * len(payload)):
         raise _too_long(image)
-    block = importlib.import_module("lz4.block")  # by name, since it ships no types
+    block = importlib.import_module("lz4.block")  # by name, because it has no type information
     try:
         text: bytes = block.decompress(payload, uncompressed_size=image.size)
     except block.LZ4BlockError as error:
@@ -141,7 +142,7 @@ def _lz4(payload: bytes, image: Image) -> bytes:
 
 
 def _zstd(payload: bytes, image: Image) -> bytes:
-    """Decompress in pieces: neither the size in the entry nor the one in the payload is to be believed."""
+    """Decompress in pieces, because the sizes in the entry and in the payload are not trustworthy."""
     if image.size > LONGEST_TEXT:
         raise _too_long(image)
     import zstandard

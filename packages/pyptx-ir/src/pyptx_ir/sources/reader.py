@@ -1,4 +1,4 @@
-"""From the name of an input to the PTX modules in it."""
+"""From the name of an input to its PTX modules."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _MOST_SHOWN: Final = 20
 def read_sources(name: str, arch: str | None = None) -> Sequence[PtxSource]:
     """Return the PTX modules in an input, at least one.
 
-    `name` is a path, `-` for standard input, `lib.so#2` for the second module of a file that holds several, or whatever
-    a plugin's `pyptx_sources` reads. With `arch` only modules whose `.target` names it are returned.
+    `name` is a path, `-` for standard input, `lib.so#2` for the second module of a file that holds several, or a name
+    that a plugin's `pyptx_sources` reads. With `arch` only modules whose `.target` names it are returned.
 
     Raises:
         OSError: the input can't be read.
-        SourceError: it holds no PTX, or none for `arch`; it is damaged; it is no PTX, but a known other language.
+        SourceError: it has no PTX, or none for `arch`; it is damaged; it is in another known language.
 
     """
     numbered = None if Path(name).exists() else _NUMBERED.fullmatch(name)
@@ -47,7 +47,7 @@ def read_sources(name: str, arch: str | None = None) -> Sequence[PtxSource]:
 def read_source(name: str, arch: str | None = None) -> PtxSource:
     """Return the only PTX module in an input.
 
-    Raises what `read_sources` raises, and SourceError, with a list of the modules, if there are several.
+    Raises the errors of `read_sources`, and SourceError, with a list of the modules, if there are several.
     """
     found = read_sources(name, arch)
     if len(found) > 1:
@@ -59,7 +59,7 @@ def read_source(name: str, arch: str | None = None) -> PtxSource:
 
 
 def described(found: Sequence[PtxSource]) -> str:
-    """Return a line for each module: the name to ask for it by, its target, its kernels. At most 20 are shown."""
+    """Return a line for each module: its name as an argument, its target, its kernels. At most 20 are shown."""
     lines = list[str]()
     for each in found[:_MOST_SHOWN]:
         text = each.load()
@@ -69,7 +69,7 @@ def described(found: Sequence[PtxSource]) -> str:
 
 
 def opened(name: str) -> Input:
-    """Return an input by its name; what can be read only once is read. Raise OSError if that fails."""
+    """Return an input by its name; read it if it can be read only once. Raise OSError if that fails."""
     if name == "-":
         data = sys.stdin.buffer.read()
         return Input("<stdin>", data[:_HEAD], held=data)
@@ -78,7 +78,7 @@ def opened(name: str) -> Input:
         with path.open("rb") as file:
             return Input(name, file.read(_HEAD), path)
     if not path.exists():
-        return Input(name, path=path)  # the name may say it all; or else reading it raises the error
+        return Input(name, path=path)  # a format may use only the name; otherwise reading raises the error
     data = path.read_bytes()
     return Input(name, data[:_HEAD], held=data)
 

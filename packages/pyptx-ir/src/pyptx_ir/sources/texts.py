@@ -1,4 +1,4 @@
-"""Inputs that are text: PTX, listings of cuobjdump, and languages that are no PTX and are named in the error."""
+"""Text inputs: PTX, cuobjdump listings, and other languages, which the error names."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pyptx_ir.syntax.source import decode
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# A heading of `cuobjdump -ptx` or `-sass`, and the lines `arch = sm_90`, `compressed`, … below it.
+# A heading of `cuobjdump -ptx` or `-sass`, with its lines `arch = sm_90`, `compressed`, ….
 _HEADING = re.compile(
     r"^Fatbin (?P<kind>\w+) code:[^\n]*\n=+\r?\n(?:(?:compressed|[A-Za-z_][\w ]* ?= )[^\n]*(?:\n|\Z))*"
     r"|^member [^\n]*:\r?$",
     re.MULTILINE,
 )
-# Space and comments, and the first directive of a module.
+# Whitespace and comments, then the first directive of a module.
 _MODULE = re.compile(rb"(?:[ \t\r\n\f\v]|//[^\n]*\n|/\*[^*]*\*+(?:[^*/][^*]*\*+)*/)*\.version\b")
 
 
 def modules_of_listing(listing: str, name: str) -> tuple[PtxSource, ...]:
-    """Return the modules in a listing of cuobjdump, without its headings and the blank lines that it adds.
+    """Return the modules in a cuobjdump listing, without its headings and blank lines.
 
     Raises:
         SourceError: it lists no PTX.
@@ -49,7 +49,7 @@ def _listed(listing: str) -> Iterator[tuple[int, str]]:
 
 def _text(source: Input) -> Sequence[PtxSource]:
     if source.path is not None:
-        source.path.stat()  # raises the error of a file that is not there
+        source.path.stat()  # raises the error for a missing file
     return (PtxSource(source.name, partial(_decoded, source)),)
 
 

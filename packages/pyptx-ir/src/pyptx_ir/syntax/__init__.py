@@ -1,6 +1,6 @@
 """The lossless PTX syntax tree: parse, inspect, edit, emit.
 
-The names are imported when they are first used: whoever writes PTX needs the nodes, and only who reads it the parser.
+Names are imported at first use: code that emits PTX needs only the nodes, not the parser.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""A place in a text, moving forward from lexeme to lexeme."""
+"""Position in a text that advances by lexemes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _SHOWN = 40
 BYTE_ORDER_MARK = "\ufeff"
 
 
-class Fault(Exception):  # noqa: N818 - an event inside the parser, which makes a PtxSyntaxError of it
-    """What is wrong, where, and what to do."""
+class Fault(Exception):  # noqa: N818 - internal to the parser, which converts it to a PtxSyntaxError
+    """A syntax error: message, position and hint."""
 
     def __init__(self, message: str, start: int, end: int, hint: str | None = None) -> None:
         super().__init__(message)
@@ -21,17 +21,17 @@ class Fault(Exception):  # noqa: N818 - an event inside the parser, which makes 
 
 
 class Spelling(TypedDict):
-    """The two texts of a parsed statement."""
+    """Leading trivia and source text of a parsed statement."""
 
     lead: str
     raw: str
 
 
 class Cursor:
-    """Reads one lexeme at a time; trivia in front of each is skipped.
+    """Reads one lexeme at a time and skips the trivia before each.
 
-    `at` is where the next lexeme or the trivia in front of it begins, `end` is where the last lexeme ended. `lead` and
-    `start` belong to the statement that is being read.
+    `at` is the start of the next lexeme or of its leading trivia; `end` is the end of the last lexeme. `lead` and
+    `start` belong to the current statement.
     """
 
     __slots__ = ("_clean", "at", "end", "lead", "start", "text")
@@ -43,14 +43,14 @@ class Cursor:
         self._clean: int = -1
 
     def begin(self) -> str:
-        """Begin a statement: take the trivia in front of it, and return its first character (empty at the end)."""
+        """Start a statement: take its leading trivia, and return its first character (empty at the end)."""
         at = self.skip()
         self.lead = self.text[self.end : at]
         self.start = self.end = at
         return self.text[at : at + 1]
 
     def spelling(self) -> Spelling:
-        """Return the lead and the raw text of the statement, from its beginning to the last lexeme."""
+        """Return the leading trivia and the source text of the statement, from its start to the last lexeme."""
         return {"lead": self.lead, "raw": self.text[self.start : self.end]}
 
     def skip(self) -> int:
@@ -76,18 +76,18 @@ class Cursor:
         return None if found is None else found[0]
 
     def sees(self, mark: str) -> bool:
-        """Tell whether the next lexeme begins with `mark`."""
+        """Return whether the next lexeme begins with `mark`."""
         return self.text.startswith(mark, self.skip())
 
     def eat(self, mark: str) -> bool:
-        """Take `mark` if it is next."""
+        """Take `mark` if it is next; return whether it was."""
         if not self.text.startswith(mark, self.skip()):
             return False
         self.at = self.end = self.at + len(mark)
         return True
 
     def need(self, mark: str, hint: str | None = None) -> None:
-        """Take `mark`, which must be next."""
+        """Take `mark`; raise a fault if it is not next."""
         if not self.eat(mark):
             self.refuse(f"'{mark}'", hint)
 
@@ -105,7 +105,7 @@ class Cursor:
         return self.refuse("a string") if found is None else found[1]
 
     def refuse(self, expected: str, hint: str | None = None) -> NoReturn:
-        """Raise a fault at the next lexeme: `expected` should stand there."""
+        """Raise a fault at the next lexeme, in place of `expected`."""
         at = self.skip()
         rest = self.text[at : at + _SHOWN]
         if not rest:

@@ -31,7 +31,7 @@ FUNCTIONS = frozenset({"entry", "func"})
 _BLANKS = " \t\r\n\f"
 _VECTORS = frozenset({"v2", "v4", "v8"})
 _POINTED = frozenset({"const", "global", "local", "shared"})
-# Parameters as compilers write them: nine of ten lists match, at a fifth of the cost of reading them word by word.
+# Parameters in the form that compilers emit: nine of ten lists match, at a fifth of the cost of lexing.
 _USUAL = re.compile(
     rf"[{BLANK}]*+\.param[ \t]++(?:\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+\.(pred|[bfsu][0-9]{{1,3}})[ \t]++"
     rf"(?:(\.ptr)(?:[ \t]++\.(const|global|local|shared))?+[ \t]++\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+"
@@ -42,7 +42,7 @@ _USUAL = re.compile(
 
 @dataclass(slots=True)
 class Qualifiers:
-    """The dotted words in front of a declared name, in whichever order they stood."""
+    """Keywords before a declared name, in any order."""
 
     space: str | None = None
     type: str | None = None
@@ -53,7 +53,7 @@ class Qualifiers:
     attributes: list[Attribute] = field(default_factory=list[Attribute])
 
     def read(self, cursor: Cursor) -> None:
-        """Take every dotted word that is next, up to and with `.entry` or `.func`."""
+        """Take all following keywords, up to and including `.entry` or `.func`."""
         while word := cursor.find(KEYWORD):
             self._word(cursor, word[1], word.start())
             if word[1] in FUNCTIONS:
@@ -61,7 +61,7 @@ class Qualifiers:
                 return
 
     def _only_link(self, word: str, at: int) -> None:
-        """Raise a fault unless nothing but linking stands in front of a function."""
+        """Raise a fault if anything other than linking precedes a function."""
         others = (self.space, self.alignment, self.vector, self.pointer)
         if self.linking == "common" or self.attributes or any(other is not None for other in others):
             hint = "attributes stand behind it" if self.attributes else "drop the other words"
@@ -95,14 +95,14 @@ def _slot(word: str) -> str:
 
 
 def _pointer(cursor: Cursor) -> Pointer:
-    """Read what follows `.ptr`: a state space and an alignment, in this order."""
+    """Read the state space and the alignment after `.ptr`, in this order."""
     space = _next_word(cursor, _POINTED)
     aligned = _next_word(cursor, frozenset({"align"}))
     return Pointer(space, cursor.number("a number of bytes") if aligned else None)
 
 
 def _next_word(cursor: Cursor, words: frozenset[str]) -> str | None:
-    """Take a dotted word if it is next and one of these; return it without its dot."""
+    """Take the next keyword if it is one of `words`; return it without its dot."""
     found = KEYWORD.match(cursor.text, cursor.skip())
     if found is None or found[1] not in words:
         return None
@@ -111,7 +111,7 @@ def _next_word(cursor: Cursor, words: frozenset[str]) -> str | None:
 
 
 def attributes(cursor: Cursor) -> list[Attribute]:
-    """Read `(.managed, .unified(1, 2))` behind `.attribute`."""
+    """Read `(.managed, .unified(1, 2))` after `.attribute`."""
     cursor.need("(")
     out: list[Attribute] = []
     while True:
@@ -127,7 +127,7 @@ def attributes(cursor: Cursor) -> list[Attribute]:
 
 
 def count(cursor: Cursor) -> int | None:
-    """Read `<n>` behind a name, if it is there."""
+    """Read `<n>` after a name, if present."""
     if not cursor.eat("<"):
         return None
     number = cursor.number("a number of names")
@@ -136,7 +136,7 @@ def count(cursor: Cursor) -> int | None:
 
 
 def declaration(cursor: Cursor, qualifiers: Qualifiers) -> Variable | RegisterDeclaration:
-    """Read the declared names behind the qualifiers, up to and with the `;`."""
+    """Read the declared names after the qualifiers, up to and including the `;`."""
     if qualifiers.type is None:
         cursor.refuse("a type", "such as .b32 or .f64")
     return _registers(cursor, qualifiers) if qualifiers.space == "reg" else _variable(cursor, qualifiers)
@@ -188,7 +188,7 @@ def _declarator(cursor: Cursor) -> Declarator:
 
 
 def parameters(cursor: Cursor) -> tuple[Parameter, ...]:
-    """Read the parameters behind an opening parenthesis, and the closing one."""
+    """Read the parameters after an opening parenthesis, and the closing one."""
     if cursor.eat(")"):
         return ()
     out = [_parameter(cursor)]
@@ -200,7 +200,7 @@ def parameters(cursor: Cursor) -> tuple[Parameter, ...]:
 
 
 def usual_parameters(text: str) -> tuple[Parameter, ...] | None:
-    """Read what stands between the parentheses of a list, unless it is unusual."""
+    """Read the text between the parentheses of a list; None if it does not have the usual form."""
     out: list[Parameter] = []
     at = 0
     while at < len(text):

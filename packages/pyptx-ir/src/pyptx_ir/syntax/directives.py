@@ -30,18 +30,18 @@ from pyptx_ir.syntax.operands import Operand, Symbol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DATA = frozenset({"b8", "b16", "b32", "b64", "byte", "4byte", "quad"})  # the last three as in @@DWARF
+DATA = frozenset({"b8", "b16", "b32", "b64", "byte", "4byte", "quad"})  # the last three occur in @@DWARF
 _QUALIFIERS = SPACES | LINKING | {"reg", "align", "attribute"}
 _DWARF_WORD = re.compile(rf"@progbits|{DOTTED_NAME.pattern}", re.ASCII)
 
 
 def directive(cursor: Cursor) -> Statement:
-    """Read a statement that begins with a dotted word; a function stops in front of its body."""
+    """Read a statement that begins with a keyword; stop before the body of a function."""
     word = cursor.find(KEYWORD) or cursor.refuse("a directive")
     read = _READERS.get(word[1])
     if read is not None:
         return read(cursor)
-    if word[1] in PERFORMANCE:  # as they stood in bodies of early PTX
+    if word[1] in PERFORMANCE:  # as in bodies of early PTX
         return _plain(cursor, word[1])
     if word[1] in FUNCTIONS:
         return function(cursor, word[1], Qualifiers())
@@ -117,7 +117,7 @@ def _file(cursor: Cursor) -> File:
     if not cursor.eat(","):
         return File(index, name, **cursor.spelling())
     timestamp = cursor.number("a timestamp")
-    size = cursor.number("the file's size") if cursor.eat(",") else None  # ptxas takes a timestamp alone
+    size = cursor.number("the file's size") if cursor.eat(",") else None  # ptxas accepts a timestamp without a size
     return File(index, name, timestamp, size, **cursor.spelling())
 
 
@@ -160,7 +160,7 @@ def _pragma(cursor: Cursor) -> Pragma:
 
 
 def _targets(cursor: Cursor, what: str) -> tuple[str, ...]:
-    """Read a list of names, up to and with the `;`; a name with a count, `N<5>`, stays one entry."""
+    """Read a list of names, up to and including the `;`; a name with a count, `N<5>`, stays one entry."""
     names: list[str] = []
     while True:
         name, number = cursor.name(what), count(cursor)

@@ -1,9 +1,9 @@
-"""Frozen values made fast.
+"""Fast construction of frozen values.
 
-The constructor of a frozen dataclass sets every field through `object.__setattr__`: 0.86 µs for an `Instruction`. A
-draft has the same slots, takes ordinary assignments, and becomes the frozen class in one step: 0.20 µs (Python 3.11;
-3.12 and 3.13 the same within 15%). The parser makes a value for every twenty bytes of text, and a trace several for
-each call. The functions here return what the class of their name does, sooner.
+The constructor of a frozen dataclass sets every field with `object.__setattr__`: 0.86 µs for an `Instruction`. A draft
+has the same slots, allows assignments, and becomes the frozen class in one step: 0.20 µs (Python 3.11; 3.12 and 3.13
+within 15%). The parser makes a value for every twenty bytes of text, and a trace several for each call. The functions
+here return instances of the class of their name, but faster.
 """
 
 from __future__ import annotations
@@ -93,15 +93,15 @@ def vector(elements: tuple[Operand, ...]) -> Vector:
 
 
 def rewritten(node: NodeT, lead: str | None, raw: str | None) -> NodeT:
-    """Return a statement with other white space in front and another spelling, as `dataclasses.replace` would."""
+    """Return a statement with other leading trivia and source text, as `dataclasses.replace` would."""
     kind: Any = node.__class__
     copied: NodeT = _copier(kind)(node, lead, raw)
     return copied
 
 
 @cache
-def _copier(kind: Any) -> Any:  # noqa: ANN401 - `fields` takes a type that typing can't spell
-    """Return the function that copies statements of a class, one assignment for each field."""
+def _copier(kind: Any) -> Any:  # noqa: ANN401 - typing can't express the parameter type of `fields`
+    """Return the function that copies statements of a class, with one assignment per field."""
     shared = [one.name for one in fields(kind) if one.name not in {"lead", "raw"}]
     lines = [
         "copy = __draft()",
@@ -111,5 +111,5 @@ def _copier(kind: Any) -> Any:  # noqa: ANN401 - `fields` takes a type that typi
         "return copy",
     ]
     names: dict[str, Any] = {"__draft": draft(kind), "__kind": kind}
-    exec("def copied(node, lead, raw):\n    " + "\n    ".join(lines), names)  # noqa: S102 - the names are those of fields
+    exec("def copied(node, lead, raw):\n    " + "\n    ".join(lines), names)  # noqa: S102 - the names are field names
     return names["copied"]

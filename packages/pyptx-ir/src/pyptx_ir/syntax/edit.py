@@ -1,4 +1,4 @@
-"""The only edit: a changed copy of a node."""
+"""Edits: a changed copy of a node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx_ir.syntax.nodes import Function, Node, Section, lead_of
 
 NodeT = TypeVar("NodeT", bound=Node)
 
-# Fields without a meaning: changing them leaves the spelling true.
+# Fields without meaning: changing them keeps the source text valid.
 _TRIVIA = frozenset({"lead", "raw", "close_lead", "head"})
 _STRING_OR_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _INDENT = re.compile(r"[ \t]*\Z")
@@ -19,8 +19,9 @@ _INDENT = re.compile(r"[ \t]*\Z")
 def evolve(node: NodeT, **changes: object) -> NodeT:
     """Copy `node` with changes, for example `evolve(instruction, opcode=("add", "s64"))`.
 
-    The lead stays. The stale spelling is dropped: the copy is spelt canonically, and comments that stood inside the old
-    spelling move to the end of its lead. A change of trivia alone, or of a function's body alone, keeps the spelling.
+    The leading trivia is kept. The source text is dropped, so the copy is emitted canonically. Comments inside the old
+    source text move to the end of its leading trivia. Changing only trivia, or only a function's body, keeps the source
+    text.
     """
     if changes.keys() <= _kept(node, changes):
         return _replaced(node, changes)
@@ -36,12 +37,12 @@ def evolve(node: NodeT, **changes: object) -> NodeT:
 
 
 def _replaced(node: NodeT, changes: dict[str, Any]) -> NodeT:
-    # Any: the names and types of a node's fields are its class's business, and its constructor checks the names.
+    # Any: the fields depend on the node's class, whose constructor checks the names.
     return replace(node, **changes)
 
 
 def _kept(node: Node, changes: dict[str, object]) -> frozenset[str]:
-    """Return the fields that may change without making the spelling stale."""
+    """Return the fields that may change without invalidating the source text."""
     if isinstance(node, Section):
         return _TRIVIA | {"body"}
     if isinstance(node, Function) and (node.body is None) == (changes.get("body", node.body) is None):
@@ -50,7 +51,7 @@ def _kept(node: Node, changes: dict[str, object]) -> frozenset[str]:
 
 
 def _comments(raw: str, lead: str) -> str:
-    """Return the comments in `raw`, each followed by what keeps it apart from the statement."""
+    """Return the comments in `raw`, each followed by the whitespace that separates it from the statement."""
     found = [text for text in _STRING_OR_COMMENT.findall(raw) if text[0] == "/"]
     indent = _INDENT.findall(lead)[0]
     return "".join(text + ("\n" + indent if text.startswith("//") else " ") for text in found)

@@ -1,4 +1,4 @@
-"""Text out of a tree: what was parsed and not edited comes back byte for byte, the rest is spelt canonically."""
+"""Emit a tree: unchanged parsed nodes byte for byte, others canonically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A statement with statements inside, as the text before them, themselves, and the text behind them."""
+    """A statement that contains statements: the text before them, the statements, and the text after them."""
 
     opening: str
     body: Sequence[Statement]
@@ -24,7 +24,7 @@ class Opened:
 
 
 def opened(node: Statement) -> Opened | None:
-    """Take a statement with a body apart; None for every other statement."""
+    """Split a statement with a body; return None for every other statement."""
     match node:
         case Block():
             return Opened("{", node.body, _or(node.close_lead, "\n") + "}")
@@ -42,10 +42,10 @@ def _or(text: str | None, usual: str) -> str:
 
 
 def emit(tree: Module | Statement, style: Style | None = None) -> str:
-    """Write a module, or one statement with its lead.
+    """Emit a module, or one statement with its leading trivia.
 
-    `emit(parse(text)) == text` for every text that parses. An edited node changes only its own bytes. What the tree
-    leaves open (`lead=None`, `raw=None`) is written as `style` says, or canonically.
+    `emit(parse(text)) == text` for every text that parses. An edited node changes only its own bytes. Unset trivia and
+    text (`lead=None`, `raw=None`) follow `style`, or the canonical form.
     """
     if style is not None:
         from pyptx_ir.syntax.style.writer import write

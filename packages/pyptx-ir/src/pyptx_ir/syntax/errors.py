@@ -1,4 +1,4 @@
-"""Text that is not PTX."""
+"""Syntax errors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class PtxSyntaxError(PyptxError):
-    """A statement that is not PTX.
+    """A statement with invalid syntax.
 
-    `line` and `column` count from 1, in characters; `span` holds offsets. `errors` holds every error of the text in
-    order, this one included.
+    `line` and `column` count from 1, in characters; `span` contains offsets. `errors` contains every error of the text
+    in order, including this one.
     """
 
     def __init__(self, message: str, source: Source, span: Span, hint: str | None = None) -> None:
@@ -26,5 +26,5 @@ class PtxSyntaxError(PyptxError):
         super().__init__(message, where=source.caret(span), hint=hint)
 
     def __reduce__(self) -> tuple[type[PtxSyntaxError], tuple[str, Source, Span, str | None]]:
-        """Pickle by what the error was made of: worker processes send their errors home."""
+        """Pickle by constructor arguments: worker processes return their errors."""
         return type(self), (self.message, self.source, self.span, self.hint)

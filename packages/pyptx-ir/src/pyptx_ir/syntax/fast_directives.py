@@ -1,4 +1,7 @@
-"""The lines that a module begins with, `.file` and `.pragma` as compilers write them: no comments between the words."""
+"""Fast path for the first directives of a module, `.file` and `.pragma`, in the form that compilers emit.
+
+No comments may occur between the tokens.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ DIRECTIVE_TEXT = (
 
 
 def directive(lead: str, raw: str) -> Statement:
-    """Read what `DIRECTIVE_TEXT` matches."""
+    """Read a directive that `DIRECTIVE_TEXT` matches."""
     word, rest = raw.split(None, 1)
     return _READERS[word](rest, lead, raw)
 

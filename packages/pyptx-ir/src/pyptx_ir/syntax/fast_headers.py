@@ -1,4 +1,4 @@
-"""The headers of functions as compilers write them, a few regular expression matches each."""
+"""Fast path for function headers in the form that compilers emit, with a few regular expression matches each."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.cursor import Cursor
 
 _LISTED = r"\(([^()]*+)\)"
-# Groups: the lead; linking, kind, returned parameters, name, parameters.
+# Groups: leading trivia; linking, kind, returned parameters, name, parameters.
 _HEAD = re.compile(
     rf"({TRIVIA_TEXT})(?:\.(visible|extern|weak)[ \t]++)?+\.(entry|func)[ \t]++"
     rf"(?:{_LISTED}[ \t]*+)?+({NAME_TEXT})\s*+{_LISTED}",
     re.ASCII,
 )
-# Groups: a name with numbers behind it; the numbers; a name without. Whatever else may follow is unusual.
+# Groups: a name with numbers; the numbers; a name without numbers. Anything else takes the slow path.
 _DIRECTIVE = re.compile(
     r"\s*+\.(?:(maxntid|reqntid|minnctapersm|maxnctapersm|maxnreg|maxclusterrank|reqnctapercluster)"
     rf"[ \t]++({DIGITS_TEXT}(?:,[ \t]*+{DIGITS_TEXT})*+)|(noreturn|explicitcluster|blocksareclusters))(?=\s*+[.{{;/])",
     re.ASCII,
 )
-# Group: what stands in front of a brace.
+# Group: leading trivia of a brace.
 _END = re.compile(rf"\s*+;|({TRIVIA_TEXT})\{{", re.ASCII)
 
 _FunctionDraft = draft(Function)
 
 
 def header(cursor: Cursor, frames: list[Frame]) -> bool:
-    """Read an ordinary header and open its body, if it has one; False, and nothing read, in front of anything else."""
+    """Read an ordinary header and open its body, if any; return False and read nothing for other text."""
     text = cursor.text
     head = _HEAD.match(text, cursor.end)
     if head is None or len(frames) > 1:

@@ -1,7 +1,7 @@
-"""The ordinary statements of compilers, one regular expression match each.
+"""Fast path for the ordinary statements of compilers, one regular expression match each.
 
-Every statement here is one that the careful parser reads to the same node; whatever is unusual is left to it. The
-bounds on repetition keep hostile text linear: no match looks further ahead than a few thousand characters.
+For every statement here the full parser returns the same node; other statements are left to it. The bounds on
+repetition keep the time linear for hostile text: no match looks more than a few thousand characters ahead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _USUAL_LEAD = "\n\t"
 _GUARD = rf"(?:@(!?{NAME_TEXT})[ \t]++)?+"
-# A dot behind the opcode begins a modifier.
+# A dot after the opcode begins a modifier.
 _OPERANDS = rf"(?:[{BLANK}]++(?!\.)([{WORD}{BLANK}$%.,+\-\[\]{{}}()|!<>&^~*]{{0,3000}}+))?+"
 _LABEL = rf"({NAME_TEXT}):(?!:)"
 _NUMBER = rf"[ \t]++({DIGITS_TEXT})"
@@ -52,10 +52,10 @@ _VARIABLE = (
     rf"(?:\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+{_TYPE}[ \t]++({NAME_TEXT})((?:\[(?:{DIGITS_TEXT})?+\]){{0,5}}+)"
     r"(?:[ \t]*+=[ \t]*+\{([\w.,\- \t\r\n]++)\})?+;"
 )
-# Groups: 1 the lead, unless usual; 2 an instruction, 3 its guard, 4 opcode, 5 operands; 6 a label, 7 its name; 8 a
-# .loc, 9-11 its place, 12-16 its inlining; 17 registers, 18 their type, 19 name, 20 count; 21 a variable, 22 its
-# linking, 23 space, 24 alignment, 25 type, 26 name, 27 dimensions, 28 flat initialiser; 29 another directive; 30
-# and 31 braces. Nothing at all ends the loop.
+# Groups: 1 the leading trivia, unless usual; 2 an instruction, 3 its guard, 4 opcode, 5 operands; 6 a label, 7 its
+# name; 8 a .loc, 9-11 its position, 12-16 its inlining; 17 registers, 18 their type, 19 name, 20 count; 21 a variable,
+# 22 its linking, 23 space, 24 alignment, 25 type, 26 name, 27 dimensions, 28 flat initializer; 29 another directive; 30
+# and 31 braces. An empty match ends the loop.
 _ORDINARY = re.compile(
     rf"(?:\n\t|({TRIVIA_TEXT}))(?:"
     rf"({_GUARD}([a-z][{WORD}.:]{{0,150}}+){_OPERANDS};)"
@@ -69,14 +69,14 @@ _ORDINARY = re.compile(
     re.ASCII,
 )
 _VALUE = rf"[{WORD}$+\-.]++"
-# Groups: lead; raw, type and values of a line of data; raw and name of a label. A list ends where its commas do, so
-# that statements which share a line are each looked at once.
+# Groups: leading trivia; source text, type and values of a data line; source text and name of a label. A list ends at
+# the end of its commas, so that statements that share a line are each scanned once.
 _LINE = re.compile(
     rf"(\n|{TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++({_VALUE}(?:[ \t]*+,[ \t]*+{_VALUE})*+){END_OF_LINE_TEXT})"
     rf"|({_LABEL}))|",
     re.ASCII,
 )
-# `lastindex` of their matches: the group that closes last is the raw.
+# `lastindex` of their matches: the group that closes last is the source text.
 _INSTRUCTION, _OPEN = 2, 30
 
 _LocDraft, _DataDraft = draft(Loc), draft(SectionData)
@@ -93,13 +93,13 @@ class FastReader:
         tables = shared_tables()
         self.operands, self._opcodes, self._guards = tables.operands, tables.opcodes, tables.guards
         self._line_values = tables.line_values
-        # What has no name of its own is written again and again: a text has one node for all of it.
+        # Statements without a name of their own repeat often; equal ones share a node per text.
         self._lines: dict[str, SectionData | Label] = {}
         self.locs: dict[str, Loc] = {}
         self._leads: dict[str, str] = {}
 
     def statements(self, cursor: Cursor, frames: list[Frame]) -> None:
-        """Read the statements of bodies into the innermost frame, and stop in front of the first that is unusual."""
+        """Read the statements of bodies into the innermost frame, and stop before the first unusual one."""
         self._run(cursor, frames)
         while header(cursor, frames):
             self._run(cursor, frames)
@@ -140,21 +140,21 @@ class FastReader:
                     break
                 last = found
         except Fault:
-            pass  # the careful parser reads this one, or says what is wrong with it
+            pass  # the full parser reads this statement or reports its error
         if last is not None:
             cursor.at = cursor.end = last.end()
 
     def lead(self, found: re.Match[str]) -> str:
-        """Return the lead of what was found, the same string for all that are equal."""
+        """Return the leading trivia of a match; equal strings are shared."""
         lead: str | None = found[1]
         return _USUAL_LEAD if lead is None else self._leads.setdefault(lead, lead)
 
     def _split(self, opcode: tuple[str, ...], listed: str) -> tuple[Operand, ...]:
-        """Read operands that need a closer look at their commas and parentheses."""
+        """Read operands that contain nested commas or parentheses."""
         return self.operands.split_call(listed) if opcode[0] == "call" else self.operands.split(listed)
 
     def lines(self, cursor: Cursor, frames: list[Frame]) -> None:
-        """Read the lines of a debugging section, and stop in front of the first that is unusual."""
+        """Read the lines of a debugging section, and stop before the first unusual one."""
         add, known = frames[-1].items.append, self._lines
         last: re.Match[str] | None = None
         try:
@@ -168,7 +168,7 @@ class FastReader:
                 add(node)
                 last = found
         except Fault:
-            pass  # as above
+            pass  # the full parser reads this line or reports its error
         if last is not None:
             cursor.at = cursor.end = last.end()
 
@@ -188,7 +188,7 @@ class FastReader:
 
 
 def _braced(frames: list[Frame], lead: str, found: re.Match[str]) -> bool:
-    """Open a block, or close the innermost one; False where the careful parser has something to say."""
+    """Open a block, or close the innermost one; return False if the full parser must handle the brace."""
     if found.lastindex == _OPEN:
         if len(frames) > DEEPEST_BLOCK:
             return False

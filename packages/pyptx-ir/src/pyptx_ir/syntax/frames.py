@@ -1,4 +1,4 @@
-"""Open braces, and what becomes of them when they close."""
+"""Open braces, and the statements that they become when closed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Invalid, Label, SectionData
 
 _BlockDraft = draft(Block)
-# Comparing and copying a tree recurse; compilers nest blocks a dozen deep.
+# Comparing and copying a tree are recursive; compilers nest blocks a dozen deep.
 DEEPEST_BLOCK = 100
 
 
 @dataclass(slots=True)
 class Frame:
-    """An open brace: its lead, where it stands, the header in front of it, and the statements behind it so far."""
+    """An open brace: leading trivia, position, preceding header, and the statements read so far."""
 
     lead: str
     at: int
@@ -26,16 +26,16 @@ class Frame:
     items: list[Statement] = field(default_factory=list[Statement])
 
     def closed(self, close_lead: str) -> Statement:
-        """Make one statement of the brace, now closed, and the header in front of it."""
+        """Return one statement for the closed brace and its header."""
         header = self.header
         if isinstance(header, Section):
-            # The parser lets nothing else into a section.
+            # The parser accepts only these in a section.
             lines = cast("tuple[SectionData | Label | Invalid, ...]", tuple(self.items))
             return replace(header, body=lines, close_lead=close_lead)
         block = _block(tuple(self.items), close_lead, self.lead)
         if header is None:
             return block
-        # Only the parser has seen this header so far: completing it is part of making it.
+        # Only the parser has a reference to this header, so this mutation is part of its construction.
         object.__setattr__(header, "body", block)
         return header
 

@@ -37,18 +37,18 @@ PERFORMANCE = frozenset(
         "reqntid",
     }
 )
-# A word behind a directive without arguments belongs to the next statement.
+# A word after a directive without arguments belongs to the next statement.
 _ARGUMENT = re.compile(r"[0-9\"(\-]|WARP_SZ\b")
-# What begins the next statement of a module, behind a prototype.
+# Keywords that begin the next statement of a module, after a prototype.
 _STATEMENTS = FUNCTIONS | LINKING | SPACES | {"align", "attribute", "file", "section", "alias"}
-# Stands in a header whose body is still to be read.
+# Placeholder in a header whose body is not read yet.
 PENDING = Block(body=())
 
 
 def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
-    """Read a header behind `.entry` or `.func`; the body is None, or `PENDING` with the cursor in front of its `{`.
+    """Read a header after `.entry` or `.func`; the body is None, or `PENDING` with the cursor before its `{`.
 
-    A `.func` without a body needs no `;` in front of another statement of a module, or at the end: so ptxas has it.
+    As in ptxas, a `.func` without a body needs no `;` before another statement of a module, or at the end of the text.
     """
     marks = qualifiers.attributes
     returns: tuple[Parameter, ...] = ()
@@ -56,7 +56,7 @@ def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
     if cursor.eat("("):
         at = cursor.end
         returns = parameters(cursor)
-        if kind == "entry" and not returns:  # the tree holds the same for no list
+        if kind == "entry" and not returns:  # the tree does not distinguish this from no list
             raise Fault("expected a function's name, found '('", at - 1, at, "an entry returns nothing")
     name = cursor.name("a function's name")
     given = parameters(cursor) if cursor.eat("(") else None
@@ -78,7 +78,7 @@ def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
 
 
 def prototype(cursor: Cursor) -> CallPrototype:
-    """Read what follows `.callprototype`."""
+    """Read the text after `.callprototype`."""
     returns = parameters(cursor) if cursor.eat("(") else ()
     cursor.need("_", "a prototype names its function '_'")
     given = parameters(cursor) if cursor.eat("(") else None
@@ -102,7 +102,7 @@ def header_directives(cursor: Cursor) -> tuple[HeaderDirective, ...]:
 
 
 def arguments(cursor: Cursor) -> tuple[Operand | str, ...]:
-    """Read the arguments of a directive: integers and strings with commas between them, or nothing."""
+    """Read the comma-separated arguments of a directive, integers and strings, or nothing."""
     if not _ARGUMENT.match(cursor.text, cursor.skip()):
         return ()
     out = [argument(cursor)]
@@ -117,7 +117,7 @@ def argument(cursor: Cursor) -> Operand | str:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """Suggest the directive that a misspelt one may stand for."""
+    """Return a hint with the directive closest to a misspelled one; None if there is none."""
     close = close_names(word, sorted(known), most=1)
     return f"did you mean '.{close[0]}'?" if close else None
 

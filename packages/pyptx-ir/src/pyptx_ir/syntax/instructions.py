@@ -1,4 +1,4 @@
-"""Instructions and labels, read lexeme by lexeme. Manual: "Instruction Statements"."""
+"""Instructions and labels, lexeme by lexeme. Manual: "Instruction Statements"."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The words of PTX, as regular expressions. Manual: "Syntax".
+"""Lexemes of PTX, as regular expressions. Manual: "Syntax".
 
-Beyond the manual, as ptxas 13.0 does: line markers, `# 1 "kernel.cu"`, are trivia wherever they stand, strings know no
-escapes, blanks may stand between an opcode and its modifiers. And so that a listing of `cuobjdump -ptx` is a text like
-any other: the lines that it writes before each module are trivia too.
+Beyond the manual, as in ptxas 13.0: line markers, `# 1 "kernel.cu"`, are trivia anywhere; strings have no escapes;
+whitespace may separate an opcode from its modifiers. In addition, the lines that `cuobjdump -ptx` prints before each
+module are trivia, so that its listing parses.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 _SPACE = r"[ \t\r\n\f]++"
-# No group here gives back what it has consumed: re forgot how before Python 3.11.5 (gh-106052).
+# No group here backtracks: before Python 3.11.5, re mishandled backtracking inside possessive groups (gh-106052).
 COMMENT_TEXT = r"//[^\n\0]*+|/\*[^*\0]*+\*++(?:[^*/\0][^*\0]*+\*++)*+/"
 _LINE_MARKER = r'#[ \t]*+(?:line[ \t]++)?+[0-9]++[ \t]++"[^"\\\n\0]*+"(?:[ \t]++[0-9])*+[ \t\r]*+(?=\n)'
 _LISTING = (
@@ -19,19 +19,19 @@ _LISTING = (
     r"|(?m:^)member [^\n\0]*+:(?=\r?\n)"
 )
 TRIVIA_TEXT = rf"(?:{_SPACE}|{COMMENT_TEXT}|{_LINE_MARKER}|{_LISTING})*+"
-# What is matched most spells its sets out: these are bitmaps, where `\w` costs a call for each character.
+# Frequent patterns list their characters: these are bitmaps, whereas `\w` costs a call per character.
 WORD, BLANK = "A-Za-z0-9_", r" \t\r\n\f"
 NAME_TEXT = rf"(?:[A-Za-z][{WORD}$]*+|[_$%][{WORD}$]++)"
 _FIRST = r"[.@A-Za-z_$%{}]"
-# A statement without a `;` has ended if a line follows that begins with a word, a guard or a brace.
+# A statement without `;` ends if the next line begins with a word, a guard or a brace.
 END_OF_LINE_TEXT = rf"(?=\n\t?{_FIRST}|[ \t\r]*+(?://[^\n\0]*+)?+\n(?:[{BLANK}]++|//[^\n\0]*+)*+{_FIRST})"
-# The digits of 64 bits in binary. Python takes no more than 4300 in decimal; ptxas stops at 64 bits.
+# Number of binary digits in 64 bits. Python accepts at most 4300 decimal digits; ptxas is limited to 64 bits.
 MOST_DIGITS = 64
 _SOME = rf"{{1,{MOST_DIGITS}}}+"
 DIGITS_TEXT = rf"[0-9]{_SOME}"
 INTEGER_TEXT = rf"(?:0[xX][0-9a-fA-F]{_SOME}|0[bB][01]{_SOME}|{DIGITS_TEXT})U?"
 
-# All patterns are ASCII: `\w` is a letter, digit or underscore of the manual.
+# All patterns are ASCII: `\w` is a letter, digit or underscore as in the manual.
 TRIVIA = re.compile(TRIVIA_TEXT, re.ASCII)
 NAME = re.compile(NAME_TEXT, re.ASCII)
 COMPONENT = re.compile(r"\.[A-Za-z_]\w*+", re.ASCII)

@@ -1,16 +1,17 @@
-"""The statements of a PTX module.
+"""Statements of a PTX module.
 
-Every statement owns the trivia (white space and comments) in front of its first token, `lead`, verbatim, and, if it
-was parsed, its own exact spelling, `raw`. None means: as the style says that the tree is emitted with, or canonically.
-Nothing stores a position, a parent or the source; `positions` computes spans on demand. Two nodes are equal when they
-mean the same: `lead` and `raw` don't count.
-The parser makes one node of all `.loc` of a text, and of all lines of its sections, that are written alike.
+Every statement has its leading trivia (whitespace and comments before the first token), `lead`, verbatim. A parsed
+statement also has its exact source text, `raw`. None means: according to the style passed to `emit`, or canonical. No
+node stores a position, a parent or the source; `positions` computes spans on demand. Two nodes are equal if they mean
+the same: `lead` and `raw` do not count.
 
-`Block` also owns what stands before its `}`, and `Module` owns the tail behind the last token. The `raw` of a
-`Function` is its header, up to and without its body. The only edit is `evolve`.
+The parser uses one node for all identical `.loc` of a text, and for all identical lines of its sections.
 
-Keywords are kept without their dot (`"maxntid"`, `"managed"`, `"b32"`); names of sections keep it, as it belongs to the
-name. An argument of type `str` is a string literal without its quotes.
+`Block` also has the trivia before its `}`, and `Module` has the trivia after the last token. The `raw` of a `Function`
+is its header without the body. The only edit is `evolve`.
+
+Keywords are stored without their dot (`"maxntid"`, `"managed"`, `"b32"`). Section names keep it, because it is part of
+the name. An argument of type `str` is a string literal without its quotes.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ USUAL_LEAD = "\n\t"
 
 @value(kw_only=True)
 class Node(Value):
-    """What every statement owns besides its meaning."""
+    """Base class of statements: trivia and source text."""
 
     lead: str | None = field(default=None, compare=False, repr=False)
     raw: str | None = field(default=None, compare=False, repr=False)
 
 
 def lead_of(node: Node) -> str:
-    """Return what is written in front of a statement where no style says it."""
+    """Return the leading trivia of a statement, or the default without a style."""
     return USUAL_LEAD if node.lead is None else node.lead
 
 
@@ -63,7 +64,7 @@ class Instruction(Node):
 
 @value
 class Label(Node):
-    """`name:`; the label of a `.branchtargets`, `.calltargets` or `.callprototype` is a statement of its own too."""
+    """`name:`; also the label of a `.branchtargets`, `.calltargets` or `.callprototype`, as a separate statement."""
 
     name: str
 
@@ -96,14 +97,14 @@ class RegisterDeclaration(Node):
 
 @value
 class BranchTargets(Node):
-    """`.branchtargets a, b;` behind the label that names the list; a range of labels is one target, `"N<5>"`."""
+    """`.branchtargets a, b;` after the label that names the list; a range of labels is one target, `"N<5>"`."""
 
     targets: tuple[str, ...]
 
 
 @value
 class CallTargets(Node):
-    """`.calltargets f, g;` behind the label that names the list."""
+    """`.calltargets f, g;` after the label that names the list."""
 
     targets: tuple[str, ...]
 
@@ -136,7 +137,7 @@ class Empty(Node):
 
 @value
 class Invalid(Node):
-    """Text that recovery stepped over; exists only in the tree of a recovering parse. `raw` always holds the text."""
+    """Text skipped by error recovery; only in the tree of a recovering parse. `raw` always contains the text."""
 
     message: str
 
@@ -148,7 +149,7 @@ class Invalid(Node):
 class Declarator(Value):
     """One name of a variable declaration: `name[2][3] = initializer`; an empty bracket is None.
 
-    `count` declares a family of names, `name<count>`. The fields of an opaque initialiser, `{ filter_mode = nearest }`,
+    `count` declares a family of names, `name<count>`. The fields of an opaque initializer, `{ filter_mode = nearest }`,
     are `Binary("=", …)`.
     """
 
@@ -170,8 +171,9 @@ class Attribute(Value):
 class Variable(Node):
     """A declaration in a state space other than `.reg`.
 
-    `space` is `global const shared local param tex`, with a sub-qualifier kept (`shared::cta`, `const[3]`); `linking`
-    is `extern visible weak common` or None; `type` is without its dot; `vector` `"v2"`, `"v4"`, `"v8"` or None.
+    `space` is `global`, `const`, `shared`, `local`, `param` or `tex`, including a sub-qualifier (`shared::cta`,
+    `const[3]`). `linking` is `extern`, `visible`, `weak`, `common` or None. `type` has no dot. `vector` is `"v2"`,
+    `"v4"`, `"v8"` or None.
     """
 
     space: str
@@ -217,8 +219,8 @@ class HeaderDirective(Value):
 class Function(Node):
     """`.entry` or `.func`, a definition or (with `body=None`) a declaration ending in `;`.
 
-    `parameters=None` means that the header has no parenthesised list at all. `returns` holds the return parameters of a
-    `.func`. `linking` is `visible extern weak` or None.
+    `parameters=None` means that the header has no parenthesized list. `returns` contains the return parameters of a
+    `.func`. `linking` is `visible`, `extern`, `weak` or None.
     """
 
     kind: str
@@ -233,7 +235,7 @@ class Function(Node):
 
 @value
 class CallPrototype(Node):
-    """`.callprototype (returns) _ (parameters) directives;` behind the label that names it."""
+    """`.callprototype (returns) _ (parameters) directives;` after the label that names it."""
 
     parameters: tuple[Parameter, ...] | None = ()
     returns: tuple[Parameter, ...] = ()
@@ -285,9 +287,9 @@ class SectionData(Node):
 
 @value
 class Section(Node):
-    """`.section name { … }`: DWARF data lines and labels. `raw` stays None; the parts carry their own spelling.
+    """`.section name { … }`: DWARF data lines and labels. `raw` stays None; the parts have their own source text.
 
-    `head` is the spelling from `.section` up to the `{`, and plays the part of `raw`.
+    `head` is the source text from `.section` to the `{`, in place of `raw`.
     """
 
     name: str
@@ -306,17 +308,17 @@ class Alias(Node):
 
 @value
 class Pragma(Node):
-    """`.pragma "a", "b";` with the quotes taken off."""
+    """`.pragma "a", "b";` without the quotes."""
 
     values: tuple[str, ...]
 
 
 @value
 class Directive(Node):
-    """A statement-level directive with no node of its own (`.maxnreg` in a body, `@@DWARF .byte 0x2b, 0`, …).
+    """A directive without a node class of its own (`.maxnreg` in a body, `@@DWARF .byte 0x2b, 0`, …).
 
-    `name` is without its dot, `@@DWARF` for the old debugging lines (then the first argument is the kind of line).
-    `terminated` tells whether it ends in `;`. Behind one that does not, an `Empty` would be taken for its `;`.
+    `name` has no dot; it is `@@DWARF` for the old debugging lines (then the first argument is the kind of line).
+    `terminated` is whether it ends in `;`. After a directive that does not, an `Empty` would be parsed as its `;`.
     """
 
     name: str
@@ -351,7 +353,7 @@ Statement: TypeAlias = (
 
 @value
 class Module(Value):
-    """A whole PTX text: its statements in order, and the trivia behind the last token."""
+    """A whole PTX text: its statements in order, and the trivia after the last token."""
 
     body: tuple[Statement, ...]
     tail: str | None = field(default=None, compare=False, repr=False)

@@ -26,12 +26,12 @@ from pyptx_ir.syntax.operands import (
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
-# Functions of initialisers that look like names.
+# Functions in initializers that look like names.
 _OPERATORS = frozenset({"generic"})
 
 
 def names_of(operand: Operand) -> tuple[str, ...]:
-    """Return every register and symbol in `operand`, in order."""
+    """Return the names of all registers and symbols in `operand`, in order."""
     found: list[str] = []
     _collect(operand, found)
     return tuple(found)
@@ -49,7 +49,7 @@ def _collect(operand: Operand, found: list[str]) -> None:
                 _collect(offset, found)
         case Vector(elements) | CallList(elements) | TensorAddress(elements):
             for element in elements:
-                if element.__class__ is not Immediate:  # an initialiser has them by the thousand
+                if element.__class__ is not Immediate:  # initializers may have thousands of them
                     _collect(element, found)
         case Pair(first, second) | Index(first, second):
             _collect(first, found)

@@ -1,4 +1,4 @@
-"""Operands, read lexeme by lexeme. Manual: "Instruction Operands", "Constant Expressions"."""
+"""Operands, lexeme by lexeme. Manual: "Instruction Operands", "Constant Expressions"."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pyptx_ir.syntax.operands import (
     Vector,
 )
 
-# Parsing, comparing and hashing an operand recurse; compilers nest three levels deep.
+# Parsing, comparing and hashing an operand are recursive; compilers nest three levels deep.
 DEEPEST_OPERAND = 64
 _NAMES = (Register, Symbol, Sink)
 _SINK = re.compile(r"_(?![\w$])", re.ASCII)
@@ -39,8 +39,8 @@ _TERNARY = PRECEDENCE["?"]
 class OperandParser:
     """Reads operands at a cursor. `lines` is set where the end of a line ends the statement.
 
-    There, a word with a dot is a name (`.debug_str`) or begins the next statement; elsewhere it is a component of the
-    name in front of it (`%tid .x`).
+    With `lines`, a word with a dot is a name (`.debug_str`) or begins the next statement. Otherwise it is a component
+    of the preceding name (`%tid .x`).
     """
 
     __slots__ = ("_cursor", "_depth", "_lines", "_names")
@@ -52,7 +52,7 @@ class OperandParser:
         self._names = DOTTED_NAME if lines else NAME
 
     def operands(self, *, call: bool = False) -> tuple[Operand, ...]:
-        """Read operands with commas between them; in a `call`, parentheses hold lists."""
+        """Read comma-separated operands; in a `call`, parentheses enclose lists."""
         out = [self.operand(call=call)]
         while self._cursor.eat(","):
             out.append(self.operand(call=call))
@@ -65,7 +65,7 @@ class OperandParser:
         return self._expression(_TERNARY)
 
     def dimensions(self) -> tuple[Operand | None, ...]:
-        """Read `[n][m]` behind a declared name; an empty bracket is None."""
+        """Read `[n][m]` after a declared name; an empty bracket is None."""
         out: list[Operand | None] = []
         while self._cursor.eat("["):
             out.append(None if self._cursor.sees("]") else self._expression(_TERNARY))
@@ -78,7 +78,7 @@ class OperandParser:
         return self._continued(self._unary(), least)
 
     def _continued(self, left: Operand, least: int) -> Operand:
-        """Read the operators of at least this precedence behind `left`."""
+        """Read the operators of at least this precedence after `left`."""
         cursor, depth = self._cursor, self._depth
         while True:
             before = cursor.at, cursor.end
@@ -114,7 +114,7 @@ class OperandParser:
         return self._primary(mark) if cast is None else Unary(cast, self._below())
 
     def _cast(self) -> str | None:
-        """Take `(.s64)` or `(.u64)` if one is next."""
+        """Take `(.s64)` or `(.u64)` if it is next."""
         cursor = self._cursor
         before = cursor.at, cursor.end
         cursor.eat("(")
@@ -195,7 +195,7 @@ class OperandParser:
         return atom
 
     def _address(self) -> Operand:
-        """Read what stands between brackets: a base and an offset, or the parts of a tensor's or texture's address."""
+        """Read the contents of brackets: a base and an offset, or the parts of a tensor or texture address."""
         cursor = self._cursor
         base = self._unary()
         if isinstance(base, _NAMES) and (sum_of_constants := self._offset(base)) is not None:
@@ -204,7 +204,7 @@ class OperandParser:
             offset = self._expression(_ADDITIVE)
             if cursor.eat("]"):
                 return self._attributed(Address(base, offset))
-            # In a list the sum is an ordinary expression again.
+            # In a list the sum is an ordinary expression.
             base = _sum(base, offset)
         base = self._continued(base, _TERNARY)
         if cursor.eat("]"):
@@ -229,11 +229,11 @@ class OperandParser:
         return None
 
     def _attributed(self, address: Address) -> Operand:
-        """Read the attribute behind an address, if there is one."""
+        """Read the attribute after an address, if present."""
         return Unified(address) if self._cursor.take(UNIFIED) else address
 
     def _list(self, close: str) -> tuple[Operand, ...]:
-        """Read operands up to and with `close`."""
+        """Read operands up to and including `close`."""
         cursor = self._cursor
         if cursor.eat(close):
             return ()
@@ -249,7 +249,7 @@ class OperandParser:
         return self._expression(_TERNARY)
 
     def _element(self) -> Operand:
-        """Read an element of a vector, or a field of an opaque initialiser: `filter_mode = nearest`."""
+        """Read an element of a vector, or a field of an opaque initializer: `filter_mode = nearest`."""
         operand = self._expression(_TERNARY)
         if isinstance(operand, Symbol) and self._cursor.eat("="):
             return Binary("=", operand, self._expression(_TERNARY))
@@ -257,7 +257,7 @@ class OperandParser:
 
 
 def _sum(left: Operand, right: Operand) -> Operand:
-    """Add `right`, itself perhaps a sum, as reading from left to right would have done."""
+    """Add `right`, which may be a sum, with left-to-right association."""
     if not isinstance(left, _NAMES) and isinstance(right, Binary) and PRECEDENCE[right.op] == _ADDITIVE:
         return Binary(right.op, _sum(left, right.left), right.right)
     return Binary("+", left, right)

@@ -1,4 +1,4 @@
-"""The canonical text of operands."""
+"""Canonical text of operands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pyptx_ir.syntax.operands import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# Manual: "Constant Expressions", table of operator precedence; `=` names a field of an opaque initialiser.
+# Manual: "Constant Expressions", table of operator precedence; `=` names a field of an opaque initializer.
 PRECEDENCE = {
     "=": 0,
     "?": 1,
@@ -63,12 +63,12 @@ _STRENGTHS: dict[type, int] = {
 
 
 def spell_operand(operand: Operand) -> str:
-    """Write an operand canonically; parentheses appear where precedence would change the meaning."""
+    """Return the canonical text of an operand, with parentheses where precedence requires them."""
     return _SPELLINGS[operand.__class__](operand)
 
 
 def spell_list(operands: Iterable[Operand]) -> str:
-    """Write operands with commas between them."""
+    """Return the canonical text of comma-separated operands."""
     return ", ".join([_SPELLINGS[operand.__class__](operand) for operand in operands])
 
 
@@ -79,7 +79,7 @@ def _strength(operand: Operand) -> int:
 
 
 def _within(operand: Operand, least: int) -> str:
-    """Write `operand` where only operators of at least this precedence may stand bare."""
+    """Return the text of `operand`, parenthesized if its precedence is below `least`."""
     text = spell_operand(operand)
     return text if _strength(operand) >= least else f"({text})"
 
@@ -92,7 +92,7 @@ def _binary(operand: Binary) -> str:
     level = PRECEDENCE[operand.op]
     between = " = " if operand.op == "=" else operand.op
     if operand.op == "%":
-        between = " % "  # `5%x` would read as 5 and the register %x
+        between = " % "  # `5%x` would parse as 5 and the register %x
     to_name = operand.op == "+" and isinstance(operand.left, Register | Symbol)
     least = PRECEDENCE["?"] if to_name else level + 1
     return f"{_within(operand.left, level)}{between}{_within(operand.right, least)}"
@@ -108,12 +108,12 @@ def _address(operand: Address) -> str:
     base, offset = operand.base, operand.offset
     if offset is None:
         return f"[{spell_operand(base)}]"
-    if base.__class__ is Register and offset.__class__ is Immediate:  # most of them
+    if base.__class__ is Register and offset.__class__ is Immediate:  # the most frequent case
         return f"[{spell_operand(base)}+{spell_operand(offset)}]"
     return f"[{_within(base, _UNARY)}+{_within(offset, PRECEDENCE['+'])}]"
 
 
-# Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
+# Any: each function takes only the class of its key, which a dictionary's type cannot express.
 _SPELLINGS: dict[type, Callable[[Any], str]] = {
     Register: attrgetter("name"),
     Symbol: attrgetter("name"),

@@ -1,4 +1,4 @@
-"""Operands: plain values without trivia, compared by meaning of their spelling.
+"""Operands: plain values without trivia, compared by their text.
 
 Manual: "Instruction Operands", "Operands: Addresses, Arrays, Vectors", "Constant Expressions".
 """
@@ -26,7 +26,7 @@ class Symbol(Value):
 
 @value
 class Immediate(Value):
-    """A literal; the spelling is kept, because `0f3F800000` and `1.0` are different texts.
+    """A literal. Its text is kept, because `0f3F800000` and `1.0` are different texts.
 
     Covers integers (`12`, `0x7771U`, `0b1`, `017`), floats (`1.5`, `0f…`, `0d…`) and `WARP_SZ`, each with an optional
     leading `-`.
@@ -50,7 +50,7 @@ class Unary(Value):
 
 @value
 class Binary(Value):
-    """A constant expression `left op right`; `sym+4` is one too."""
+    """A constant expression `left op right`, such as `sym+4`."""
 
     op: str
     left: Operand
@@ -83,7 +83,7 @@ class Index(Value):
 
 @value
 class Apply(Value):
-    """An operator applied to an address in an initialiser: `generic(sym)`, `0xFF00(sym)`."""
+    """An operator applied to an address in an initializer: `generic(sym)`, `0xFF00(sym)`."""
 
     function: Operand
     operand: Operand
@@ -91,7 +91,7 @@ class Apply(Value):
 
 @value
 class Address(Value):
-    """`[base]`, `[base+offset]`; a negative offset is an `Immediate` with a `-` and is spelt `[base+-4]`."""
+    """`[base]`, `[base+offset]`; a negative offset is an `Immediate` with a `-`, written `[base+-4]`."""
 
     base: Operand
     offset: Operand | None = None
@@ -106,14 +106,14 @@ class Unified(Value):
 
 @value
 class TensorAddress(Value):
-    """A bracket with several parts: `[map, {c0, c1}]`, `[texture, sampler, {u, v}]`."""
+    """A bracketed list of several parts: `[map, {c0, c1}]`, `[texture, sampler, {u, v}]`."""
 
     elements: tuple[Operand, ...]
 
 
 @value
 class Vector(Value):
-    """`{a, b, …}`; nests."""
+    """`{a, b, …}`; may be nested."""
 
     elements: tuple[Operand, ...]
 
@@ -135,7 +135,7 @@ class Negated(Value):
 
 @value
 class CallList(Value):
-    """A parenthesised list of a call: `(a, b)`."""
+    """A parenthesized list of a call: `(a, b)`."""
 
     elements: tuple[Operand, ...]
 

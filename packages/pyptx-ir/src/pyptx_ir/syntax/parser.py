@@ -1,7 +1,7 @@
-"""Text in, tree out. Manual: "Syntax".
+"""The parser: text to tree. Manual: "Syntax".
 
-The driver keeps a stack of open braces and reads one statement after the other: the ordinary ones of compilers through
-the tables of `fast_path`, all others lexeme by lexeme. Both ways give the same tree.
+The driver keeps a stack of open braces and reads one statement at a time. Ordinary compiler output uses the tables of
+`fast_path`; other statements are read lexeme by lexeme. Both paths return the same tree.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from pyptx_ir.syntax.source import Source, Span
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
-# A text that is no PTX at all has an error in every line: behind this many, the rest is one piece of invalid text.
+# Text that is not PTX has an error in every line. After this many errors, the rest is one piece of invalid text.
 MOST_ERRORS = 1000
-# From this size on, visiting a new tree costs more than collecting what was young before it.
+# From this size, traversing a new tree costs more than first collecting the young objects.
 _LARGE = 8_000
 _NO_BLANKS = "\v\x1c\x1d\x1e\x1f"
 _DATA = tuple(f".{name}" for name in sorted(DATA))
 
 
 def parse(text: str, name: str = "<string>") -> Module:
-    """Read a module, losslessly: `emit(parse(text)) == text`.
+    """Parse a module losslessly: `emit(parse(text)) == text`.
 
-    A listing of `cuobjdump -ptx` is read too; the lines in front of each of its modules are trivia.
+    A listing of `cuobjdump -ptx` is accepted; the lines before each of its modules are trivia.
 
     Raises:
-        PtxSyntaxError: for the first wrong statement; its `errors` holds all of them.
+        PtxSyntaxError: for the first invalid statement; its `errors` contains all of them.
 
     """
     module, errors = parse_recovering(text, name)
@@ -58,18 +58,18 @@ def parse(text: str, name: str = "<string>") -> Module:
 
 
 def parse_recovering(text: str, name: str = "<string>") -> tuple[Module, tuple[PtxSyntaxError, ...]]:
-    """Read a module and step over what is wrong: each wrong statement is one `Invalid` node and one error.
+    """Parse a module and skip invalid statements: each becomes an `Invalid` node and one error.
 
-    The tree still holds the whole text: `emit(module) == text`.
+    The tree still contains the whole text: `emit(module) == text`.
     """
     return _parse(Source(text, name))
 
 
 def parse_statements(text: str, name: str = "<string>") -> tuple[Statement, ...]:
-    """Read statements as they stand in a function, a module or a section.
+    """Parse statements as they occur in a function, a module or a section.
 
     Raises:
-        PtxSyntaxError: for the first wrong statement; its `errors` holds all of them.
+        PtxSyntaxError: for the first invalid statement; its `errors` contains all of them.
 
     """
     module, errors = _parse(Source(text, name), sections=True)
@@ -78,10 +78,10 @@ def parse_statements(text: str, name: str = "<string>") -> tuple[Statement, ...]
 
 
 def parse_instruction(text: str) -> Instruction:
-    """Read one instruction, with its `;`.
+    """Parse one instruction, with its `;`.
 
     Raises:
-        PtxSyntaxError: the text is wrong, or not exactly one instruction.
+        PtxSyntaxError: the text is invalid, or not exactly one instruction.
 
     """
     match parse_statements(text):
@@ -92,10 +92,10 @@ def parse_instruction(text: str) -> Instruction:
 
 
 def parse_operand(text: str) -> Operand:
-    """Read one operand, as it stands in any instruction but `call`, where `(a)` is a list.
+    """Parse one operand, as in any instruction except `call`, where `(a)` is a list.
 
     Raises:
-        PtxSyntaxError: the text is wrong, or more than one operand.
+        PtxSyntaxError: the text is invalid, or more than one operand.
 
     """
     cursor = Cursor(text)
@@ -109,7 +109,7 @@ def parse_operand(text: str) -> Operand:
 
 
 def _parse(source: Source, *, sections: bool = False, fast: bool = True) -> tuple[Module, tuple[PtxSyntaxError, ...]]:
-    # Python takes these characters for blanks, ptxas does not: the careful way refuses them.
+    # Python treats these characters as whitespace, ptxas does not: the full parser rejects them.
     usual = not any(mark in source.text for mark in _NO_BLANKS)
     parser = _Parser(source, sections=sections, fast=fast and usual)
     with collector_paused(lasting=len(source.text) >= _LARGE):
@@ -137,7 +137,7 @@ class _Parser:
         self.sections = sections
 
     def module(self) -> Module:
-        """Read everything."""
+        """Read the whole text."""
         while True:
             try:
                 if not self.step():
@@ -150,7 +150,7 @@ class _Parser:
         return Module(tuple(self.frames[0].items), tail)
 
     def step(self) -> bool:
-        """Read one statement or brace; False at the end of the text."""
+        """Read one statement or brace; return False at the end of the text."""
         cursor, frame = self.cursor, self.frames[-1]
         if self.fast is not None:
             read = self.fast.lines if isinstance(frame.header, Section) else self.fast.statements
@@ -173,7 +173,7 @@ class _Parser:
         return True
 
     def statement(self, first: str) -> None:
-        """Read a statement that begins with a word, and open its body if it has one."""
+        """Read a statement that does not begin with a brace or `;`, and open its body if it has one."""
         frame = self.frames[-1]
         in_section = isinstance(frame.header, Section)
         node: Statement
@@ -197,7 +197,7 @@ class _Parser:
         return self.source.text.startswith(_DATA, self.cursor.start)
 
     def section_head(self) -> bool:
-        """Open `.section name {` if that is next."""
+        """Open `.section name {` if it is next; return whether it was."""
         cursor = self.cursor
         if cursor.take(SECTION) is None:
             return False
@@ -215,7 +215,7 @@ class _Parser:
         if header is None and isinstance(self.frames[-1].header, Section):
             cursor.refuse("a line of a section")
         if isinstance(header, Function) or isinstance(self.frames[-1].header, Section):
-            # Neither can stand inside: a brace is missing in front of it, not the whole rest of the text wrong.
+            # Neither may be nested, so a missing brace is reported, not an error for the rest of the text.
             while len(self.frames) > 1:
                 self.give_up("'{' is never closed: a function or a section begins behind it")
         if len(self.frames) > DEEPEST_BLOCK:
@@ -226,7 +226,7 @@ class _Parser:
         self.frames.append(Frame(lead, at, header))
 
     def close(self) -> None:
-        """Take `}` and put what it closes into the frame around it."""
+        """Take `}` and add the closed statement to the enclosing frame."""
         cursor = self.cursor
         if len(self.frames) == 1:
             raise Fault("'}' without a '{'", cursor.at, cursor.at + 1, "remove it")
@@ -235,7 +235,7 @@ class _Parser:
         self.frames[-1].items.append(frame.closed(cursor.lead))
 
     def recover(self, fault: Fault) -> None:
-        """Record what is wrong, keep its text as one node, and go on behind it."""
+        """Record an error, keep the text of the statement as one node, and continue after it."""
         cursor, text = self.cursor, self.source.text
         self.errors.append(_located(fault, self.source))
         full = len(self.errors) >= MOST_ERRORS
@@ -247,7 +247,7 @@ class _Parser:
         self.frames[-1].items.append(Invalid(message=fault.message, **cursor.spelling()))
 
     def give_up(self, message: str) -> None:
-        """Take the innermost open brace back: its statements belong to the frame around it."""
+        """Discard the innermost open brace; its statements move to the enclosing frame."""
         frame = self.frames.pop()
         items = self.frames[-1].items
         lead = frame.lead

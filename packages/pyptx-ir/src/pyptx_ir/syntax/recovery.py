@@ -1,11 +1,11 @@
-"""Where reading goes on after a statement that is wrong."""
+"""Find the position at which parsing resumes after an invalid statement."""
 
 from __future__ import annotations
 
 import re
 
-# A piece of text that is being stepped over; an unclosed comment takes all that is left. A run of opening braces is one
-# but for its last, behind which a block may begin.
+# A skipped piece of text; an unclosed comment extends to the end. A run of opening braces is one piece, except its last
+# brace, which may open a block.
 _STEP = re.compile(
     r"""(?P<comment>//[^\n]*+ | /\*(?s:.*?)\*/)
       | (?P<open>/\*(?s:.*))
@@ -17,7 +17,7 @@ _STEP = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _TRIVIA = frozenset({"comment", "line", "blank"})
-# What begins a line and can't be the middle of a statement.
+# Start of a line that cannot be inside a statement.
 _BEGINNING = re.compile(
     r"""@!?[%\w] | \.[a-z] | [{}]
       | [A-Za-z_$%][\w$]*+\s*+:(?!:)
@@ -27,15 +27,15 @@ _BEGINNING = re.compile(
     re.ASCII | re.VERBOSE,
 )
 
-# A vector goes on behind its brace; a block begins a new line.
+# A vector continues after its brace; a block starts a new line.
 _OPENS_BLOCK = re.compile(r"[ \t\r]*+(?://[^\n]*+)?+\n")
 
 
 def resume(text: str, start: int, fault: int) -> int:
-    """Return where the wrong statement at `start` ends, which the parser refused at `fault`.
+    """Return the end of the invalid statement at `start`, given the parser's error position `fault`.
 
-    That is behind its `;`, or in front of what can only be another statement: a line that begins like one, a brace. It
-    always lies behind `start`.
+    It is after the statement's `;`, or before text that must be another statement: a line with a statement's beginning,
+    or a brace. It is always greater than `start`.
     """
     if text.startswith("{", start):
         return _matching(text, start)
@@ -58,13 +58,13 @@ def resume(text: str, start: int, fault: int) -> int:
 
 
 class _Steps:
-    """What is known while text is stepped over: where the last lexeme ended, open parentheses and braces."""
+    """State while text is skipped: the end of the last lexeme, open parentheses and braces."""
 
     __slots__ = ("braces", "directive", "end", "fresh", "parens")
 
     def __init__(self, text: str, start: int, fault: int, end: int) -> None:
         self.directive = text.startswith(".", start)
-        # The parameters of a function stand in lines of their own that look like declarations.
+        # The parameters of a function are on lines of their own that look like declarations.
         self.parens = text.count("(", start, fault) - text.count(")", start, fault) if self.directive else 0
         self.braces = 0 if self.directive else text.count("{", start, fault) - text.count("}", start, fault)
         self.end = end
@@ -74,7 +74,7 @@ class _Steps:
         return self.fresh and self.end > start and self.parens <= 0 and _BEGINNING.match(text, at) is not None
 
     def stops(self, text: str, found: re.Match[str], start: int) -> bool:
-        """Tell whether a brace ends the statement: it closes a block around it, or opens one behind it."""
+        """Return whether a brace ends the statement: it closes an enclosing block, or opens one after it."""
         mark = found["mark"]
         if self.end <= start or mark is None or mark[0] not in "{}":
             return False
@@ -96,7 +96,7 @@ class _Steps:
 
 
 def _matching(text: str, start: int) -> int:
-    """Return where the block that opens at `start` ends."""
+    """Return the end of the block that opens at `start`."""
     depth, at = 0, start
     while at < len(text):
         found = _STEP.match(text, at)
@@ -111,7 +111,7 @@ def _matching(text: str, start: int) -> int:
 
 
 def _last(text: str, start: int, fault: int) -> int:
-    """Return where the last lexeme in front of `fault` ends."""
+    """Return the end of the last lexeme before `fault`."""
     end = at = start
     while at < fault:
         found = _STEP.match(text, at)

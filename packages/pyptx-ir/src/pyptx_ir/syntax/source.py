@@ -1,4 +1,4 @@
-"""A text with a name: lines, columns, and a caret under the place that a message is about."""
+"""A named text: lines, columns, and carets in messages."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
-# A line longer than this is shown through a window: generated PTX has lines of half a megabyte.
+# Longer lines are shown through a window: generated PTX has lines of half a megabyte.
 _WINDOW = 160
-# Control characters, which a terminal may obey, those that turn the direction of text, and halves of characters.
+# Control characters, which a terminal may interpret, text direction overrides, and surrogates.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_TAB = re.compile(r"[^\t]")
 
 
 def decode(data: bytes) -> str:
-    """Read PTX as UTF-8; bytes that are none survive as surrogates, line ends stay as they are."""
+    """Decode PTX as UTF-8; invalid bytes become surrogates, and line ends are kept."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def encode(text: str) -> bytes:
-    """Write PTX as the bytes that `decode` read."""
+    """Encode PTX to the bytes that `decode` read."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def visible(text: str) -> str:
-    """Return text with a replacement character for each that a terminal would obey and not show."""
+    """Return text with each control character replaced by U+FFFD."""
     return _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Offsets of a piece of text in characters: `text[start:end]`."""
+    """Half-open range of character offsets: `text[start:end]`."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Source:
-    """A text and the name to show for it. Lines and columns count from 1; only a line feed ends a line, as in ptxas."""
+    """A text and its name in messages. Lines and columns count from 1; as in ptxas, only a line feed ends a line."""
 
     text: str
     name: str = "<string>"
@@ -54,13 +54,13 @@ class Source:
         return row, offset - self._starts[row - 1] + 1
 
     def line(self, number: int) -> str:
-        """Return a line without its end."""
+        """Return a line without its line end."""
         start = self._starts[number - 1]
         end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
         return self.text[start:end].removesuffix("\r")
 
     def caret(self, span: Span) -> str:
-        """Show `name:line:column`, the line, and carets below the span (its first line only)."""
+        """Return `name:line:column`, the line, and carets below the span (its first line only)."""
         row, column = self.line_column(span.start)
         line = self.line(row)
         left = 0 if len(line) <= _WINDOW else max(0, column - 1 - _WINDOW // 2)

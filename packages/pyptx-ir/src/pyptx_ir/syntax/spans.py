@@ -1,4 +1,4 @@
-"""Where things stand in a text. A tree stores no positions: they are computed from the lengths of its parts."""
+"""Positions of statements. A tree stores none; they are computed from the lengths of its parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Entry: TypeAlias = tuple[Statement, int, int]
 def positions(module: Module) -> Iterator[tuple[Statement, Span]]:
     """Yield every statement of `module` with its span in `emit(module)`, depth first, a parent before its children.
 
-    A span covers the statement without its lead: a function from its first word to its closing brace.
+    A span covers the statement without its leading trivia; for a function, from its first token to its closing brace.
     """
     entries: list[_Entry] = []
     stack = [(iter(module.body), -1, 0)]

@@ -1,4 +1,4 @@
-"""The canonical text of statements: `parse` reads it back to an equal tree."""
+"""Canonical text of statements; `parse` reads it back to an equal tree."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _OPERANDS = frozenset(get_args(Operand))
 
 
 def spell(tree: Spellable) -> str:
-    """Write a module, a statement or an operand canonically; trivia and kept spellings are ignored.
+    """Return the canonical text of a module, a statement or an operand, regardless of trivia and source text.
 
     `parse_statements(spell(node)) == (node,)`, `parse_operand(spell(operand)) == operand`.
     """
     kind = tree.__class__
-    write = LEAVES.get(kind)  # what is spelt most is one statement without others inside
+    write = LEAVES.get(kind)  # the most frequent case: a statement without nested statements
     if write is not None:
         return write(tree)
     if kind in _OPERANDS:
@@ -65,7 +65,7 @@ def spell(tree: Spellable) -> str:
 
 
 def header(function: Function) -> str:
-    """Write a function's header, up to and without its body; a declaration ends in `;`."""
+    """Return the canonical text of a function's header, without its body; a declaration ends in `;`."""
     name = function.name
     if function.parameters:
         name += "(\n\t" + ",\n\t".join(_parameter(one) for one in function.parameters) + "\n)"
@@ -82,7 +82,7 @@ def header(function: Function) -> str:
 
 
 def _nested(body: Iterable[Statement]) -> str:
-    """Write statements, each on a line of its own, without recursion: blocks may nest as deep as they like."""
+    """Return the text of statements, one per line. Not recursive, so blocks may nest to any depth."""
     out: list[str] = []
     stack = [(iter(body), "")]
     while stack:
@@ -107,7 +107,7 @@ def _nested(body: Iterable[Statement]) -> str:
 
 
 def _inside(node: Statement) -> tuple[str, Sequence[Statement] | None]:
-    """Return what stands before the brace of a statement that is no leaf, and the statements inside."""
+    """Return the text before the brace of a statement that is not a leaf, and its nested statements."""
     match node:
         case Function(body=block):
             return header(node), None if block is None else block.body
@@ -216,7 +216,7 @@ def _variable(node: Variable) -> str:
 
 
 def _prototype(node: CallPrototype) -> str:
-    returns = [*_parameters(node.returns), "_"] if node.returns else ["()_"]  # as compilers spell it
+    returns = [*_parameters(node.returns), "_"] if node.returns else ["()_"]  # as in compiler output
     words = [".callprototype", *returns, *_parameters(node.parameters)]
     return " ".join([*words, *map(_header_directive, node.directives)]) + ";"
 
@@ -247,8 +247,8 @@ def _pragma(node: Pragma) -> str:
     return f".pragma{_arguments(node.values)};"
 
 
-# How statements are spelt that have no others inside.
-# Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
+# Canonical text of statements without nested statements. Any: each function takes only the class of its key, which a
+# dictionary's type cannot express.
 LEAVES: dict[type, Callable[[Any], str]] = {
     Instruction: _instruction,
     Label: lambda node: f"{node.name}:",

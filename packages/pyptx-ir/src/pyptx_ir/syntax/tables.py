@@ -1,8 +1,8 @@
-"""What repeats in texts, read once: operands, opcodes and guards by their spelling.
+"""Tables of repeated texts, each parsed once: operands, opcodes and guards.
 
-A spelling means the same in every text, so that texts share their tables; one that has grown large starts anew. A
-spelling that a table can't read raises `Fault`; the statement is then read lexeme by lexeme, which says what is wrong,
-if anything is.
+A text has the same meaning in every module, so modules share the tables; a table that becomes too large is cleared. A
+text that a table can't parse raises `Fault`. The statement is then read lexeme by lexeme, which reports the error, if
+any.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SHAPE = re.compile(
     rf"(?P<name>{NAME_TEXT}(?:\.[A-Za-z_]\w*+)*+)|(?P<number>-?+(?:{NUMBER.pattern}))",
     re.ASCII | re.VERBOSE,
 )
-# One operand of a list; brackets inside brackets are left to the careful parser.
+# One operand of a list; nested brackets are left to the full parser.
 _ITEM = re.compile(r"(?:[^,{}\[\]()]++|\{[^{}]*+\}|\[[^\[\]]*+\]|\([^()]*+\))++")
 _INTEGER = re.compile(rf"-?+{INTEGER_TEXT}", re.ASCII)
 _OPCODE = re.compile(r"[A-Za-z]\w*+(?:\.\w++(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)*+", re.ASCII)
@@ -39,7 +39,7 @@ class OperandTable(dict[str, Operand]):
 
     def __missing__(self, text: str) -> Operand:
         if text[:1] == "%" and text[1:].isalnum():
-            # Inlined: compilers name a new register in almost every instruction.
+            # Inlined: compilers use a new register in almost every instruction.
             value: Any = RegisterDraft()
             value.name = text
             value.__class__ = Register
@@ -50,11 +50,11 @@ class OperandTable(dict[str, Operand]):
         return operand
 
     def split(self, text: str) -> tuple[Operand, ...]:
-        """Read operands with commas between them."""
+        """Read comma-separated operands."""
         return tuple(map(self.__getitem__, _items(text)))
 
     def split_call(self, text: str) -> tuple[Operand, ...]:
-        """Read the operands of a `call`, where parentheses hold lists."""
+        """Read the operands of a `call`, where parentheses enclose lists."""
         return tuple([self._listed(item.strip()) for item in _items(text)])
 
     def _listed(self, text: str) -> Operand:
@@ -66,7 +66,7 @@ class OperandTable(dict[str, Operand]):
         return CallList(self.split(inner))
 
     def _read(self, text: str) -> Operand:
-        """Read by the first character; whatever is not plain goes to the careful parser."""
+        """Read by the first character; operands that are not plain go to the full parser."""
         first = text[:1]
         if first == "[":
             return self._address(text)
@@ -86,7 +86,7 @@ class OperandTable(dict[str, Operand]):
         return immediate(text) if shape.lastgroup == "number" else _named(text)
 
     def _address(self, text: str) -> Operand:
-        # Brackets inside brackets go to the careful parser, which knows how deep it is.
+        # Nested brackets go to the full parser, which limits the depth.
         if text[-1] != "]" or "," in text or "[" in text[1:] or "{" in text:
             return _careful(text)
         base, plus, offset = text[1:-1].partition("+")
@@ -104,7 +104,7 @@ class OperandTable(dict[str, Operand]):
         try:
             return vector(tuple(map(self.__getitem__, text[1:-1].split(", "))))
         except Fault:
-            return _careful(text)  # commas without a blank, or brackets inside
+            return _careful(text)  # commas without a space, or nested brackets
 
     def _unusual(self, text: str) -> Operand:
         bare = text.strip()
@@ -114,7 +114,7 @@ class OperandTable(dict[str, Operand]):
 
 
 class LineTable(dict[str, Operand]):
-    """The values in lines of debugging sections by their text, which must be ASCII."""
+    """Values in lines of debugging sections by their text, which must be ASCII."""
 
     __slots__ = ()
 
@@ -140,7 +140,7 @@ def _careful(text: str, *, lines: bool = False) -> Operand:
 
 
 class OpcodeTable(dict[str, tuple[str, ...]]):
-    """Opcodes split at their dots."""
+    """Opcodes, split at their dots."""
 
     __slots__ = ()
 
@@ -153,7 +153,7 @@ class OpcodeTable(dict[str, tuple[str, ...]]):
 
 
 class GuardTable(dict[str, Guard]):
-    """Guards by the text behind their `@`."""
+    """Guards by the text after their `@`."""
 
     __slots__ = ()
 
@@ -166,13 +166,13 @@ def _named(name: str) -> Operand:
     return Register(name) if name[0] == "%" else Symbol(name)
 
 
-# A table of as many operands takes some 4 MB; the largest modules name half as many.
+# A table with this many operands takes some 4 MB; the largest modules have half as many.
 _MOST = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables that parsers share."""
+    """Tables shared by parsers."""
 
     operands: OperandTable
     opcodes: OpcodeTable
@@ -180,7 +180,7 @@ class Tables:
     line_values: LineTable
 
     def size(self) -> int:
-        """Return the length of the longest."""
+        """Return the length of the longest table."""
         return max(len(self.operands), len(self.opcodes), len(self.guards), len(self.line_values))
 
 
@@ -190,7 +190,7 @@ def _shared() -> Tables:
 
 
 def shared_tables() -> Tables:
-    """Return the process's tables, none of them larger than it may be when a parse begins."""
+    """Return the process's tables, cleared first if one exceeds its maximum size."""
     if _shared().size() > _MOST:
         _shared.cache_clear()
     return _shared()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def walk(tree: Module | Statement) -> Iterator[Statement]:
-    """Yield every statement, depth first, a parent before its children; a function's body is a `Block` of its own."""
+    """Yield every statement, depth first, parents before children; a function's body is a separate `Block`."""
     stack: list[Iterator[Statement]] = [iter(tree.body if isinstance(tree, Module) else (tree,))]
     while stack:
         for node in stack[-1]:

@@ -1,4 +1,4 @@
-"""NVIDIA's tools: finding them, running them, reading what they say, and the cubin cache."""
+"""NVIDIA's tools: locating and running them, parsing their output, and the cubin cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PTX to cubin, by ptxas or by nvJitLink."""
+"""Compile PTX to a cubin with ptxas or nvJitLink."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNKNOWN_TARGET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """A cubin and what ptxas, or nvJitLink in its words, said while making it."""
+    """A cubin, with the output of ptxas, or of nvJitLink in the same format."""
 
     cubin: bytes
     log: str
@@ -40,12 +40,12 @@ class Assembly:
 
     @property
     def resources(self) -> Mapping[str, Resources]:
-        """Return what each entry costs, by name."""
+        """Return the resource usage of each entry, by name."""
         return parse_resources(self.log)
 
 
 def find_compiler() -> Tool:
-    """Return ptxas, or nvJitLink where there is no ptxas; raise MissingToolError where there is neither."""
+    """Return ptxas, or nvJitLink if ptxas is missing; raise MissingToolError if both are missing."""
     try:
         return find_tool("ptxas")
     except MissingToolError as missing:
@@ -63,11 +63,11 @@ def assemble(
     cache: CubinCache | None = None,
     tool: Tool | None = None,
 ) -> Assembly:
-    """Run ptxas on `text` for `target`, with further `options`; take the result from `cache` if it is there.
+    """Compile `text` for `target` with ptxas and further `options`; use the result in `cache` if present.
 
-    Where there is no ptxas, nvJitLink does the same work in this process. Raises AssemblyError for text that is
-    refused, with every remark in `diagnostics`, and ToolchainError when there is neither of the two, or the one that is
-    there is too old for the text's `.version` or target, or crashes.
+    Without ptxas, nvJitLink does the same work in this process. Raises AssemblyError for text that is rejected, with
+    every message in `diagnostics`. Raises ToolchainError if both are missing, or if the compiler crashes or is too old
+    for the text's `.version` or target.
     """
     compiler = tool or find_compiler()
     if cache is None:
@@ -82,7 +82,7 @@ def assemble(
 
 
 def resources(text: str, target: str, *, options: Sequence[str] = ()) -> Mapping[str, Resources]:
-    """Return what each entry of `text` costs on `target`."""
+    """Return the resource usage of each entry of `text` on `target`."""
     return assemble(text, target, options=options).resources
 
 
@@ -106,7 +106,7 @@ def _run_ptxas(ptxas: Tool, text: str, target: str, options: tuple[str, ...]) ->
 
 
 def refusal(tool: Tool, text: str, target: str, outcome: Outcome) -> ToolchainError:
-    """Compose the error for a run that failed."""
+    """Return the error for a failed run."""
     log, wheel = outcome.output, WHEELS.get(tool.name, "nvidia-cuda-nvcc")
     too_new = _TOO_NEW.search(log)
     if too_new:

@@ -1,4 +1,4 @@
-"""Cubins on disk, keyed by content, safe between processes."""
+"""Cache of cubins on disk, keyed by content, safe for concurrent processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-# Changes whenever the layout of an entry or of the key does.
+# Changes with the layout of an entry or of the key.
 _MAGIC = b"pyptx-cubin-1\n"
 _CHECKSUM_BYTES = 32
 _SUFFIX = ".cubin"
@@ -31,10 +31,10 @@ def default_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class CubinCache:
-    """A folder of entries, each written whole or not at all, each with a checksum.
+    """A folder of entries with checksums; each entry is written atomically.
 
-    An entry that does not match its checksum is removed and counts as absent. Once a day a `put` removes the entries
-    that were used longest ago until `max_bytes` hold.
+    An entry that does not match its checksum is removed and counts as absent. Once a day a `put` removes the least
+    recently used entries until the size is at most `max_bytes`.
     """
 
     folder: Path = field(default_factory=default_folder)
@@ -42,7 +42,7 @@ class CubinCache:
 
     @staticmethod
     def key(text: str, target: str, options: Sequence[str], tool: str) -> str:
-        """Return the key of an assembly: a digest of all that decides its outcome."""
+        """Return the key of an assembly: a digest of all its inputs."""
         import hashlib
 
         digest = hashlib.sha256(_MAGIC)
@@ -52,7 +52,7 @@ class CubinCache:
         return digest.hexdigest()
 
     def get(self, key: str) -> bytes | None:
-        """Return the entry of `key`, or None if there is none that is whole."""
+        """Return the entry of `key`; None if it is missing or damaged."""
         import contextlib
         import hashlib
         import os
@@ -67,12 +67,12 @@ class CubinCache:
         if stored[:head] != _MAGIC + hashlib.sha256(payload).digest():
             path.unlink(missing_ok=True)
             return None
-        with contextlib.suppress(OSError):  # a shared, read-only cache is still worth reading
-            os.utime(path)  # the time of the last use, for `prune`
+        with contextlib.suppress(OSError):  # a shared, read-only cache is still useful for reads
+            os.utime(path)  # time of last use, for `prune`
         return payload
 
     def put(self, key: str, payload: bytes) -> None:
-        """Store an entry; warn with CacheWarning, and go on, if the folder can't be written."""
+        """Store an entry; warn with CacheWarning, and continue, if the folder can't be written."""
         try:
             self.store(key, payload)
         except OSError as error:
@@ -90,7 +90,7 @@ class CubinCache:
         self._prune_daily()
 
     def prune(self, max_bytes: int) -> int:
-        """Remove the entries used longest ago until at most `max_bytes` are left; return the bytes removed."""
+        """Remove the least recently used entries until at most `max_bytes` are left; return the bytes removed."""
         entries = sorted(self._entries(), key=lambda entry: entry[2], reverse=True)
         kept = removed = 0
         for path, size, _ in entries:
@@ -107,7 +107,7 @@ class CubinCache:
             path.unlink(missing_ok=True)
 
     def size(self) -> int:
-        """Return the bytes of all entries."""
+        """Return the total size of the entries in bytes."""
         return sum(size for _, size, _ in self._entries())
 
     def __len__(self) -> int:
@@ -115,11 +115,11 @@ class CubinCache:
         return sum(1 for _ in self._entries())
 
     def __contains__(self, key: object) -> bool:
-        """Tell whether there is a whole entry of `key`."""
+        """Return whether there is a valid entry for `key`."""
         return isinstance(key, str) and self.get(key) is not None
 
     def __bool__(self) -> bool:
-        """Return True: an empty cache is a cache."""
+        """Return True: an empty cache is still a cache."""
         return True
 
     def _path(self, key: str) -> Path:
@@ -142,7 +142,7 @@ class CubinCache:
             raise
 
     def _prune_daily(self) -> None:
-        """Prune if nobody has for a day; the time of the last pruning is that of the file `pruned`."""
+        """Prune unless a process has pruned in the last day; the mtime of the file `pruned` is the last time."""
         import time
 
         stamp = self.folder / "pruned"
@@ -152,7 +152,7 @@ class CubinCache:
         self.prune(self.max_bytes)
 
     def _entries(self) -> Iterator[tuple[Path, int, float]]:
-        """Yield path, size and time of last use of every entry; one that vanishes meanwhile is passed over."""
+        """Yield path, size and time of last use of every entry; skip entries that are removed concurrently."""
         for path in self.folder.glob(f"??/*{_SUFFIX}"):
             try:
                 status = path.stat()

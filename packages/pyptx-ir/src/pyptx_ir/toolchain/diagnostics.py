@@ -1,7 +1,7 @@
-"""What ptxas says, as values.
+"""Parsed messages of ptxas.
 
-A remark about the text reads `ptxas FILE, line N; error   : TEXT` (N counts physical lines; ptxas knows no columns);
-one about a kernel or the whole run reads `ptxas error   : TEXT`.
+A message about the text reads `ptxas FILE, line N; error   : TEXT` (N counts physical lines; ptxas reports no columns).
+A message about a kernel or the whole run reads `ptxas error   : TEXT`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 _LINE = re.compile(
     r"^ptxas(?: (?P<file>.*), line (?P<line>\d+);)? (?P<severity>error|fatal|warning|info) *: (?P<text>.*)$"
 )
-# Of the remarks that name their line in words; 0 stands for none.
+# Messages that contain their line in the text; line 0 means none.
 _ON_LINE = re.compile(
     r" (?:encountered on|in the function '[^']*' in|injected in around) line ([1-9]\d*)(?: by compiler .*)?$"
 )
 _CODE = re.compile(r"^\((?P<code>C\d+)\) *")
 _QUOTED = re.compile(r"'([^']+)'")
-# What `-v` reports on every run: measurements, no advice. `resources` reads them.
+# Statistics that `-v` reports in every run; `resources` parses them.
 _STATISTICS = re.compile(
     r"^(\d+ bytes (gmem|cmem)|Compiling entry function|Function properties for|Used \d+ registers|Compile time =)"
 )
@@ -27,7 +27,7 @@ _ABORTED = "Ptx assembly aborted due to errors"
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One remark: `severity` is error, fatal, warning or info; `line` counts from 1; `code` is NVIDIA's, like C7508."""
+    """One message: `severity` is error, fatal, warning or info; `line` counts from 1; `code` is NVIDIA's (C7508)."""
 
     severity: str
     message: str
@@ -36,12 +36,12 @@ class Diagnostic:
 
     @property
     def is_error(self) -> bool:
-        """Tell whether the remark stops assembly."""
+        """Whether the message stops assembly."""
         return self.severity in ("error", "fatal")
 
 
 def parse_log(log: str) -> tuple[Diagnostic, ...]:
-    """Return every remark of ptxas's output but its statistics and its last line, "aborted"."""
+    """Return every message of ptxas's output except its statistics and its last line, "aborted"."""
     found: list[Diagnostic] = []
     for said in log.splitlines():
         match = _LINE.match(said)
@@ -63,7 +63,7 @@ def parse_log(log: str) -> tuple[Diagnostic, ...]:
 
 
 def locate(text: str, diagnostic: Diagnostic) -> str | None:
-    """Return the PTX line that a remark is about, its number in front, with a caret under the word that it quotes."""
+    """Return the numbered PTX line of a message, with a caret under the first word that the message quotes."""
     lines = text.split("\n")
     if diagnostic.line is None or not 0 < diagnostic.line <= len(lines):
         return None

@@ -1,4 +1,4 @@
-"""Cubin to SASS text."""
+"""Disassemble a cubin to SASS text."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pyptx_ir.toolchain.runner import run
 
 
 def disassemble(cubin: bytes, *, lines: bool = False) -> str:
-    """Return the SASS of `cubin`, through nvdisasm or, if that is missing, cuobjdump.
+    """Return the SASS of `cubin`, from nvdisasm or, if that is missing, cuobjdump.
 
-    With `lines`, which needs nvdisasm, a comment `//## File "…", line N` stands in front of the code of each line that
-    `.loc` told the assembler of, with `inlined at "…", line N` where it was inlined; callers' lines follow.
+    With `lines`, which needs nvdisasm, a comment `//## File "…", line N` precedes the code of each line that has a
+    `.loc`. It has `inlined at "…", line N` if the code is inlined; lines of callers follow.
     """
     import tempfile
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""What goes wrong with NVIDIA's tools."""
+"""Errors of NVIDIA's tools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class MissingToolError(ToolchainError):
 
 
 class AssemblyError(ToolchainError):
-    """PTX that ptxas refuses; `diagnostics` holds all that it said, in its order."""
+    """PTX that ptxas rejects; `diagnostics` contains all its messages, in order."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class AssemblyError(ToolchainError):
         diagnostics: tuple[Diagnostic, ...] = (),
         log: str = "",
     ) -> None:
-        """Compose the text; keep ptxas's own words in `log`."""
+        """Compose the text; keep ptxas's output in `log`."""
         super().__init__(message, where=where, hint=hint)
         self.diagnostics = diagnostics
         self.log = log

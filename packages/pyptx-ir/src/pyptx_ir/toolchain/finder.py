@@ -1,7 +1,7 @@
-"""Finding NVIDIA's tools: an override, NVIDIA's wheels, PATH, an installed toolkit.
+"""Locate NVIDIA's tools: an override, NVIDIA's wheels, PATH, an installed toolkit.
 
-A cubin that lies in the cache should cost a process next to nothing. So what takes long comes last or is remembered:
-cuda-pathfinder (150 ms) is asked for what nothing else has, and the answer to `--version` (25 ms) is kept on disk.
+A cached cubin should cost a process almost no time. So cuda-pathfinder (150 ms) is used only if all else fails, and the
+result of `--version` (25 ms) is kept on disk.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# The wheel that brings each tool.
+# Wheel that contains each tool.
 WHEELS: dict[str, str] = {
     "ptxas": "nvidia-cuda-nvcc",
     "nvlink": "nvidia-cuda-nvcc",
@@ -26,7 +26,7 @@ WHEELS: dict[str, str] = {
     "nvJitLink": "nvidia-nvjitlink",
 }
 
-# Where the wheels put them below a site-packages folder: CUDA 13's share one folder, CUDA 12's have one each.
+# Folders of the wheels below a site-packages folder: CUDA 13 uses one folder for all, CUDA 12 one each.
 WHEEL_FOLDERS: tuple[str, ...] = (
     "nvidia/cu13/bin",
     "nvidia/cuda_nvcc/bin",
@@ -34,7 +34,7 @@ WHEEL_FOLDERS: tuple[str, ...] = (
     "nvidia/cuda_cuobjdump/bin",
 )
 
-# What CUDA 11 and 12 called their newest PTX version, by minor release; CUDA 13.n reads 9.n.
+# Newest PTX version of CUDA 12 minor releases that differ from the rule below; CUDA 13.n reads 9.n.
 _NEWEST_PTX: dict[tuple[int, int], tuple[int, int]] = {
     (12, 6): (8, 5),
     (12, 7): (8, 6),
@@ -46,9 +46,9 @@ _PTX_MAJOR: dict[int, int] = {11: 7, 12: 8, 13: 9}
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """An executable, or a library that does a tool's work, and its version, `"13.0.88"` (empty if it does not say).
+    """An executable, or an equivalent library, and its version, `"13.0.88"` (empty if unknown).
 
-    `build` tells apart releases of one version, where the tool does not say which it is.
+    `build` distinguishes releases of one version if the tool does not report which it is.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Tool:
 
     @property
     def identity(self) -> str:
-        """Return what its results depend on, for the key of a cache."""
+        """Return the properties that determine its results, for cache keys."""
         return f"{self.name} {self.version} {self.build}".rstrip()
 
     @property
@@ -69,7 +69,7 @@ class Tool:
 
     @property
     def newest_ptx(self) -> tuple[int, int]:
-        """Return the newest `.version` that a ptxas of this release reads; (0, 0) if unknown."""
+        """Return the newest `.version` that ptxas of this release reads; (0, 0) if unknown."""
         major, minor = self.release
         if major not in _PTX_MAJOR:
             return (0, 0)
@@ -86,21 +86,21 @@ def release_for(version: tuple[int, int]) -> tuple[int, int]:
 
 
 def find_tool(name: str) -> Tool:
-    """Find a tool; raise MissingToolError that says what to install.
+    """Locate a tool; raise MissingToolError with the package to install.
 
-    Looked for, in this order: the environment variable `PYPTX_<NAME>` (a path); NVIDIA's wheels; `PATH`; `CUDA_HOME`
-    and `CUDA_PATH`; wherever else cuda-pathfinder looks, if that is installed.
+    Search order: the environment variable `PYPTX_<NAME>` (a path); NVIDIA's wheels; `PATH`; `CUDA_HOME` and
+    `CUDA_PATH`; the other locations of cuda-pathfinder, if that is installed.
     """
     import os
     from pathlib import Path
 
     override = os.environ.get(f"PYPTX_{name.upper()}", "")
-    # Absolute, because tools run in folders of their own, and a program may change its folder.
+    # Absolute, because tools run in other folders, and a program may change its folder.
     return _find(name, str(Path(override).absolute()) if override else "", searched_places())
 
 
 def searched_places() -> tuple[str, str, str]:
-    """Return what the environment says about where tools are: PATH, CUDA_HOME, CUDA_PATH."""
+    """Return the environment variables that locate tools: PATH, CUDA_HOME, CUDA_PATH."""
     import os
 
     return os.environ.get("PATH", ""), os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", "")
@@ -158,7 +158,7 @@ def _pathfinder(name: str) -> str | None:
 
 @functools.cache
 def tool_version(path: Path) -> str:
-    """Return what `path --version` says behind "release …, V"; asked once per file, remembered beside the cubins."""
+    """Return the version after "release …, V" in `path --version`; run once per file, then cached on disk."""
     import contextlib
 
     from pyptx_ir.toolchain.cache import CubinCache, default_folder
@@ -173,7 +173,7 @@ def tool_version(path: Path) -> str:
     if stored is not None:
         return stored.decode()
     version = _asked_version(path)
-    with contextlib.suppress(OSError):  # whoever writes a cubin next says that the folder can't be written
+    with contextlib.suppress(OSError):  # the next write of a cubin reports an unwritable folder
         known.store(key, version.encode())
     return version
 

@@ -1,4 +1,4 @@
-"""PTX in objects, libraries, programs and fat binaries: unpacked here, or by cuobjdump where a package is missing."""
+"""Extract PTX from objects, libraries, programs and fat binaries; cuobjdump replaces missing packages."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _CUBIN = re.compile(rb"\x7fELF.{14}\xbe\x00", re.DOTALL)  # e_machine is EM_CUDA
 
 
 def extract(image: bytes) -> bytes:
-    """Return cuobjdump's listing of the PTX in an image: its modules, each under a heading, which `parse` reads.
+    """Return cuobjdump's listing of the PTX in an image: modules with headings, which `parse` reads.
 
-    Raise ToolchainError if cuobjdump is missing or refuses the image, or there is no PTX in it.
+    Raise ToolchainError if cuobjdump is missing or rejects the image, or if the image has no PTX.
     """
     import tempfile
     from pathlib import Path
@@ -52,7 +52,7 @@ def read(source: Input) -> Sequence[PtxSource]:
     """Return the PTX images in an input, in the order of their offsets.
 
     Raises:
-        SourceError: there are none, one is cut off or damaged, or nothing installed decompresses them.
+        SourceError: there are none, one is truncated or damaged, or no installed package decompresses them.
 
     """
     with _named(source), _contents(source) as data:
@@ -98,7 +98,7 @@ def _without_ptx(source: Input, found: Sequence[fatbin.Image]) -> SourceError:
 
 @contextmanager
 def _named(source: Input) -> Iterator[None]:
-    """Put the name of the input before the message of a SourceError that is raised inside."""
+    """Put the name of the input before the message of a SourceError from the body."""
     try:
         yield
     except SourceError as error:
@@ -107,7 +107,7 @@ def _named(source: Input) -> Iterator[None]:
 
 @contextmanager
 def _contents(source: Input) -> Iterator[fatbin.Bytes]:
-    """Map a file, so that only the pages that are read take memory."""
+    """Map a file, so that only the accessed pages take memory."""
     if source.path is None:
         yield source.held
         return

@@ -1,8 +1,7 @@
-"""nvJitLink: ptxas as a library, for machines that have it without the program. nvJitLink manual, "User's Guide".
+"""nvJitLink: ptxas as a library, for machines without the program. nvJitLink manual, "User's Guide".
 
-The library comes with NVIDIA's wheel and with the toolkit, reads the same PTX, and says the same about it in the same
-words; cuda-bindings calls it. It works in this process, so a text that brings ptxas down brings the process down: ptxas
-is asked first.
+NVIDIA's wheel and the toolkit contain the library; cuda-bindings calls it. It reads the same PTX and prints the same
+messages. It runs in this process, so a text that crashes ptxas crashes the process. Therefore ptxas takes precedence.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ _FAILED: Final = 1
 
 
 def find_nvjitlink() -> Tool:
-    """Find the library and its bindings; raise MissingToolError that says what to install.
+    """Locate the library and its bindings; raise MissingToolError with the package to install.
 
-    The environment variable `PYPTX_NVJITLINK` (a path) goes before wherever cuda-pathfinder looks: what this process
-    has loaded already, NVIDIA's wheels, conda, the linker's paths, `CUDA_HOME` and `CUDA_PATH`. A process has one
-    nvJitLink, the one that was found first.
+    The environment variable `PYPTX_NVJITLINK` (a path) takes precedence over the search of cuda-pathfinder: libraries
+    already loaded, NVIDIA's wheels, conda, the linker's paths, `CUDA_HOME` and `CUDA_PATH`. A process has one
+    nvJitLink, the first one found.
     """
     import os
 
@@ -42,7 +41,7 @@ def _find(override: str) -> Tool:
     path = _loaded(override)
     try:
         version = ".".join(map(str, bindings.version()))
-    except RuntimeError as error:  # bindings of 13.0.0 and 13.0.1, and before 12.9.4, ask for the driver first
+    except RuntimeError as error:  # bindings of 13.0.0 and 13.0.1, and before 12.9.4, need the driver for this
         hint = "pip install --upgrade cuda-bindings"
         raise ToolchainError(f"cuda-bindings cannot call {path}: {error}", hint=hint) from error
     return Tool(NAME, path, version, build=str(path.stat().st_size))
@@ -61,14 +60,14 @@ def _bindings() -> ModuleType:
 
 
 def _loaded(override: str) -> Path:
-    """Return the library that the bindings call, loaded: the overriding one, or the one that cuda-pathfinder finds."""
+    """Return the loaded library that the bindings call: the override, or the result of cuda-pathfinder."""
     import importlib
     from pathlib import Path
 
     if override:
         _load(Path(override))
     try:
-        found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(NAME)  # a loaded one, if there is
+        found = importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(NAME)  # a loaded library, if any
     except (ImportError, RuntimeError) as error:
         hint = f"pip install {WHEELS[NAME]}, or set {_OVERRIDE} to the path of the library"
         raise MissingToolError(f"{NAME} is not installed", hint=hint) from error
@@ -82,7 +81,7 @@ def _loaded(override: str) -> Path:
 
 
 def _load(path: Path) -> None:
-    """Load a library, so that whoever asks for it by its soname later gets this one."""
+    """Load a library, so that later lookups by its soname return this one."""
     import ctypes
 
     if not path.is_file():
@@ -94,15 +93,15 @@ def _load(path: Path) -> None:
 
 
 def link(tool: Tool, text: str, target: str, options: tuple[str, ...]) -> tuple[bytes, Outcome]:
-    """Return what ptxas would: the cubin (empty if the status is not 0), and the outcome with all that was said.
+    """Return the cubin (empty if the status is not 0) and the outcome with all messages, as ptxas would.
 
-    `options` are ptxas's. `tool` is what `find_nvjitlink` has found: a process has no other.
+    `options` are those of ptxas. `tool` is the result of `find_nvjitlink`; a process has no other.
     """
     library = _bindings()
     words = [f"-arch={target}", "-Xptxas=-v", *(f"-Xptxas={option}" for option in options)]
     try:
         handle = library.create(len(words), words)
-    except library.nvJitLinkError as refused:  # its log goes with the handle; all but the target is up to ptxas
+    except library.nvJitLinkError as refused:  # the log is lost with the handle; ptxas checks all other options itself
         return b"", Outcome(_FAILED, f"{tool.name}: {refused}")
     data = text.encode("utf-8", "surrogateescape") + b"\0"
     cubin, status = b"", _FAILED
@@ -111,7 +110,7 @@ def link(tool: Tool, text: str, target: str, options: tuple[str, ...]) -> tuple[
         library.complete(handle)
         cubin, status = _fetched(library, handle, "linked_cubin"), 0
     except library.nvJitLinkError:
-        pass  # what is wrong stands in the log
+        pass  # the log contains the errors
     finally:
         said = _fetched(library, handle, "info_log") + _fetched(library, handle, "error_log")
         library.destroy(handle)
@@ -119,7 +118,7 @@ def link(tool: Tool, text: str, target: str, options: tuple[str, ...]) -> tuple[
 
 
 def _fetched(library: ModuleType, handle: int, what: str) -> bytes:
-    """Return what `get_<what>` gives, asking for its size first."""
+    """Return the result of `get_<what>`, after querying its size."""
     size = getattr(library, f"get_{what}_size")(handle)
     room = bytearray(size)
     if size:

@@ -1,4 +1,4 @@
-"""What a kernel costs, as ptxas reports it with `-v`; nvJitLink writes the same with more in front of one line."""
+"""Resource usage of kernels, parsed from `ptxas -v`; nvJitLink's output has a longer prefix in one line."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _COUNT = re.compile(r"(?:used )?(\d+) (barriers|textures|surfaces|samplers)")
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The resources of one entry. Registers are per thread; sizes are in bytes.
+    """Resource usage of one entry. Registers are per thread; sizes are in bytes.
 
-    `stack` is the entry's own frame, `spill_stores` and `spill_loads` the traffic that spilled registers cause,
-    `shared` the shared memory (ptxas knows the static part, `Kernel.resources` adds the dynamic one), `constant` pairs
-    of constant bank and bytes, `local` what a thread keeps in local memory.
+    `stack` is the entry's own frame, `spill_stores` and `spill_loads` the traffic of spilled registers. `shared` is
+    shared memory (ptxas reports the static part, `Kernel.resources` adds the dynamic part). `constant` has pairs of
+    constant bank and bytes. `local` is local memory per thread.
     """
 
     entry: str
@@ -46,7 +46,7 @@ class Resources:
 
     @property
     def spills(self) -> int:
-        """Return the bytes that spilling moves, both ways."""
+        """Return the bytes of spill traffic, loads plus stores."""
         return self.spill_stores + self.spill_loads
 
 

@@ -1,4 +1,4 @@
-"""Running a tool on a file, and telling a crash from a refusal."""
+"""Run a tool on a file, and distinguish a crash from a rejected input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run left behind: its exit status, all that it said, and the signal that killed it, if one did."""
+    """Result of a run: its exit status, its output, and the signal that killed it, if any."""
 
     status: int
     output: str
@@ -46,7 +46,7 @@ def killed_by(status: int) -> str | None:
     """Return the name of the signal in an exit status, directly or through a shell's 128 + n."""
     import signal
 
-    # ptxas itself exits with 255 when it refuses its input; no signal has a number above 64.
+    # ptxas itself exits with 255 when it rejects its input; no signal has a number above 64.
     number = -status if status < 0 else status - 128 if 128 < status <= 192 else 0
     if not number:
         return None

@@ -1,4 +1,4 @@
-"""Code in which every `.sync` instruction of a warp orders memory among its lanes, like `bar.warp.sync`."""
+"""Code in which every `.sync` instruction of a warp orders memory among its lanes, as `bar.warp.sync` does."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Uses(FindingLog):
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """How the values of racing loads, at `pcs`, are followed in a rerun; `first_warp`: the number of a wave's first."""
+    """Rerun that tracks the values of racing loads at `pcs`; `first_warp` returns the number of a wave's first warp."""
 
     program: Program
     slices: Slice
@@ -100,7 +100,7 @@ class Following:
     pcs: frozenset[int]
 
     def code(self, code: Code) -> Code:
-        """Return code in which racing loads leave undefined bits, and whatever has an effect must not use them."""
+        """Return code in which racing loads return undefined bits, and instructions with effects report their use."""
         found = selections(self.program, self.slices.branches)
         of_branch = {each.pc: each for each in found}
         return tuple(

@@ -36,7 +36,7 @@ __all__ = [
 Numbers: TypeAlias = NDArray[np.uint64]
 
 PRIME: Final = (1 << 61) - 1
-"""A Mersenne prime: shifts reduce residues, and a product of residues has less than 128 bits."""
+"""A Mersenne prime: shifts reduce residues, and multiplying two residues gives less than 128 bits."""
 
 _P: Final = np.uint64(PRIME)
 _BITS: Final = np.uint64(61)

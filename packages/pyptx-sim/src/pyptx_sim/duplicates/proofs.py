@@ -33,10 +33,10 @@ __all__ = ["Watched", "settle"]
 
 _RULES: Final = frozenset({"global-race", "shared-race", "lane-race"})
 _MOST: Final = 8
-"""Most racing loads that are tried one by one if the value of any is used; each try is a run."""
+"""Maximum number of racing loads that are tested one by one if the value of any is used; each test is a run."""
 
 _HALF: Final = 1 << 16
-"""Least distance of two 32-bit words of which each may be two 16-bit floats: no distance in ulp."""
+"""Least distance of two 32-bit words, either of which may be two 16-bit floats: not a distance in ulp."""
 
 _EQUAL: Final = "both values are computed by the same instructions from the same inputs"
 _DEAD: Final = "no thread uses the value that the load returns"
@@ -51,7 +51,7 @@ _ONE_COPY: Final = "predicate the store to one thread: the last store depends on
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A launch that has run: its machine, race checker and schedule; `compile` returns code for a fixed schedule."""
+    """A completed launch: its machine, race checker and schedule; `compile` returns code for a fixed schedule."""
 
     machine: Machine
     checker: RaceChecker

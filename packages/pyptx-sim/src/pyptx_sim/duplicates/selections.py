@@ -1,6 +1,6 @@
-"""Branches that only select the values of registers: lanes diverge, compute by themselves, and reconverge.
+"""Branches that only select register values: lanes diverge, compute independently, and reconverge.
 
-If the condition of such a branch is undefined, so is afterward what was written in between; nothing else is.
+If the condition of such a branch is undefined, the registers written in between become undefined; nothing else does.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _only_selects(program: Program, branch: Branch) -> bool:
 
 
 def _of_its_lane(opcode: tuple[str, ...]) -> bool:
-    """Tell whether an instruction does nothing but compute what registers of its own lane hold."""
+    """Return whether an instruction only computes from registers of its own lane."""
     if opcode[0] in _ACROSS_LANES or "sync" in opcode:
         return False
     meaning = meaning_of(opcode)
@@ -88,7 +88,7 @@ class _Parted:
     """The lanes of a wave that took branches by undefined conditions and have not reconverged."""
 
     def __init__(self, wave: Wave) -> None:
-        """Begin without any."""
+        """Start without lanes."""
         self._height = wave.height
         self._lanes: dict[int, Mask] = {}
         self._origins: dict[int, Origin] = {}
@@ -114,7 +114,7 @@ class _Parted:
 
 
 def branching(operands: Operands, following: int, selection: Selection) -> Terminator:
-    """Return the branch of a selection, which records the lanes that go by an undefined condition."""
+    """Return the branch of a selection, which records the lanes with an undefined condition."""
     terminator = compile_bra(operands.unchecked(), following)
 
     def end(wave: Wave, group: Group) -> int | None:
@@ -126,7 +126,7 @@ def branching(operands: Operands, following: int, selection: Selection) -> Termi
 
 
 def meeting(action: Action, met: Sequence[Selection]) -> Action:
-    """Return the first step of the block where lanes reconverge."""
+    """Return the first step of the block in which lanes reconverge."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for each in met:
@@ -137,7 +137,7 @@ def meeting(action: Action, met: Sequence[Selection]) -> Action:
 
 
 def meeting_end(terminator: Terminator, met: Sequence[Selection]) -> Terminator:
-    """Return the end of such a block, where it has no other step."""
+    """Return the terminator of such a block, for a block without other steps."""
 
     def end(wave: Wave, group: Group) -> int | None:
         for each in met:

@@ -53,7 +53,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source operand of type `ptx_type`; `other` is a number for the part of the register that it is, if not all."""
+    """A source operand of type `ptx_type`; `other` is a number for the part of the register, None for all of it."""
 
     read: Reader
     ptx_type: str

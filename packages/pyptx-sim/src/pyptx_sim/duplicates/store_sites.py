@@ -1,4 +1,4 @@
-"""Stores whose values have value numbers: `st`, and `stmatrix`, whose rows come from registers of several lanes."""
+"""Stores with numbered values: `st`, and `stmatrix`, whose rows come from registers of several lanes."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def stores_values(program: Program, pc: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class StoreSite:
-    """A store with numbered values: its sources, the bytes of each element, and those at an address.
+    """A store with numbered values: its sources, the bytes of each element, and the bytes per address.
 
-    `gather` returns what the stores at the addresses of lanes are made of, `[parts, height, 32]`, from what the lanes
-    hold, `[sources, height, 32]`; `parts` are numbers of these parts, the same for the same bits of a register.
+    `gather` maps the values of the lanes, `[sources, height, 32]`, to the parts of the stores at the lanes' addresses,
+    `[parts, height, 32]`. `parts` are numbers of these parts, the same for the same bits of a register.
     """
 
     sources: tuple[Source, ...]
@@ -83,7 +83,7 @@ class StoreSite:
 
 
 def _held(wave: Wave, lanes: Lanes, arrays: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return what all lanes of a wave hold, `[sources, height, 32]`, from arrays of the rows of `lanes`."""
+    """Return the values of all lanes of a wave, `[sources, height, 32]`, from arrays of the rows of `lanes`."""
     held = np.zeros((len(arrays), wave.height, WARP), arrays[0].dtype)
     for each, values in zip(held, arrays, strict=True):
         each[lanes.row_numbers()] = values
@@ -91,7 +91,7 @@ def _held(wave: Wave, lanes: Lanes, arrays: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _places(move: MatrixMove, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the register, its lane, and the number of its part of each element of the rows whose addresses lanes give.
+    """Return the register, its lane, and the number of its part of each element of the rows addressed by the lanes.
 
     They are `[columns, 32]`, the last one `[columns, 1, 32]`.
     """

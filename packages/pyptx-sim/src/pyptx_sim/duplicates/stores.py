@@ -108,7 +108,7 @@ class StoredNumbers(Observer):
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Record the numbers of stored values, and none for writes by other instructions."""
+        """Record the numbers of stored values; clear them for writes by other instructions."""
         if kind not in {"write", "atomic"}:
             return
         stored = self._now if kind == "write" and pc in self._sites else None

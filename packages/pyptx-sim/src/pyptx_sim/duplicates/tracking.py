@@ -1,4 +1,4 @@
-"""Instrument the instructions of a slice, so that they also compute the value numbers of their results."""
+"""Instrument the instructions of a slice so that they also compute the value numbers of their results."""
 
 from __future__ import annotations
 

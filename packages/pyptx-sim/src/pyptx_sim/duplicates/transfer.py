@@ -61,7 +61,7 @@ class Meaning:
 
     @property
     def number(self) -> np.uint64:
-        """The number of the function."""
+        """Number of the function."""
         return name_number(*self.words)
 
 

@@ -1,10 +1,10 @@
-"""What a plugin brings to the simulator: the public, versioned interface through which built-ins come in, too.
+"""Public, versioned plugin interface of the simulator; the built-in rules and instructions use it, too.
 
-A plugin's hook `pyptx_simulator_extensions` returns rows of `pyptx_ir.plugins.rows.SimulatorExtension`, each with a
-name and a `load()` that is called when a program is first run; it returns an `Extension`. The guide is
+A plugin's hook `pyptx_simulator_extensions` returns rows of `pyptx_ir.plugins.rows.SimulatorExtension`. Each has a name
+and a `load()` that returns an `Extension` and is called when a program is first run. The guide is
 docs/architecture-plugin.md.
 
-What is imported under `if TYPE_CHECKING` is here for annotations alone. Beside this package, a plugin may import
+Names imported under `if TYPE_CHECKING` are for annotations only. Besides this package, a plugin may import
 `pyptx_sim.numerics`, `pyptx_sim.types` and `pyptx_sim.errors`.
 """
 

@@ -1,4 +1,4 @@
-"""Matrices in registers, which the simulator keeps as matrices until work has completed (`Wave.deferred`)."""
+"""Matrices in registers that the simulator keeps as matrices until operations have completed (`Wave.deferred`)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["Distribution"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
-    """How a matrix of `size` elements of `bits` bits is dealt out to the registers of some warps, of 32 bits each.
+    """Mapping of a matrix of `size` elements of `bits` bits to the 32-bit registers of several warps.
 
-    `elements` is which element lies at each place: `[registers, threads, elements in a register]`.
+    `elements[register, thread, i]` is the index of element i of a register.
     """
 
     elements: NDArray[np.int64]

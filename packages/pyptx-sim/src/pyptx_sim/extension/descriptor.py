@@ -1,4 +1,4 @@
-"""Objects in memory that describe arrays to hardware, and are passed to kernels with them."""
+"""Objects in memory that describe arrays to hardware and are passed to kernels together with the arrays."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ __all__ = ["Descriptor"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptor:
-    """A kind of descriptors, which `pyptx_sim.Mapped` passes with their arrays.
+    """A kind of descriptor that `pyptx_sim.Mapped` passes with an array.
 
-    `described` is the class of what says how the array is described; `encode(it, address)` returns the bytes, for an
-    array at an address of global memory, as threads use it, and raises LaunchError for what cannot be described so.
-    `alignment`, in bytes, is what a parameter with such an object by value needs. `offered`, a subclass of `described`
-    or that itself, is what users find in `pyptx_sim` by its name; its class method `of(array, *, dtype, …)` describes
-    an array that lies densely. `example` is a call of that, as `pyptx sim` takes it behind an array.
+    - `described`: class of the objects that specify a descriptor.
+    - `encode(it, address)`: returns the descriptor's bytes for an array at a global address of the simulated device. It
+      raises LaunchError for an array that the descriptor cannot describe.
+    - `alignment`: alignment in bytes of a parameter that passes the descriptor by value.
+    - `offered`: subclass of `described`, or that class itself, exported from `pyptx_sim` under its name. Its class
+      method `of(array, *, dtype, …)` describes a contiguous array.
+    - `example`: a call of that method, as `pyptx sim` accepts it after an array.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Changes of the order of instructions, as mutations make them."""
+"""Mutations that change the order of instructions."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 __all__ = ["behind", "beside", "later", "nothing", "sooner"]
 
 _STAYS = frozenset({"bra", "ret", "exit", "bar", "barrier", "mbarrier", "elect"})
-"""What nothing is moved across."""
+"""First opcode words of instructions that no other instruction is moved across."""
 
 
 def nothing(node: Statement) -> Empty:
-    """Return what stands where an instruction stood: a stray `;`, which says nothing."""
+    """Return the replacement of a removed instruction: an empty statement (`;`)."""
     return Empty(lead=node.lead, raw=";")
 
 
 def beside(node: Instruction) -> Instruction:
-    """Return a copy that stands behind another statement on its line."""
+    """Return a copy that follows another statement on the same line."""
     return evolve(node, lead=" ")
 
 
 def later(site: Site) -> Iterator[Change]:
-    """Let it change places with the instruction behind it."""
+    """Exchange the instruction with the following one."""
     behind = site.neighbour(1)
     if behind is not None and behind.opcode[0] not in {"bra", "ret", "exit"} and not _feeds(site.instruction, behind):
         yield _swapped(site, site.at, site.at + 1)
 
 
 def sooner(site: Site) -> Iterator[Change]:
-    """Move it in front of all accesses to memory before it that it does not depend on, up to a label or branch."""
+    """Move the instruction before all preceding memory accesses that it does not depend on, up to a label or branch."""
     at = site.at
     passed = False
     while at > 0:
@@ -54,7 +54,10 @@ def sooner(site: Site) -> Iterator[Change]:
 
 
 def behind(*opcode: str) -> Edit:
-    """Move it behind the next instruction whose opcode begins so, if no label or branch stands between."""
+    """Move the instruction after the next one whose opcode starts with `opcode`.
+
+    Yield nothing if a label or branch precedes that one.
+    """
 
     def edit(site: Site) -> Iterator[Change]:
         for distance in range(1, len(site.body) - site.at):
@@ -72,13 +75,13 @@ def behind(*opcode: str) -> Edit:
 
 
 def _reaches_memory(node: Instruction) -> bool:
-    """Tell whether an instruction accesses memory, or issues or orders work that does."""
+    """Return whether an instruction accesses memory, or issues or orders operations that do."""
     step = step_of(node.opcode)
     return step is not None and step.effect in {"access", "issue"}
 
 
 def _feeds(first: Instruction, second: Instruction) -> bool:
-    """Tell whether `second` names a register that `first` may write: what it names first, if that is no address."""
+    """Return whether `second` uses a register that `first` may write: its first operand, unless that is an address."""
     written = first.operands[:1] if first.operands and not isinstance(first.operands[0], Address) else ()
     names = {name for operand in written for name in _registers(operand)}
     used = {name for operand in second.operands for name in _registers(operand)}
@@ -105,7 +108,7 @@ def _swapped(site: Site, first: int, second: int) -> Change:
 
 
 def _moved_up(site: Site, to: int) -> Change:
-    """Return the change that puts the site's instruction on the line of statement `to`, in front of it."""
+    """Return the change that moves the site's instruction to the line of statement `to`, before that statement."""
     there = site.body[to]
     return {
         to: (evolve(site.instruction, lead=there.lead), evolve(there, lead=" ")),

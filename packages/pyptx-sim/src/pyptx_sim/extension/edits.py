@@ -1,6 +1,6 @@
-"""The changes that mutations make, each a generator: none, one or several for an instruction in its place.
+"""Changes that mutations make: generators that yield none, one or several changes for an instruction.
 
-Every change stays within the lines of the statements that it touches.
+Every change stays within the lines of the statements that it replaces.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ __all__ = [
 
 
 def drop(site: Site) -> Iterator[Change]:
-    """Leave the instruction out."""
+    """Remove the instruction."""
     yield {site.at: (nothing(site.instruction),)}
 
 
 def drop_with(distance: int, *opcode: str) -> Edit:
-    """Leave the instruction out, and with it the one so far away, if its opcode begins so."""
+    """Remove the instruction and the one at `distance`, if the latter's opcode starts with `opcode`."""
 
     def edit(site: Site) -> Iterator[Change]:
         other = site.neighbour(distance)
@@ -80,26 +80,26 @@ def drop_with(distance: int, *opcode: str) -> Edit:
 
 
 def twice(site: Site) -> Iterator[Change]:
-    """Do it twice."""
+    """Execute the instruction twice."""
     node = site.instruction
     yield {site.at: (node, beside(node))}
 
 
 def unguard(site: Site) -> Iterator[Change]:
-    """Let every thread do it."""
+    """Remove the guard predicate, so that every thread executes the instruction."""
     if site.instruction.guard is not None:
         yield {site.at: (evolve(site.instruction, guard=None),)}
 
 
 def invert_guard(site: Site) -> Iterator[Change]:
-    """Let the other threads do it."""
+    """Negate the guard predicate."""
     guard = site.instruction.guard
     if guard is not None:
         yield {site.at: (evolve(site.instruction, guard=replace(guard, negated=not guard.negated)),)}
 
 
 def become(opcode: str, *operands: int | str) -> Edit:
-    """Put another instruction in its place, of its operands by their numbers; a string is an immediate, or `_`."""
+    """Replace the instruction by another with operands of the original, by index; a string is an immediate or `_`."""
 
     def edit(site: Site) -> Iterator[Change]:
         known: list[Operand] = []
@@ -117,11 +117,11 @@ def _written(text: str) -> Operand:
     return Sink() if text == "_" else Immediate(text)
 
 
-# --- loops that wait ------------------------------------------------------------------------------
+# --- polling loops -------------------------------------------------------------------------------
 
 
 def _retry(site: Site) -> tuple[int, Instruction] | None:
-    """Return the branch that tries a wait again, and its number: `@!p bra WAIT`, or what follows `@p bra DONE`."""
+    """Return the branch that retries a wait, with its index: `@!p bra WAIT`, or the branch after `@p bra DONE`."""
     done = site.instruction.operands[0]
     branch = site.neighbour(1)
     if branch is None or branch.opcode[0] != "bra" or branch.guard is None:
@@ -133,24 +133,24 @@ def _retry(site: Site) -> tuple[int, Instruction] | None:
 
 
 def no_retry(site: Site) -> Iterator[Change]:
-    """Go on whatever a wait says."""
+    """Remove the branch that retries a wait."""
     again = _retry(site)
     if again is not None:
         yield {again[0]: (nothing(again[1]),)}
 
 
 def no_wait(site: Site) -> Iterator[Change]:
-    """Leave a wait out, with the branch that tries it again."""
+    """Remove a wait and the branch that retries it."""
     again = _retry(site)
     if again is not None:
         yield {at: (nothing(site.body[at]),) for at in range(site.at, again[0] + 1)}
 
 
-# --- words of opcodes -----------------------------------------------------------------------------
+# --- modifiers of opcodes --------------------------------------------------------------------------
 
 
 def word(old: str, new: str) -> Edit:
-    """Say `new` instead of `old` in the opcode; nothing instead of it, if `new` is empty."""
+    """Replace modifier `old` of the opcode by `new`; remove it if `new` is empty."""
 
     def edit(site: Site) -> Iterator[Change]:
         opcode = site.instruction.opcode
@@ -162,7 +162,7 @@ def word(old: str, new: str) -> Edit:
 
 
 def more_words(*words: str, unless: tuple[str, ...] = ()) -> Edit:
-    """Say `words` behind the opcode, unless it has one of them, or of `unless`."""
+    """Append modifiers to the opcode, unless it has one of them or of `unless`."""
 
     def edit(site: Site) -> Iterator[Change]:
         node = site.instruction
@@ -173,7 +173,7 @@ def more_words(*words: str, unless: tuple[str, ...] = ()) -> Edit:
 
 
 def insert(behind: str, *words: str, count: int) -> Edit:
-    """Say `words` behind a word of an opcode of so many words."""
+    """Insert modifiers after modifier `behind` of an opcode of `count` words."""
 
     def edit(site: Site) -> Iterator[Change]:
         opcode = site.instruction.opcode
@@ -201,7 +201,7 @@ def _instead(site: Site, index: int, operand: Operand) -> Change:
 
 
 def _around(site: Site, opcode: tuple[str, ...], register: Register, there: str, back: str) -> Change:
-    """Return the change that holds another value in a register while the instruction reads it."""
+    """Return the change that modifies a register before the instruction and restores it afterwards."""
     node = site.instruction
     first = Instruction((*opcode,), (register, register, Immediate(there)), lead=node.lead)
     last = Instruction((*opcode,), (register, register, Immediate(back)), lead=" ")
@@ -209,7 +209,7 @@ def _around(site: Site, opcode: tuple[str, ...], register: Register, there: str,
 
 
 def add(index: int, *deltas: int, least: int = 0, bits: int = 32) -> Edit:
-    """Add to a number among the operands, an immediate or a register; no immediate becomes smaller than `least`."""
+    """Add to a numeric operand, an immediate or a register; immediates stay at or above `least`."""
 
     def edit(site: Site) -> Iterator[Change]:
         match _operand(site.instruction, index):
@@ -228,7 +228,7 @@ def add(index: int, *deltas: int, least: int = 0, bits: int = 32) -> Edit:
 
 
 def scale(index: int, numerator: int, denominator: int) -> Edit:
-    """Multiply an immediate, if the result is a whole number."""
+    """Multiply an immediate by `numerator / denominator`, if the result is an integer."""
 
     def edit(site: Site) -> Iterator[Change]:
         match _operand(site.instruction, index):
@@ -243,7 +243,7 @@ def scale(index: int, numerator: int, denominator: int) -> Edit:
 
 
 def flip(index: int, mask: int, bits: int = 32) -> Edit:
-    """Flip bits of a number among the operands, an immediate or a register."""
+    """Flip bits of a numeric operand, an immediate or a register."""
 
     def edit(site: Site) -> Iterator[Change]:
         match _operand(site.instruction, index):
@@ -270,7 +270,7 @@ def flip_constant(index: int, mask: int) -> Edit:
 
 
 def shift(index: int, delta: int) -> Edit:
-    """Move an address among the operands by bytes; in a bracket of several parts, the first coordinate."""
+    """Add bytes to an address operand; in a tensor address, add to the first coordinate."""
 
     def edit(site: Site) -> Iterator[Change]:
         match _operand(site.instruction, index):
@@ -287,7 +287,7 @@ def shift(index: int, delta: int) -> Edit:
 
 
 def invert(find: Callable[[Instruction], int | None]) -> Edit:
-    """Negate a predicate among the operands, at the number that `find` returns; None if there is none."""
+    """Negate a predicate operand, at the index that `find` returns (None if there is none)."""
 
     def edit(site: Site) -> Iterator[Change]:
         index = find(site.instruction)
@@ -299,7 +299,7 @@ def invert(find: Callable[[Instruction], int | None]) -> Edit:
 
 
 def shrink_mask(index: int) -> Edit:
-    """Take the upper half of the lanes out of a mask of all of them, or put all lanes into a smaller one."""
+    """Remove the upper 16 lanes from a full membermask, or replace a smaller membermask by the full one."""
 
     def edit(site: Site) -> Iterator[Change]:
         match _operand(site.instruction, index):
@@ -313,7 +313,7 @@ def shrink_mask(index: int) -> Edit:
 
 
 def one_more_rank(site: Site) -> Iterator[Change]:
-    """Copy a tile of one dimension more, at 0 in it."""
+    """Copy a tile of one more dimension, at coordinate 0 of that dimension."""
     node = site.instruction
     ranks = [word for word in node.opcode if word in {"1d", "2d", "3d", "4d"}]
     for index, operand in enumerate(node.operands):
@@ -335,14 +335,14 @@ def elect_all(site: Site) -> Iterator[Change]:
 
 
 def at_home(site: Site) -> Iterator[Change]:
-    """Take the address in the own block for the one in another block."""
+    """Replace `mapa` by the address in the thread's own CTA."""
     node = site.instruction
     bits = "b64" if node.opcode[-1] == "u64" else "b32"
     yield {site.at: (evolve(node, opcode=("mov", bits), operands=node.operands[:2]),)}
 
 
 def each(*edits: Edit) -> Edit:
-    """Make the changes of each of `edits`, one at a time."""
+    """Yield the changes of each of `edits`."""
 
     def edit(site: Site) -> Iterator[Change]:
         for one in edits:
@@ -352,6 +352,6 @@ def each(*edits: Edit) -> Edit:
 
 
 def another_block(site: Site) -> Iterator[Change]:
-    """Leave a block out of a multicast, or take one more in: flip the second bit of its mask."""
+    """Add or remove one CTA of a multicast: flip bit 1 of the CTA mask."""
     hinted = "L2::cache_hint" in site.instruction.opcode
     yield from flip(-2 if hinted else -1, 2, bits=16)(site)

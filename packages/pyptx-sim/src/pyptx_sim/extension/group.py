@@ -1,4 +1,4 @@
-"""Groups of asynchronous operations, by which threads wait for what they have issued."""
+"""Groups of asynchronous operations that threads commit and wait for."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ WARP: Final = 32
 """Lanes of a warp."""
 
 WARPGROUP: Final = 4
-"""Warps of a warpgroup; the first one's number in its CTA is a multiple of it. Manual: "Warpgroup"."""
+"""Warps of a warpgroup; the index of its first warp in the CTA is a multiple of 4. Manual: "Warpgroup"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupKind:
-    """A kind of groups; each thread has its own of every kind. Manual: "Async-group mechanism".
+    """A kind of async-group; each thread has its own groups of every kind. Manual: "Async-group mechanism".
 
-    `name` and `operations` ("copies (cp.async)") are for messages; a thread that ends without having waited breaks the
-    rule `unfinished`, which the extension has to have. `issued_by` is who issues one operation together: a `lane`, or
-    the four warps of a `warpgroup`. `tells`: a wait orders all operations of a `warp` for the lanes that wait, if all
-    of its lanes issue and wait together; or it orders each of the `lanes` after its own operations only. `reads`: it
-    can be waited for as far as its sources go, and has to be so far. `pipelined`: what threads issue is performed in
-    the order in which they do so, if that is ordered itself: such an operation need not wait for earlier ones of the
-    kind. `severity` is that of not having waited, if it isn't the rule's. `wait` says how to, for the hint of what is
-    touched too early: "cp.async.wait_group".
+    - `name`, `operations` ("copies (cp.async)"): text for messages.
+    - `unfinished`: rule that a thread breaks if it exits without a wait; the extension must define it.
+    - `issued_by`: whether a `lane` or the four warps of a `warpgroup` issue one operation together.
+    - `tells`: with `warp`, a wait orders all operations of the warp before the waiting lanes, if all its lanes issue
+      and wait together. With `lanes`, a wait orders only each lane's own operations.
+    - `reads`: threads can wait for completion of the source reads alone, and must wait at least for that.
+    - `pipelined`: operations are performed in issue order if the issues themselves are ordered. Such an operation does
+      not need a wait for earlier ones of its kind.
+    - `severity`: severity of a missing wait, if it differs from the rule's.
+    - `wait`: the wait instruction, for help texts: "cp.async.wait_group".
     """
 
     name: str
@@ -43,5 +45,5 @@ class GroupKind:
 
     @property
     def together(self) -> int:
-        """How many warps issue an operation as one."""
+        """Number of warps that issue an operation together."""
         return WARPGROUP if self.issued_by == "warpgroup" else 1

@@ -1,4 +1,4 @@
-"""Asynchronous operations that threads have issued, and that complete later."""
+"""Asynchronous operations that threads have issued and that complete later."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["MBARRIER_BYTES", "AsyncItem"]
 
 MBARRIER_BYTES: Final = 8
-"""The bytes of an mbarrier object, and what its address is a multiple of."""
+"""Size of an mbarrier object in bytes, which is also its alignment."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AsyncItem:
-    """What one instruction has issued: an operation for each of some threads, number i by `lanes[i]` of `warps[i]`.
+    """Asynchronous operations issued by one instruction; operation i by `lanes[i]` of `warps[i]`.
 
-    `group` and `numbers` say of which kind their groups are, and which; None, and no matter, where an mbarrier hears of
-    them. Subclasses add arrays, or tuples of arrays, with an entry for each operation, and `move`. `Turn.issue` hands
-    an item to the engine, which gives it a `item_id`, by which observers hear of it.
+    `group` is the kind of their groups and `numbers` their group indices. If mbarriers track completion, `group` is
+    None and `numbers` is unused. Subclasses add arrays, or tuples of arrays, with one entry per operation, and define
+    `move`. `Turn.issue` passes an item to the engine, which assigns the `item_id` that observers receive.
     """
 
     wave: Wave
@@ -41,28 +41,28 @@ class AsyncItem:
     item_id: int = 0
 
     def __len__(self) -> int:
-        """Return how many operations have not completed."""
+        """Return the number of operations that have not completed."""
         return len(self.warps)
 
     def due(self, groups: Groups, *, reads: bool) -> NDArray[np.bool_]:
-        """Return which operations belong to groups that their threads have waited for."""
+        """Return, per operation, whether its thread has waited for its group."""
         waited = groups.read if reads else groups.done
         due: NDArray[np.bool_] = self.numbers < waited[self.warps, self.lanes]
         return due
 
     def signals(self) -> Iterable[int]:
-        """Return the mbarriers that hear of it, by their places in shared memory."""
+        """Return the mbarriers that the operations signal, as offsets in shared memory."""
         return ()
 
     def read(self) -> None:
-        """Read the sources now: somebody has waited for that, of a kind of groups that `reads`."""
+        """Read the sources now: a thread waited for them. Called for kinds of groups with `reads`."""
 
     def move(self) -> None:
-        """Do all of it: this item holds the operations that complete, and no others."""
+        """Perform all operations of this item; the item holds only operations that complete now."""
         raise NotImplementedError
 
     def complete(self, which: NDArray[np.bool_] | None) -> None:
-        """Let some of the operations complete, or all."""
+        """Complete the selected operations; None selects all."""
         if which is None:
             self.move()
             self.keep(slice(0))
@@ -72,44 +72,48 @@ class AsyncItem:
         self.keep(~which)
 
     def complete_earlier(self, which: Callable[[Item], NDArray[np.bool_] | None]) -> None:
-        """Let complete first what `which` picks of each item that was issued before (None: nothing), for `move`."""
+        """Complete earlier operations first, for use in `move`.
+
+        `which` selects them in each earlier item; None selects none.
+        """
         self.wave.engine.complete_before(self.item_id, which)
 
     def take_earlier(self, which: Callable[[AsyncItem], NDArray[np.bool_] | None]) -> list[AsyncItem]:
-        """Take over what `which` picks of each item that was issued before, for a `move` that does it, too.
+        """Take over the operations that `which` selects in each earlier item; the caller's `move` performs them.
 
-        What comes back holds these operations alone, in the order of issue; nobody else completes them any more.
+        Return them as items, in the order of issue. The engine no longer completes them.
         """
         return self.wave.engine.take_before(self.item_id, which)
 
     def goes_on_in(self, following: AsyncItem) -> bool:  # noqa: ARG002 - what subclasses ask for
-        """Tell whether `following`, issued next, takes this over when it moves: both are performed in one go then."""
+        """Return whether `following`, the next item issued, also performs this one when it moves."""
         return False
 
     def count_bytes(self, barrier: int, count: int) -> None:
-        """Count bytes at an mbarrier as arrived, for `move`: perform its complete-tx operation."""
+        """Perform complete-tx of `count` bytes at an mbarrier, for use in `move`."""
         self.wave.mbarriers.complete(barrier, count, self.pc, self.item_id)
 
     def cancel_launch(self) -> tuple[int, int, int] | None:
-        """Cancel the launch of a cluster of the grid that has not begun, for `move`; return where its first block is.
+        """Cancel the launch of a cluster of the grid that has not started, for use in `move`.
 
-        None where there is none, or a schedule refuses. The instruction's step says `cancels_launches`.
+        Return the position of its first CTA; None if no cluster is left or the schedule refuses. The instruction's step
+        must have `cancels_launches`.
         """
         return self.wave.machine.cancel_launch()
 
     def issued_by(self, warps: NDArray[np.int64], lanes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which operations these threads have issued."""
+        """Return, per operation, whether one of these threads issued it."""
         issued: NDArray[np.bool_] = np.isin(self.warps * 32 + self.lanes, warps * 32 + lanes)
         return issued
 
     def part(self, which: NDArray[np.bool_]) -> AsyncItem:
-        """Return an item of some of the operations."""
+        """Return an item with the selected operations."""
         part = type(self)(**{name: getattr(self, name) for name in self.__dataclass_fields__})
         part.keep(which)
         return part
 
     def keep(self, which: NDArray[np.bool_] | slice) -> None:
-        """Forget all operations but some."""
+        """Remove all operations except the selected ones."""
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""How elements lie in memory, where those who write and those who read have to agree on it."""
+"""Element layouts in memory that writer and reader must share."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["Layout"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """A layout by which asynchronous work writes or reads elements: two are the same if their names are.
+    """Layout of the elements that an asynchronous operation accesses. Layouts with equal names are equal.
 
-    `name` is for messages: "a swizzle of 64 bytes". Work that reads by another layout than that by which other work
-    wrote breaks the reader's rule `mismatch`, which the extension has to have. `user` says in messages whose work goes
-    by it, and does not matter otherwise.
+    `name` is for messages: "a swizzle of 64 bytes". A read whose layout differs from that of the asynchronous write
+    breaks the reader's rule `mismatch`, which the extension must define. `user` names the reading or writing operations
+    in messages.
     """
 
     name: str

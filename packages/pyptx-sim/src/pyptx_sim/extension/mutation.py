@@ -1,4 +1,4 @@
-"""Kinds of faults that are planted into working kernels, to see whether anything notices."""
+"""Mutation operators: kinds of faults injected into working kernels."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Edit", "Mutation", "Site"]
 
 Change: TypeAlias = "Mapping[int, tuple[Statement, ...]]"
-"""What stands instead of some statements of a body, by their number in it."""
+"""New statements by the index of the body's statement that they replace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Instruction number `at` of the statements `body`, on a line (from 1) of the module's text."""
+    """Instruction at index `at` of the statements `body`, on line `line` (from 1) of the module's text."""
 
     body: Sequence[Statement]
     at: int
@@ -28,28 +28,28 @@ class Site:
 
     @property
     def instruction(self) -> Instruction:
-        """The instruction itself."""
+        """The instruction."""
         node = self.body[self.at]
         assert isinstance(node, Instruction)  # noqa: S101 - `sites` yields nothing else
         return node
 
     def neighbour(self, distance: int) -> Instruction | None:
-        """Return the statement so far away if it is an instruction of the same body."""
+        """Return the statement at this distance in the body; None if it is not an instruction."""
         at = self.at + distance
         node = self.body[at] if 0 <= at < len(self.body) else None
         return node if isinstance(node, Instruction) else None
 
 
 Edit: TypeAlias = "Callable[[Site], Iterator[Change]]"
-"""What makes the changes of a mutation; `pyptx_sim.extension.edits` has the usual ones."""
+"""Function that yields the changes of a mutation. `pyptx_sim.extension.edits` has the usual ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One kind of fault that is planted into working kernels: a mutation operator.
+    """Mutation operator: one kind of fault to inject into kernels.
 
-    `opcodes` are the beginnings of the opcodes that it changes, `a|b` for either word and `*` for any; `having` are
-    modifiers of which they must have one. `breaks` says what the change takes away.
+    `opcodes` are opcode prefixes; a word may be `a|b` (either) or `*` (any). The opcode must have one of the modifiers
+    `having`, if any. `breaks` describes the resulting fault.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Mutation:
     having: str = ""
 
     def applies(self, opcode: tuple[str, ...]) -> bool:
-        """Tell whether it changes instructions with this opcode."""
+        """Return whether the operator changes instructions with this opcode."""
         having = not self.having or not set(self.having.split("|")).isdisjoint(opcode)
         return having and any(_begins(opcode, each) for each in self.opcodes)
 

@@ -1,4 +1,4 @@
-"""Where bits come from that nothing has defined."""
+"""Origin of undefined bits."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["Origin"]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where undefined bits come from: the rule that they break, what was read, and the instruction that read it.
+    """Origin of undefined bits: the rule that they break, the location read, and the instruction that read it.
 
-    `padding`: of a word on the stack of which other bytes are defined. Compilers copy structures word by word, and
-    what lies between their members goes with them, to whoever asks for the structure.
+    `padding` marks a word on the stack that has other bytes defined. Compilers copy structures word by word, including
+    the padding between members.
     """
 
     rule: str

@@ -1,4 +1,4 @@
-"""The extensions that plugins hand in, and what they hold, by name."""
+"""Registry of extensions and their contents by name."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 VERSION = 1
-"""What `Extension.version` has to be: it grows when extensions that were written before would no longer be right."""
+"""Interface version; it increases when existing extensions become invalid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """What one plugin brings to the simulator. `version` is the `VERSION` of this interface that it was written for."""
+    """Contents of one plugin for the simulator.
+
+    `version` is the interface `VERSION` that the plugin was written for.
+    """
 
     version: int
     steps: tuple[Step, ...] = ()
@@ -37,9 +40,9 @@ class Extension:
 
 @until_plugins_change(maxsize=1)
 def extensions() -> Mapping[str, Extension]:
-    """Return the extensions of all plugins by their names, the simulator's own among them.
+    """Return the extensions of all plugins by name, including the simulator's own.
 
-    Raise PluginError for one that was written for another version of the interface.
+    Raise PluginError for an extension with another interface version.
     """
     from pyptx_ir.plugins.manager import manager
 
@@ -59,32 +62,32 @@ def extensions() -> Mapping[str, Extension]:
 
 @until_plugins_change(maxsize=1)
 def rules() -> Mapping[str, Rule]:
-    """Return what runs may find, by name."""
+    """Return the rules of all extensions by name."""
     return _unique("rule", lambda extension: {rule.name: rule for rule in extension.rules})
 
 
 @until_plugins_change(maxsize=1)
 def mutations() -> tuple[Mutation, ...]:
-    """Return the kinds of faults that are planted into kernels."""
+    """Return the mutation operators of all extensions."""
     found = _unique("mutation", lambda extension: {mutation.name: mutation for mutation in extension.mutations})
     return tuple(found.values())
 
 
 @until_plugins_change(maxsize=64)
 def descriptor_of(described: type) -> Descriptor | None:
-    """Return how objects of a class describe arrays; None if no plugin says so."""
+    """Return the kind of descriptor for objects of a class; None if no plugin defines one."""
     return next((row for row in _descriptors().values() if issubclass(described, row.described)), None)
 
 
 @until_plugins_change(maxsize=64)
 def offered(name: str) -> type | None:
-    """Return the class of this name that says how an array is described; None if no plugin has one."""
+    """Return the descriptor class with this name; None if no plugin defines one."""
     classes = (row.offered for row in _descriptors().values())
     return next((each for each in classes if each is not None and each.__name__ == name), None)
 
 
 def examples() -> tuple[str, ...]:
-    """Return how descriptors are written behind an array in a shell."""
+    """Return example descriptors as written after an array on the command line."""
     return tuple(row.example for row in _descriptors().values() if row.example)
 
 
@@ -99,7 +102,7 @@ def _steps() -> Mapping[tuple[str, ...], Step]:
 
 
 def _unique(what: str, rows_of: Callable[[Extension], Mapping[str, T]]) -> dict[str, T]:
-    """Return the rows of all extensions by their keys; raise PluginError where two of them have one."""
+    """Return the rows of all extensions by key; raise PluginError for a key that two extensions define."""
     found: dict[str, T] = {}
     owners: dict[str, str] = {}
     for name, extension in extensions().items():
@@ -123,7 +126,7 @@ def _semantics() -> Mapping[tuple[str, ...], tuple[Semantics, ...]]:
 
 @until_plugins_change(maxsize=1 << 12)
 def meaning_of(opcode: tuple[str, ...]) -> Step | tuple[Semantics, ...] | None:
-    """Return the step or the rows of semantics that answer for an opcode, those with most words, or None."""
+    """Return the step or the semantics with the longest matching opcode prefix; None if there is none."""
     steps, semantics = _steps(), _semantics()
     for length in range(len(opcode), 0, -1):
         words = opcode[:length]
@@ -135,6 +138,6 @@ def meaning_of(opcode: tuple[str, ...]) -> Step | tuple[Semantics, ...] | None:
 
 
 def step_of(opcode: tuple[str, ...]) -> Step | None:
-    """Return the step that answers for an opcode; None where a row of semantics does, or nothing."""
+    """Return the step for an opcode; None if there is none."""
     found = meaning_of(opcode)
     return found if isinstance(found, Step) else None

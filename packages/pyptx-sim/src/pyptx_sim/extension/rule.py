@@ -1,4 +1,4 @@
-"""What a simulated run may find: rules, each with a hint and with who looks for it."""
+"""Rules: the kinds of faults that a simulated run can report."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Severity: TypeAlias = Literal["error", "warning", "note"]
 
 
 class FindingDetails(TypedDict, total=False):
-    """Optional arguments of `report`: `hint` and `severity` in place of the rule's, and the `count` of lanes (1).
+    """Optional arguments of `report`: `hint` and `severity` override the rule's; `count` is the number of lanes (1).
 
-    Reports with the same rule and `cause` are one finding, whose counts add up. The default cause is the pair of
-    instructions.
+    Reports with equal rule and `cause` are merged into one finding, and their counts add up. The default cause is the
+    pair of instructions.
     """
 
     hint: str | None
@@ -30,13 +30,14 @@ class FindingDetails(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A kind of fault that a run can find: `name` is what `checks=` takes, `summary` a sentence on what is wrong.
+    """A kind of fault that a run can report. `name` is accepted by `checks=`; `summary` is one sentence on the fault.
 
-    `hint` says what to do, where the finding has no hint of its own. `severity`: `error`, the result can be wrong;
-    `warning`, the manual leaves open what happens; `note`, against the letter of the manual, and done all the same.
-    `observer(view)` makes the checker that looks for it; rules of one checker share it. `"races"` is the simulator's
-    own one of races and asynchronous work, which reports the rules that spaces, proxies and layouts name. Without one
-    the steps and the machine report the rule themselves.
+    `hint` is the help text of findings without their own. `severity`: `error`, the result can be wrong; `warning`,
+    undefined by the manual; `note`, violates the manual but works in practice.
+
+    `observer(view)` creates the checker that reports the rule; rules with the same checker share one instance.
+    `"races"` is the built-in checker of races and asynchronous operations, which reports the rules named by spaces,
+    proxies and layouts. Without `observer`, the steps and the machine report the rule.
     """
 
     name: str

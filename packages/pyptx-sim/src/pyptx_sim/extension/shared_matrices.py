@@ -1,6 +1,6 @@
-"""Where the elements of a matrix in shared memory lie, and reading many of them at once.
+"""Addresses of the elements of a matrix in shared memory, and batched reads of matrices.
 
-Sixteen bytes along the contiguous dimension always stay together: they are what is looked up, and what a swizzle moves.
+Sixteen bytes along the contiguous dimension are always contiguous: they are the unit of addressing and of swizzling.
 Manual: "Shared Memory Matrix Layout", "Canonical Layouts".
 """
 
@@ -23,24 +23,25 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.int64]
 
 CHUNK = 16
-"""Bytes that lie together."""
-_CORE = 8  # rows (or, of an MN-major matrix, places along K) of a core matrix
-_ROW = 128  # bytes after which a swizzle's pattern goes on to its next row
-_PERIOD = 1024  # bytes after which every pattern repeats
+"""Bytes that are always contiguous."""
+_CORE = 8  # rows of a core matrix (of an MN-major matrix, positions along K)
+_ROW = 128  # bytes after which a swizzle pattern advances to its next row
+_PERIOD = 1024  # bytes after which every swizzle pattern repeats
 
 
 Major: TypeAlias = Literal["K", "MN"]
-"""The dimension along which the elements of a matrix lie side by side."""
+"""Dimension along which the elements of a matrix are contiguous."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedMatrix:
-    """A matrix in shared memory as a descriptor tells of it; all numbers are bytes.
+    """Matrix in shared memory as specified by a matrix descriptor; all numbers are bytes.
 
     `leading` and `stride` are the leading and the stride dimension byte offset. `swizzle` is the width of its atom:
-    128, 64 or 32, or 16 without a swizzle. `base` is the row of the swizzle's pattern that counts as its first. `atom`
-    is what a swizzle moves as one. `second`: of a K-major matrix, where the part of its rows begins that does not fit
-    in the atoms of the first ones, an address of its own.
+    128, 64 or 32, or 16 without a swizzle. `base` is the row of the swizzle pattern that counts as its first. `atom` is
+    the number of bytes that a swizzle moves together. `second`, for a K-major matrix, is the separate address of the
+    part of its rows that does not fit into the first atoms.
+
     Manual: "Strides", "Matrix Descriptor Format"; "Leading dimension stride: … absolute address".
     """
 
@@ -55,7 +56,7 @@ class SharedMatrix:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of a matrix is read: `mn` rows or columns and `k` along K, of elements of `bits` bits."""
+    """Part of a matrix that is read: `mn` rows or columns and `k` elements along K, of `bits` bits each."""
 
     mn: int
     k: int
@@ -64,12 +65,12 @@ class Extent:
 
 
 Located: TypeAlias = tuple[SharedMatrix, int]
-"""A matrix, and where the shared memory of its block begins in the arena."""
+"""A matrix, and the offset of its CTA's shared memory in the arena."""
 
 
 @lru_cache(maxsize=512)
 def places(matrix: SharedMatrix, extent: Extent) -> IntArray:
-    """Return the address of each 16 bytes in a block's shared memory: `[mn, along K]`, or `[k, along M or N]`."""
+    """Return the address of each 16 bytes in a CTA's shared memory: `[mn, along K]`, or `[k, along M or N]`."""
     phase = matrix.start % _PERIOD
     pattern = matrix.swizzle, matrix.base, matrix.atom
     first = _places(matrix.leading, matrix.stride, pattern, phase, extent) + (matrix.start - phase)
@@ -103,26 +104,23 @@ def _places(leading: int, stride: int, pattern: tuple[int, int, int], phase: int
 
 
 def gather(arena: Arena, matrices: Sequence[Located], extent: Extent, dtype: np.dtype[np.generic]) -> Array:
-    """Return the elements of some matrices, each in its block.
-
-    `[matrices, mn, k]`, as elements of `dtype`.
-    """
+    """Return the elements of several matrices, each in the shared memory of its CTA."""
     index = offsets(matrices, extent) // CHUNK
     elements = arena.chunks(index).view(dtype).reshape(len(matrices), index.shape[1], -1)
     return elements if extent.major == "K" else elements.swapaxes(1, 2)
 
 
 def offsets(matrices: Sequence[Located], extent: Extent) -> IntArray:
-    """Return the offset in the arena of each 16 bytes of some matrices, `[matrices, …]`."""
+    """Return the arena offset of each 16 bytes of several matrices, `[matrices, …]`."""
     inside, which, blocks = _distinct(matrices)
     found: IntArray = _all_places(inside, extent)[which] + blocks[:, None, None]
     return found
 
 
 def pieces(matrices: Sequence[Located], extent: Extent) -> tuple[IntArray, int]:
-    """Return the offset in the arena of each piece of some matrices, `[matrices, pieces]`, and the bytes of a piece.
+    """Return the arena offsets of the pieces of several matrices, `[matrices, pieces]`, and the piece size in bytes.
 
-    Pieces are as wide as they can be: swizzles leave more together than the 16 bytes that they move.
+    Pieces are as large as possible: a swizzle may keep more than 16 bytes contiguous.
     """
     inside, which, blocks = _distinct(matrices)
     found, size = _all_pieces(inside, extent)
@@ -130,10 +128,10 @@ def pieces(matrices: Sequence[Located], extent: Extent) -> tuple[IntArray, int]:
 
 
 def _distinct(matrices: Sequence[Located]) -> tuple[tuple[SharedMatrix, ...], IntArray, IntArray]:
-    """Return the different matrices, which of them each is, and where its block begins."""
+    """Return the distinct matrices, the index of each matrix among them, and the arena offset of each CTA."""
     blocks = np.array([block for _, block in matrices], np.int64)
     one = matrices[0][0]
-    if all(matrix is one for matrix, _ in matrices):  # which spares hashing them
+    if all(matrix is one for matrix, _ in matrices):  # avoids hashing
         return (one,), np.zeros(len(matrices), np.int64), blocks
     numbers: dict[SharedMatrix, int] = {}
     which = [numbers.setdefault(matrix, len(numbers)) for matrix, _ in matrices]

@@ -1,4 +1,4 @@
-"""Memories beyond those of ordinary PTX, and the ways by which memory is reached."""
+"""State spaces beyond those of ordinary PTX, and memory proxies."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["ASYNC", "Proxy", "Space", "name_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Space:
-    """A memory that every block has besides those of ordinary PTX: `size` bytes, from address 0 on, new for each block.
+    """State space that every CTA has besides those of ordinary PTX: `size` bytes from address 0, new for each CTA.
 
-    What is read and was never written is found as in shared memory. Two accesses that nothing orders break the rule
-    `<name>-race`, which the extension has to have. `describe(address)` says in the user's words where an address lies.
+    Reads of unwritten bytes are found as in shared memory. Two unordered accesses break the rule `<name>-race`, which
+    the extension must define. `describe(address)` returns a symbolic address.
     """
 
     name: str
@@ -26,14 +26,14 @@ class Space:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Proxy:
-    """A way by which asynchronous work reaches memory, other than the generic one. Manual: "Proxies".
+    """Memory proxy other than the generic one, used by asynchronous operations. Manual: "Proxies".
 
-    Through it, only that is seen of what warps have written which a fence of theirs has shown it (`Turn.show`); work
-    that reads or writes what it was not shown breaks the rule `unfenced`, which the extension has to have.
+    Writes by warps are visible to it only after a proxy fence (`Turn.show`). An asynchronous access to bytes without a
+    fence breaks the rule `unfenced`, which the extension must define.
 
-    `one_way`: work only reads through it, and its fences are those of one direction. Who has written releases that to
-    the proxy (`Turn.release_to`), and who issues work has to acquire, behind that, the bytes which are read through it
-    (`Turn.acquire_through`). `reads` says in messages what it reads there: "the tensor map".
+    `one_way`: operations only read through the proxy, and its fences are unidirectional. The writing thread releases to
+    the proxy (`Turn.release_to`). Then the issuing thread acquires the bytes that are read (`Turn.acquire_through`).
+    `reads` names the object read there, for messages: "the tensor map".
     """
 
     name: str
@@ -43,9 +43,9 @@ class Proxy:
 
 
 ASYNC: Final = Proxy(name="async", unfenced="missing-proxy-fence")
-"""That of bulk copies, tensor copies and products. Manual: "Async Proxy"."""
+"""Proxy of bulk copies, tensor copies and MMA. Manual: "Async Proxy"."""
 
 
 def name_of(space: Space | str) -> str:
-    """Return the name of a memory that is given by it, or as what an extension brings."""
+    """Return the name of a space, given by its name or as an extension's `Space`."""
     return space if isinstance(space, str) else space.name

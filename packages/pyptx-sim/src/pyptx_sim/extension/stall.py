@@ -1,4 +1,4 @@
-"""What lanes wait for that no barrier of the machine tells of."""
+"""Waits of lanes that are not barriers of the machine."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ __all__ = ["Stall"]
 
 
 class Stall(Protocol):
-    """Something of a wave that lanes wait for, until somebody resumes them (`Wave.stalled`)."""
+    """Object of a wave that lanes wait for until another thread resumes them (`Wave.stalled`)."""
 
     @property
     def name(self) -> str:
-        """What they wait for, as in `waits for registers`."""
+        """Name of the awaited object, as in `waits for registers`."""
         ...
 
     @property
     def hint(self) -> str | None:
-        """What to do about it where they wait for ever, if there is more to say than: find who should come."""
+        """Help text for a wait that never ends; None for the default, to find the missing thread."""
         ...
 
     @property
     def alone(self) -> bool:
-        """Whether nobody but who waits there can be the reason of a deadlock, so that it is told first."""
+        """Whether only the waiting threads can be the cause of a deadlock; the report then lists them first."""
         ...
 
     def describe(self, warp: int) -> str:

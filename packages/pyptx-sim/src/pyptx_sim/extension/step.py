@@ -1,4 +1,4 @@
-"""What the instructions of one opcode do, and what the scheduler has to know of them before they run."""
+"""Semantics of the instructions of one opcode, and their properties for the scheduler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Converges: TypeAlias = Literal["", "lanes", "warp", "warpgroup"]
 
 
 class Judge(Protocol):
-    """What a wave keeps of the registers that asynchronous work claims, and judges accesses to them by."""
+    """Checker of one wave for accesses to registers that asynchronous operations use."""
 
     def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: Turn) -> None:
         """Check an instruction that reads and writes these registers, by slot."""
@@ -32,10 +32,12 @@ J_co = TypeVar("J_co", bound=Judge, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Claims(Generic[J_co]):
-    """The registers that an instruction's asynchronous work goes on using once it has been issued.
+    """Registers that an instruction's asynchronous operations use after issue.
 
-    `registers(operands)` are their names by their slots; `judge(wave, registers)` makes what is told of every access to
-    those that all instructions of the program claim for this judge, in a checked run. A wave has one of each.
+    `registers(operands)` returns their names by slot. In a checked run, `judge(wave, registers)` creates one checker
+    per wave; `registers` are the registers that all instructions of the program claim for this checker. Its `touch` is
+    called for every access to them.
+
     `finish(turn, read, written)` is called in every run before lanes read or write such registers, while any operation
     is outstanding. It completes the operations if the assembler inserts a wait there.
     """
@@ -47,25 +49,26 @@ class Claims(Generic[J_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The instructions of one opcode, `opcode` their leading words; of several steps, that with most words answers.
+    """Semantics of all instructions whose opcode starts with `opcode`; the step with the longest prefix applies.
 
-    `compile(operands)` is asked once for each instruction, and returns what it does each time that it is executed. In
-    its place `end(operands, following)` returns what ends a basic block: it moves the lanes on, to the block
-    `following` or elsewhere, or lets them wait.
+    `compile(operands)` is called once per instruction and returns the action of each execution. Alternatively,
+    `end(operands, following)` returns the terminator of a basic block: it moves the lanes to block `following` or
+    elsewhere, or blocks them.
 
-    `effect` is what it does beyond its registers: nothing, it accesses memory, it issues or groups work that does so
-    later, it orders or waits for what others do, or it says what is executed next.
-
-    `converges` says who has to stand at it together before it is executed: the `lanes` of a warp that its last operand
-    names, the whole `warp`, all warps of a `warpgroup`, or nobody. None leaves it to the modifiers `.sync` and
-    `.aligned`, which ask for the lanes of a `membermask` where the instruction has one, else for the whole warp.
-    `meets`: what each of them did before is visible to all of them behind it, as at `bar.warp.sync`.
-    `waits`: it may have to wait, or to be executed again, and stands in a block of its own. `signals`: it may complete
-    a phase of an mbarrier, if it has that modifier, or in any case. `claims` are registers that it does not let go.
-    `cancels_launches`: its work may take clusters over that have not been launched (`AsyncItem.cancel_launch`).
-    `fences_reads`: between what warps have read and what its work writes a fence has to stand (`Touch.after_reads`).
-    `shows`: what it writes to memory is seen through every proxy, without a fence.
-    `track(opcode)` names the row of a timeline on which its asynchronous work is shown; without, its first words do.
+    - `effect`: effect besides registers. `none`; `access` to memory; `issue` of operations that access memory later, or
+      grouping of them; `order`, ordering or waiting for other accesses; `control`, selecting the next instruction.
+    - `converges`: lanes that must reconverge before execution: the `lanes` in the membermask (last operand), the whole
+      `warp`, all warps of a `warpgroup`, or none (`""`). With None the modifiers `.sync` and `.aligned` decide: they
+      require the lanes of a `membermask` if the instruction has one, else the whole warp.
+    - `meets`: the instruction synchronizes the lanes, as `bar.warp.sync` does: earlier accesses of each happen before
+      later ones of all.
+    - `waits`: the instruction may block or be re-executed; it gets a basic block of its own.
+    - `signals`: the instruction may complete an mbarrier phase: always (True), or if it has the given modifier.
+    - `claims`: registers that its asynchronous operations use after issue.
+    - `cancels_launches`: its operations may cancel launches of clusters (`AsyncItem.cancel_launch`).
+    - `fences_reads`: a fence is required between reads by warps and its asynchronous writes (`Touch.after_reads`).
+    - `shows`: its writes are visible to every proxy without a fence.
+    - `track(opcode)`: timeline track of its asynchronous operations; by default the first words of the opcode.
     """
 
     opcode: str
@@ -84,5 +87,5 @@ class Step:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The leading words."""
+        """Words of the opcode prefix."""
         return tuple(self.opcode.split("."))

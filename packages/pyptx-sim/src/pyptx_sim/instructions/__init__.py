@@ -1,1 +1,1 @@
-"""The instructions that the engine itself executes: whatever touches memory, control flow, barriers or addresses."""
+"""Instructions that the engine itself executes: memory accesses, control flow, barriers and address computations."""

@@ -1,4 +1,4 @@
-"""Tell the observers of asynchronous work."""
+"""Notify observers of asynchronous operations."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def tell_waited(wave: Wave, kind: GroupKind, warps: IntArray, masks: Mask) -> None:
-    """Tell which groups lanes have waited for."""
+    """Notify observers of the groups that lanes have waited for."""
     if wave.machine.observers.active:
         groups = wave.groups_of(kind)
         wave.machine.observers.waited(kind, warps, masks, groups.done[warps], groups.read[warps])
 
 
 def tell_copies(wave: Wave, copies: Copies, item_id: int) -> None:
-    """Tell of copies by threads."""
+    """Notify observers of copies by threads."""
     everyone = np.arange(len(copies))
     touches = [Touch("shared", writes=True, offsets=copies.targets, size=copies.size, owners=everyone)]
     read = everyone if copies.used is None else everyone[copies.used == copies.size]
@@ -43,7 +43,7 @@ def tell(
     *,
     proxy: Proxy | None = None,
 ) -> None:
-    """Tell of work by `threads`: their warps, lanes and groups."""
+    """Notify observers of operations by `threads`: their warps, lanes and groups."""
     warps, lanes, groups = threads
     work = Work(
         item_id=item_id, pc=wave.pc, kind=kind, proxy=proxy, warps=warps, lanes=lanes, groups=groups, touches=touches

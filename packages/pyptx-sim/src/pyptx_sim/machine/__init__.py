@@ -1,1 +1,1 @@
-"""The machine: lanes, registers, memory, splits, barriers. It knows programs, but no instruction's meaning."""
+"""The machine: lanes, registers, memory, splits and barriers, independent of the semantics of instructions."""

@@ -1,4 +1,4 @@
-"""The clusters of a grid that have not been launched: waves take them, or running ones take over their work."""
+"""Clusters of a grid that have not been launched; new waves launch them, running clusters may cancel them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ if TYPE_CHECKING:
 
 
 class Backlog:
-    """Clusters in launch order, by their numbers: those that are left.
+    """Clusters that have not been launched, as numbers in launch order.
 
-    `most` is how many run at once. Of a `cancellable` grid fewer do, unless the launch says how many (`said`), so that
-    there is something to cancel: a quarter of all, or in a random schedule any number, each time. Such a schedule also
-    refuses some requests though there is something left, as a device does when it needs the room for another grid.
+    `most`: maximum number of clusters that are resident together. If the launch does not specify a number (`said`),
+    fewer clusters of a `cancellable` grid are resident, so that some remain to be canceled: a quarter of all, or a
+    number that a random schedule draws for each wave. A random schedule also refuses some requests although clusters
+    remain, as a device does that needs the space for another grid.
     """
 
     def __init__(
         self, clusters: int, most: int, *, cancellable: bool, said: bool, random: np.random.Generator | None
     ) -> None:
-        """Begin with all of a grid."""
+        """Start with all clusters of a grid."""
         self._left = list(range(clusters))
         self._all = clusters
         self._most = most
@@ -30,11 +31,11 @@ class Backlog:
         self._refusing = 0.0 if random is None or not cancellable else random.random() ** 2
 
     def __len__(self) -> int:
-        """Return how many are left."""
+        """Return the number of clusters that remain."""
         return len(self._left)
 
     def launch(self) -> IntArray:
-        """Take those that begin together now."""
+        """Remove and return the clusters of the next wave."""
         count = self._count()
         launched, self._left = self._left[:count], self._left[count:]
         return np.array(launched, np.int64)
@@ -47,7 +48,7 @@ class Backlog:
         return int(self._most ** self._random.random())
 
     def cancel(self) -> int | None:
-        """Take one that will not be launched; None if none is left, or a random schedule refuses."""
+        """Remove and return a cluster that will not be launched; None if none remains or a random schedule refuses."""
         random = self._random
         if not self._left or (random is not None and random.random() < self._refusing):
             return None

@@ -1,7 +1,7 @@
-"""Values of registers that are kept in another form, and written to the registers when work has completed.
+"""Register values kept as whole matrices, and written to the registers when asynchronous operations complete.
 
-A matrix that lies in the registers of several warps is computed as a matrix. Work that adds to it again and again goes
-on with the matrix, as long as the registers hold what was written to them: then nothing is collected out of them.
+A matrix distributed over the registers of several warps is computed as one matrix. Repeated accumulation reuses that
+matrix while the registers hold the values last written from it. It then does not gather the elements from registers.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ __all__ = ["DeferredMatrix", "DeferredRegisters"]
 
 
 class DeferredRegisters:
-    """The deferred values of one wave, by the registers that hold them."""
+    """Deferred matrices of one wave, by the registers that hold them."""
 
     __slots__ = ("_changed", "_known", "_wave")
 
     def __init__(self, wave: Wave) -> None:
-        """Begin without any."""
+        """Start without any matrix."""
         self._wave = wave
         self._known: dict[tuple[int, ...], DeferredMatrix] = {}
         self._changed: list[DeferredMatrix] = []
         wave.engine.when_completed(self.flush)
 
     def matrix(self, slots: tuple[int, ...], distribution: Distribution, warps: IntArray) -> DeferredMatrix:
-        """Return the matrices in the registers `slots` of each of some units, whose warps are the rows of `warps`."""
+        """Return the matrices in registers `slots` of each unit; the rows of `warps` are the warps of each unit."""
         known = self._known.get(slots)
         if known is None or known.distribution is not distribution:
             self.flush()
@@ -42,23 +42,23 @@ class DeferredRegisters:
         return known
 
     def set(self, matrix: DeferredMatrix, units: IntArray, values: Array) -> None:
-        """Set the matrices of some units; their registers follow with `flush`."""
+        """Set the matrices of some units; `flush` writes them to the registers."""
         matrix.put(units, values)
         if not any(each is matrix for each in self._changed):
             self._changed.append(matrix)
 
     def flush(self) -> None:
-        """Write all that has changed to the registers."""
+        """Write all changed matrices to the registers."""
         for matrix in self._changed:
             matrix.flush()
         self._changed.clear()
 
 
 class DeferredMatrix:
-    """The matrices in one set of registers: one for each unit of warps of the wave."""
+    """Matrices in one set of registers: one for each unit of warps of the wave."""
 
     def __init__(self, wave: Wave, slots: tuple[int, ...], distribution: Distribution, warps: IntArray) -> None:
-        """Know nothing of what the registers hold."""
+        """Start with unknown register contents."""
         self.distribution = distribution
         self._wave = wave
         self._slots = slots
@@ -85,12 +85,12 @@ class DeferredMatrix:
         self._known[units] = self._changed[units] = True
 
     def flush(self) -> None:
-        """Write what has changed to the registers."""
+        """Write changed matrices to the registers."""
         units = np.flatnonzero(self._changed)
         self._changed[:] = False
         starts = np.arange(len(units)) * self.distribution.size
         index = self.distribution.elements[:, None, :, :] + starts[:, None, None]
-        taken = self._values[units].reshape(-1).take(index, mode="clip")  # all are in range; "raise" would look first
+        taken = self._values[units].reshape(-1).take(index, mode="clip")  # all are in range; "raise" would check first
         registers = self._current()
         put_rows(registers.reshape(-1, WARP), self._rows(units), taken.view(np.uint32).reshape(-1, WARP))
         self._registers = registers
@@ -99,7 +99,7 @@ class DeferredMatrix:
             self._wave.registers[slot] = value
 
     def _forget_stale(self) -> None:
-        """Forget matrices whose registers something else has written since they were flushed."""
+        """Discard matrices whose registers were overwritten by other instructions since the last flush."""
         if self._written is None or self._changed.any():
             return
         registers = self._wave.registers
@@ -108,7 +108,7 @@ class DeferredMatrix:
             self._written = None
 
     def _current(self) -> Array:
-        """Return all registers, `[registers, warps, 32]`, the caller's own."""
+        """Return a copy of all registers, `[registers, warps, 32]`, that the caller may change."""
         if self._written is not None:
             return self._registers.copy()
         registers = np.zeros_like(self._registers)
@@ -119,12 +119,12 @@ class DeferredMatrix:
         return registers
 
     def _rows(self, units: IntArray) -> IntArray:
-        """Return the rows of the warps of units among those of all registers, register by register."""
+        """Return the rows of the units' warps in the stack of all registers, register by register."""
         first = np.arange(len(self._slots)) * self._wave.height
         return (first[:, None] + self._warps[units].reshape(-1)).reshape(-1)
 
     def _collect(self, units: IntArray) -> None:
-        """Read the matrices of some units out of the registers."""
+        """Gather the matrices of some units from the registers."""
         elements = self.distribution.elements
         words = self._current().reshape(-1, WARP).take(self._rows(units), axis=0)
         words = words.reshape(len(self._slots), len(units), -1)

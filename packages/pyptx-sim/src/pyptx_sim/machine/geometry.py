@@ -1,4 +1,4 @@
-"""Where the threads of a wave stand in the grid."""
+"""Positions of the threads of a wave in the grid."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 Extent: TypeAlias = tuple[int, int, int]
 
-# Manual: "Cluster of Cooperative Thread Arrays"; 16 is the non-portable maximum. A block has at most 1024 threads.
+# Manual: "Cluster of Cooperative Thread Arrays"; 16 is the non-portable maximum. A CTA has at most 1024 threads.
 _MAX_CLUSTER = 16
 _MAX_THREADS = 1024
 
-# The device that the simulator is, where it matters how much runs at once: an H200, and what each of its
-# multiprocessors holds. CUDA C++ Programming Guide: "Compute Capabilities", table of technical specifications.
+# Simulated device, where residency matters: an H200, and the limits of each of its SMs.
+# CUDA C++ Programming Guide: "Compute Capabilities", table of technical specifications.
 MULTIPROCESSORS = 132
 MOST_WARPS = 64
 MOST_BLOCKS = 32
-SHARED_UNIT = 128  # bytes that shared memory is allocated by
+SHARED_UNIT = 128  # allocation granularity of shared memory, in bytes
 
 
 def extent_of(value: int | Sequence[int], what: str, least: int = 1) -> Extent:
-    """Return one to three counts as x, y, z, the missing ones 1; LaunchError unless all are integers from `least` up.
+    """Return one to three counts as (x, y, z), padded with 1; raise LaunchError unless all are integers >= `least`.
 
-    Only a launch with an empty array may have a grid without CTAs; it does nothing.
+    A grid without CTAs is valid only in a launch with an empty array; such a launch does nothing.
     """
     counts = tuple(value) if isinstance(value, Iterable) else (value,)
     if not 1 <= len(counts) <= 3 or not all(_is_count(count, least) for count in counts):
@@ -51,16 +51,16 @@ def _is_count(value: object, least: int = 1) -> bool:
 
 
 def volume(extent: Extent) -> int:
-    """Return how many elements an extent counts."""
+    """Return the number of elements of an extent."""
     return extent[0] * extent[1] * extent[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Grid, block and cluster of a launch, checked, and its dynamic shared memory.
+    """Validated grid, block and cluster of a launch, and its dynamic shared memory.
 
-    `cooperative`: all blocks are resident at once. `resident_blocks` is how many may be, if the launch
-    says so.
+    `cooperative`: all CTAs are resident at once. `resident_blocks`: maximum number of resident CTAs, if the launch
+    specifies it.
     """
 
     grid: Extent
@@ -71,7 +71,7 @@ class Configuration:
     resident_blocks: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no GPU launches."""
+        """Validate the launch; raise LaunchError for a configuration that no GPU can launch."""
         if volume(self.block) > _MAX_THREADS:
             raise LaunchError(
                 f"block {self.block} has {volume(self.block)} threads",
@@ -101,32 +101,32 @@ class Configuration:
 
     @property
     def warps_per_cta(self) -> int:
-        """How many warps a CTA has; the last may be partial."""
+        """Number of warps per CTA; the last may be partial."""
         return -(-volume(self.block) // WARP)
 
     @property
     def cluster_size(self) -> int:
-        """How many CTAs a cluster has."""
+        """Number of CTAs per cluster."""
         return volume(self.cluster)
 
     @property
     def ctas(self) -> int:
-        """How many CTAs the grid has."""
+        """Number of CTAs of the grid."""
         return volume(self.grid)
 
     @property
     def clusters(self) -> int:
-        """How many clusters the grid has."""
+        """Number of clusters of the grid."""
         return self.ctas // self.cluster_size
 
     def cluster_position(self, number: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the x, y, z within the grid of clusters of some, by their numbers in launch order."""
+        """Return the (x, y, z) of clusters in the grid of clusters, by their numbers in launch order."""
         across = self.grid[0] // self.cluster[0]
         down = self.grid[1] // self.cluster[1]
         return number % across, number // across % down, number // (across * down)
 
     def first_cta(self, cluster: int) -> Extent:
-        """Return the x, y, z within the grid of the first CTA of a cluster, by its number in launch order."""
+        """Return the (x, y, z) in the grid of a cluster's first CTA, by the cluster's number in launch order."""
         position = self.cluster_position(np.array(cluster))
         x, y, z = (int(place) * size for place, size in zip(position, self.cluster, strict=True))
         return x, y, z
@@ -134,9 +134,9 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Warpgroups:
-    """The whole warpgroups of a wave: `warps` of each, `[count, 4]`, and `cta`, the slot of each one's CTA.
+    """Complete warpgroups of a wave: `warps` of each, `[count, 4]`, and `cta`, the CTA slot of each.
 
-    `of` is the warpgroup of each warp, -1 for warps that lack the others.
+    `of`: the warpgroup of each warp, -1 for warps of an incomplete warpgroup.
     """
 
     warps: IntArray
@@ -145,46 +145,46 @@ class Warpgroups:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of complete warpgroups."""
         return len(self.warps)
 
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """The CTAs of one wave, by the numbers of their clusters in launch order."""
+    """Geometry of the CTAs of one wave, given by the numbers of their clusters in launch order."""
 
     launch: Configuration
     clusters: IntArray
 
     @property
     def ctas(self) -> int:
-        """How many CTAs the wave has."""
+        """Number of CTAs of the wave."""
         return len(self.clusters) * self.launch.cluster_size
 
     @cached_property
     def numbers(self) -> IntArray:
-        """The number of each CTA in launch order, which goes cluster by cluster."""
+        """Number of each CTA in launch order, which is cluster by cluster."""
         size = self.launch.cluster_size
         return (self.clusters[:, None] * size + np.arange(size, dtype=np.int64)).reshape(-1)
 
     @property
     def height(self) -> int:
-        """How many warps the wave has."""
+        """Number of warps of the wave."""
         return self.ctas * self.launch.warps_per_cta
 
     @cached_property
     def cta(self) -> IntArray:
-        """The CTA slot (from 0 within the wave) of each warp."""
+        """CTA slot (from 0 in the wave) of each warp."""
         return np.repeat(np.arange(self.ctas, dtype=np.int64), self.launch.warps_per_cta)
 
     @cached_property
     def warp(self) -> IntArray:
-        """The number of each warp within its CTA."""
+        """Number of each warp in its CTA."""
         return np.tile(np.arange(self.launch.warps_per_cta, dtype=np.int64), self.ctas)
 
     @cached_property
     def warpgroups(self) -> Warpgroups:
-        """The warpgroups."""
+        """Complete warpgroups of the wave."""
         whole = self.warp < self.launch.warps_per_cta // WARPGROUP * WARPGROUP
         warps = np.flatnonzero(whole).reshape(-1, WARPGROUP)
         of = np.full(self.height, -1, np.int64)
@@ -193,50 +193,50 @@ class Geometry:
 
     @cached_property
     def thread(self) -> IntArray:
-        """The linear thread number within the CTA, `[height, 32]`."""
+        """Linear thread number in the CTA, `[height, 32]`."""
         return self.warp[:, None] * WARP + np.arange(WARP, dtype=np.int64)
 
     @cached_property
     def threads(self) -> Mask:
-        """Which lanes are threads of the block, `[height, 32]`."""
+        """Whether each lane is a thread of the CTA, `[height, 32]`."""
         return self.thread < volume(self.launch.block)
 
     @cached_property
     def cluster_position(self) -> tuple[IntArray, IntArray, IntArray]:
-        """The x, y, z of each warp's cluster within the grid of clusters."""
+        """The (x, y, z) of each warp's cluster in the grid of clusters."""
         launch = self.launch
         return launch.cluster_position(self.clusters[self.cta // launch.cluster_size])
 
     @cached_property
     def cta_in_cluster(self) -> tuple[IntArray, IntArray, IntArray]:
-        """The x, y, z of each warp's CTA within its cluster."""
+        """The (x, y, z) of each warp's CTA in its cluster."""
         rank = self.rank
         x, y, _ = self.launch.cluster
         return rank % x, rank // x % y, rank // (x * y)
 
     @cached_property
     def rank(self) -> IntArray:
-        """The rank of each warp's CTA within its cluster."""
+        """Rank of each warp's CTA in its cluster."""
         return self.cta % self.launch.cluster_size
 
     @cached_property
     def ctaid(self) -> tuple[IntArray, IntArray, IntArray]:
-        """The x, y, z of each warp's CTA within the grid."""
+        """The (x, y, z) of each warp's CTA in the grid."""
         parts = zip(self.cluster_position, self.launch.cluster, self.cta_in_cluster, strict=True)
         x, y, z = (outer * size + inner for outer, size, inner in parts)
         return x, y, z
 
     def thread_name(self, warp: int, lane: int) -> str:
-        """Return a thread in CUDA's words: its CTA and its thread index."""
+        """Return the CUDA name of a thread: its thread index and its CTA."""
         number = int(self.thread[warp, lane])
         x, y, _ = self.launch.block
         cta = self.cta_name(int(self.cta[warp]))
         return f"thread ({number % x}, {number // x % y}, {number // (x * y)}) of {cta}"
 
     def warp_name(self, warp: int) -> str:
-        """Return a warp in CUDA's words: `warp 0 of CTA (1, 0, 0)`."""
+        """Return the CUDA name of a warp: `warp 0 of CTA (1, 0, 0)`."""
         return f"warp {int(self.warp[warp])} of {self.cta_name(int(self.cta[warp]))}"
 
     def cta_name(self, slot: int) -> str:
-        """Return the CTA of a slot in CUDA's words: `CTA (1, 0, 0)`."""
+        """Return the CUDA name of the CTA of a slot: `CTA (1, 0, 0)`."""
         return f"CTA {tuple(int(axis[slot * self.launch.warps_per_cta]) for axis in self.ctaid)}"

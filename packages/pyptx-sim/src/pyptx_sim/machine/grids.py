@@ -1,4 +1,4 @@
-"""Grids that run one behind the other, or overlap: programmatic dependent launch. Manual: "griddepcontrol".
+"""Grids that run in stream order or overlap: programmatic dependent launch. Manual: "griddepcontrol".
 
 The prerequisite grid is the previous grid in the stream. A dependent grid starts after every CTA of its prerequisite
 grid has executed `griddepcontrol.launch_dependents` or has exited. `griddepcontrol.wait` returns after the prerequisite
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Mask
 
 
-# By which power of two grids that run together differ in pace at most, by chance: one may end before another begins.
+# Grids that run together differ in speed by at most this power of two in a random schedule; one may complete before
+# another starts.
 _PACES: Final = 8
 
 
 class Grids:
-    """What a grid has to do with the ones in front of it and behind it; what its threads wait for, if they wait."""
+    """Dependencies between a grid and its prerequisite and dependent grids; as a `Stall`, `griddepcontrol.wait`."""
 
     name = "the prerequisite grid"
     hint: str | None = None
     alone = False
 
     def __init__(self, machine: Machine) -> None:
-        """Begin as a grid that depends on none."""
+        """Start as a grid without a prerequisite."""
         self._machine = machine
         self.before: Machine | None = None
         self.ended = False
@@ -43,7 +44,7 @@ class Grids:
         self._seen = self._foreign = self._before = 0
 
     def launched_behind(self, before: Machine) -> None:
-        """Depend on the grid in front: start as soon as its blocks allow."""
+        """Make `before` the prerequisite grid; this grid may start as soon as its CTAs allow."""
         self.before = before
         self._machine.observers.launched_behind(before.observers)
 
@@ -60,12 +61,12 @@ class Grids:
 
     @property
     def may_start(self) -> bool:
-        """Whether it may start though grids in front have not ended."""
+        """Whether this grid may start before earlier grids have completed."""
         return self.before is not None and self.before.grids.dependents_may_start
 
     @property
     def dependents_may_start(self) -> bool:
-        """Whether every block has let dependent grids start, or has ended."""
+        """Whether every CTA has executed `griddepcontrol.launch_dependents` or has exited."""
         wave = self._wave
         if self.ended:
             return True
@@ -74,14 +75,14 @@ class Grids:
         return not (wave.running_ctas & ~self._released).any()
 
     def wave_started(self, wave: Wave) -> None:
-        """Begin with blocks that have released nothing."""
+        """Start a wave of CTAs that have not executed `griddepcontrol.launch_dependents`."""
         if self._wave is not None:
             self._before = self.changes + 1
         self._wave, self._released = wave, np.zeros(wave.geometry.ctas, np.bool_)
         self._foreign = 0
 
     def release(self, warps: IntArray) -> None:
-        """Let dependent grids start, as far as the blocks of these warps go."""
+        """Record `griddepcontrol.launch_dependents` for the CTAs of these warps."""
         assert self._wave is not None  # noqa: S101 - its warps are running
         self._released[self._wave.geometry.cta[warps]] = True
 
@@ -110,19 +111,19 @@ class Grids:
         wave.machine.observers.grids_complete(*wave.splits.lanes(ids))
 
     def describe(self, warp: int) -> str:
-        """Return what a warp waits for."""
+        """Return the description of a warp's wait."""
         del warp
         return "waits for the prerequisite grid (griddepcontrol.wait)"
 
-    # --- memory that others change --------------------------------------------------------------
+    # --- memory changes by other grids ----------------------------------------------------------------
 
     @property
     def changes(self) -> int:
-        """A number that grows whenever this grid may have changed memory."""
+        """Number that grows whenever this grid may have changed memory."""
         return 0 if self._wave is None else self._before + self._wave.version - self._foreign
 
     def notice(self, changes: int) -> None:
-        """Let threads that poll memory look again, if other grids have changed it."""
+        """Wake threads that poll memory if other grids have changed it."""
         if self._wave is not None and changes != self._seen:
             self._wave.version += 1
             self._foreign += 1
@@ -130,10 +131,10 @@ class Grids:
 
 
 def run_in_order(machines: Sequence[Machine], seed: int) -> bool:
-    """Run grids in stream order; dependent ones overlap with those in front. False after a reported deadlock.
+    """Run grids in stream order; dependent grids may overlap prerequisite grids. Return False after a deadlock report.
 
-    Seed 0 gives those that run together turns one after the other, any other seed by chance; a late schedule runs the
-    ones in front only when those behind cannot go on.
+    Overlapping grids take steps in turn with seed 0, in random order with any other seed. A late schedule runs a
+    prerequisite grid only when its dependent grids cannot continue.
     """
     with np.errstate(all="ignore"):
         if not _Stream(machines, seed).run():
@@ -144,7 +145,7 @@ def run_in_order(machines: Sequence[Machine], seed: int) -> bool:
 
 
 class _Stream:
-    """Grids in stream order, of which some run: `_running` has what gives each a turn, by its number."""
+    """Grids in stream order; `_running` has the step iterator of each running grid, by its number."""
 
     def __init__(self, machines: Sequence[Machine], seed: int) -> None:
         self._machines = machines
@@ -155,7 +156,7 @@ class _Stream:
             self._paces = np.exp2(_PACES * self._random.random(len(machines)))
 
     def run(self) -> bool:
-        """Run all; False if one has stopped for good."""
+        """Run all grids; return False if one has stopped because of a deadlock."""
         started = turn = 0
         while started < len(self._machines) or self._running:
             following = self._machines[started] if started < len(self._machines) else None
@@ -168,7 +169,7 @@ class _Stream:
         return True
 
     def _pick(self, able: list[int], turn: int) -> int:
-        """Return which grid has the next turn; by chance, each at its pace."""
+        """Return the grid that takes the next step; in a random schedule, with probability according to its pace."""
         if len(able) == 1:
             return able[0]
         if self._machines[0].late:
@@ -178,7 +179,7 @@ class _Stream:
         return able[int((self._random.random(len(able)) * self._paces[able]).argmax())]
 
     def _advance(self, number: int) -> bool:
-        """Let a grid have a turn, or, where it cannot go on, the ones in front; False if one has stopped for good."""
+        """Step a grid or, if it cannot continue, the latest earlier one that can; return False after a deadlock."""
         for at in sorted((each for each in self._running if each <= number), reverse=True):
             machine, others = self._machines[at], [each for each in self._running if each != at]
             machine.grids.go_on()

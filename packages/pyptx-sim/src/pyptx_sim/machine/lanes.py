@@ -1,4 +1,4 @@
-"""Which lanes of a wave execute a step."""
+"""Active lanes of one step, and operations on per-lane arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def all_lanes(height: int) -> Mask:
 
 @lru_cache(maxsize=64)
 def every_lane(height: int) -> tuple[IntArray, IntArray]:
-    """Return the positions and the lanes of `height` full warps, in order: always the same read-only arrays."""
+    """Return the positions and the lanes of `height` full warps, in order, as cached read-only arrays."""
     rows, lanes = np.divmod(np.arange(height * WARP, dtype=np.int64), WARP)
     rows.flags.writeable = lanes.flags.writeable = False
     return rows, lanes
@@ -46,17 +46,17 @@ def _one_lane(lane: int) -> tuple[Mask, tuple[IntArray, IntArray]]:
 
 
 class Lanes:
-    """The active lanes of one step: some rows (warps) of the wave, and a mask over them.
+    """Active lanes of one step: rows (warps) of the wave, and a mask over them.
 
-    `rows` None means every row of the wave; then rows of dead warps may be among them, masked out. `mask`, bool
-    `[height, 32]`, None means every lane of these rows. `whole`: no live lane of the wave is missing, so registers
-    may be replaced instead of merged (what dead lanes hold does not matter).
+    `rows` None means every row of the wave; the mask then excludes dead warps. `mask`, bool `[height, 32]`; None means
+    every lane of these rows. `whole`: all live lanes of the wave are active, so registers may be replaced instead of
+    merged (the contents of dead lanes do not matter).
     """
 
     __slots__ = ("_active", "height", "mask", "rows", "whole")
 
     def __init__(self, rows: IntArray | None, mask: Mask | None, height: int, *, whole: bool) -> None:
-        """Take the rows and the mask as they are; `mask` must not be changed afterwards."""
+        """Keep the rows and the mask without a copy; `mask` must not change afterwards."""
         self.rows = rows
         self.mask = mask
         self.height = height
@@ -73,23 +73,23 @@ class Lanes:
 
     @property
     def active(self) -> tuple[IntArray, IntArray]:
-        """The active lanes in order, as positions among the rows of this step, and lane numbers."""
+        """Active lanes in order, as (positions among the rows of this step, lane numbers)."""
         if self._active is None:
             self._active = every_lane(self.height) if self.mask is None else _places(self.mask)
         return self._active
 
     @property
     def full_mask(self) -> Mask:
-        """The mask as an array, also where it is None."""
+        """The mask as an array, even if `mask` is None."""
         return all_lanes(self.height) if self.mask is None else self.mask
 
     @property
     def count(self) -> int:
-        """How many lanes are active."""
+        """Number of active lanes."""
         return self.height * WARP if self.mask is None else int(np.count_nonzero(self.mask))
 
     def warps(self, positions: IntArray) -> IntArray:
-        """Turn positions among the rows of this step into warp numbers of the wave."""
+        """Return the warp numbers in the wave of positions among the rows of this step."""
         return positions if self.rows is None else self.rows[positions]
 
     def row_numbers(self) -> IntArray:
@@ -110,11 +110,11 @@ class Lanes:
         return (rows, mask) if some.all() else (rows[some], mask[some])
 
     def select(self, per_warp: Array) -> Array:
-        """Pick the rows of this step out of an array that has one for each warp, or one for all."""
+        """Return the rows of this step from an array that has one row per warp, or a single row for all."""
         return per_warp if self.rows is None or per_warp.shape[0] == 1 else per_warp.take(self.rows, axis=0)
 
     def narrowed(self, condition: Mask) -> Lanes | None:
-        """Return the lanes for which `condition` (broadcastable) holds too, or None if there are none."""
+        """Return the active lanes for which `condition` (broadcastable) is true; None if there are none."""
         if condition.all():
             return self
         mask = broadcast(condition, (self.height, WARP))
@@ -126,7 +126,7 @@ class Lanes:
 
 
 def distinct(values: IntArray) -> IntArray:
-    """Return the different values in order; whether they are in order is looked at first, which is cheaper."""
+    """Return the distinct values in ascending order, without sorting if they are already ascending (cheaper)."""
     if len(values) < 2:
         return values
     rises = values[1:] != values[:-1]
@@ -139,7 +139,7 @@ def distinct(values: IntArray) -> IntArray:
 
 
 def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
-    """Return values broadcast to a shape, read-only; for a single value ten times as fast as NumPy."""
+    """Return a read-only broadcast of values to a shape; for a single value ten times as fast as NumPy."""
     if values.shape == shape:
         return values
     if values.size != 1:
@@ -150,7 +150,7 @@ def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
 
 
 def pick(values: Array, positions: IntArray, lanes: IntArray) -> Array:
-    """Return the entries of a `[rows|1, 32|1]` array at the given places, one for each."""
+    """Return the entries of a `[rows|1, 32|1]` array at the given positions and lanes."""
     if values.size == 1:
         return broadcast(values, positions.shape)
     picked: Array = values[positions if values.shape[0] > 1 else 0, lanes if values.shape[1] > 1 else 0]
@@ -158,14 +158,14 @@ def pick(values: Array, positions: IntArray, lanes: IntArray) -> Array:
 
 
 def spread(picked: Array, positions: IntArray, lanes: IntArray, height: int) -> Array:
-    """Return a `[height, 32]` array with `picked` at the given places and zero elsewhere."""
+    """Return a `[height, 32]` array with `picked` at the given positions and lanes, and zero elsewhere."""
     values = np.zeros((height, WARP), picked.dtype)
     values[positions, lanes] = picked
     return values
 
 
 def by_warp(warps: IntArray, lanes: IntArray) -> tuple[IntArray, Mask]:
-    """Return the different warps of some threads in order, and a mask of its lanes for each."""
+    """Return the distinct warps of some threads in order, and the lane mask of each."""
     if len(warps) > 1 and bool((warps[1:] > warps[:-1]).all()):
         each: Mask = lanes[:, None] == np.arange(WARP)
         return warps, each
@@ -176,7 +176,7 @@ def by_warp(warps: IntArray, lanes: IntArray) -> tuple[IntArray, Mask]:
 
 
 def united(warps: IntArray, masks: Mask) -> tuple[IntArray, Mask]:
-    """Return the different warps of some splits in order, and for each the lanes of all its splits."""
+    """Return the distinct warps of some splits in order, and for each the lanes of all its splits."""
     if len(warps) < 2 or bool((warps[1:] > warps[:-1]).all()):
         return warps, masks
     found, which = np.unique(warps, return_inverse=True)
@@ -211,16 +211,16 @@ def merged(old: Array | None, value: Array, lanes: Lanes, height: int) -> Array:
 
 
 _MANY: Final = 32
-"""Least number of rows that `put_rows` sets faster than an index does."""
+"""Minimum number of rows for which `put_rows` is faster than indexed assignment."""
 
 
 def put_rows(array: Array, rows: IntArray, values: Array) -> None:
-    """Set some rows of a contiguous array, `[n, columns]`, whose elements are of the type of `values`."""
+    """Set rows of a contiguous array, `[n, columns]`, with the dtype of `values`."""
     row = _bytes(array.shape[1] * array.itemsize)
     array.view(row)[:, 0].put(rows, np.ascontiguousarray(values).view(row))
 
 
 @lru_cache(maxsize=64)
 def _bytes(count: int) -> np.dtype[np.void]:
-    """Return the type of so many bytes: NumPy moves a row as one value several times faster than an array of values."""
+    """Return the dtype of `count` bytes. NumPy moves a row as one such value several times faster than as elements."""
     return np.dtype((np.void, count))

@@ -41,23 +41,23 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import Past, Space
     from pyptx_sim.program.program import Program
 
-# Warps that run together: register arrays of 8192 lanes stay in the cache, and cost little more than NumPy's overhead.
+# Warps that run together: register arrays of 8192 lanes fit the cache and cost little more than NumPy's call overhead.
 WAVE_WARPS = 256
 
-# Warps that run together where CTAs wait for each other, as many as fit a GPU at once.
+# Warps that run together if CTAs wait for each other: the resident warps of a whole GPU.
 RESIDENT_WARPS = MULTIPROCESSORS * MOST_WARPS
 
-# A lone group runs so many blocks before the scheduler, the watch for livelocks and the step limit look again.
+# Number of blocks a lone group executes before the scheduler, livelock detection and the step limit run again.
 _CHAIN = 32
 
 
 class Machine:
-    """One launch: the program, the memory that outlives waves, and what is counted.
+    """One launch: the program, the memory that persists across waves, and counters.
 
-    `checked` says that faults become findings in `log`; without it they raise. `late`: asynchronous work completes only
-    when something waits for it. `past`, in a weak memory, says what reads may still return. `printed` collects what the
-    kernel prints. `grids` knows of the launches in front; `handles` say which textures, samplers and surfaces there
-    are.
+    `checked`: faults become findings in `log`; otherwise they raise. `late`: asynchronous operations complete only when
+    a thread waits for them. `past`: values that reads may still return under weak memory. `printed`: text that the
+    kernel printed. `grids`: state of programmatic dependent launches. `handles`: textures, samplers and surfaces by
+    handle.
     """
 
     def __init__(
@@ -113,36 +113,36 @@ class Machine:
 
     @property
     def wave_warps(self) -> int:
-        """How many warps run together at most."""
+        """Maximum number of warps that run together."""
         return self.ctas_per_wave * self.launch.warps_per_cta
 
     @property
     def geometry(self) -> Geometry:
-        """The threads of the current wave."""
+        """Geometry of the current wave."""
         assert self._latest is not None  # noqa: S101 - a wave runs
         return self._latest.geometry
 
     def arena(self, space: Space) -> Arena:
-        """Return the storage of a space: of one that an extension brings, that of the wave that runs."""
+        """Return the storage of a space; for a space of an extension, that of the current wave."""
         if space == "shared":
             return self._shared
         memories = self.memories if self._latest is None else self._latest.memories
         return memories[space].arena
 
     def describe(self, space: Space, offset: int) -> str:
-        """Return where an offset of an arena lies, in the user's words."""
+        """Return a symbolic address for an offset of an arena."""
         memory = self._latest.memories[space] if self._latest is not None else self.memories[space]
         return memory.describe_offset(offset)
 
     def where(self, pc: int) -> str:
-        """Return the PTX line of an instruction and, where it came out of Python, the user's line, for an error."""
+        """Return the PTX line of an instruction for an error, with the user's Python line if there is one."""
         user = point_at(self.log.origin_of(pc))
         return self.program.where(pc) + (f"\n{user}" if user else "")
 
     def turns(self, random: np.random.Generator | None) -> Iterator[bool]:
-        """Run all waves, and come back behind every turn of the scheduler: False if only other grids can go on.
+        """Run all waves and yield after every step of the scheduler: False if only other grids can continue.
 
-        `stopped` says in the end whether a deadlock was reported, or the grid is `starved`.
+        Afterwards, `stopped` is true if a deadlock was reported or the grid is `starved`.
         """
         self.backlog = self._all_clusters(random)
         while self.backlog and not self.stopped:
@@ -155,7 +155,7 @@ class Machine:
         return Backlog(launch.clusters, most, cancellable=self._cancellable, said=said, random=random)
 
     def cancel_launch(self) -> tuple[int, int, int] | None:
-        """Take a cluster that has not been launched; return the x, y, z of its first CTA, or None."""
+        """Remove a cluster that has not been launched; return the (x, y, z) of its first CTA, or None."""
         cluster = self.backlog.cancel()
         return None if cluster is None else self.launch.first_cta(cluster)
 
@@ -209,10 +209,11 @@ class Machine:
             describe_deadlock(wave, self.code)
 
     def _give_up(self, wave: Wave) -> None:
-        """Report warps that spin for ever, unless they may wait for CTAs that have not started: then `starved`.
+        """Report warps that spin forever; if they may wait for CTAs that have not started, set `starved` instead.
 
-        CTAs that take over others' work wait for none of them, if all that they wait at are their own barriers. Where
-        the launch says how many are resident, and none of these has ended, no device would start another.
+        CTAs that cancel other launches do not wait for unlaunched CTAs if all spinning warps wait at mbarriers of their
+        own wave. If the launch limits the resident CTAs and none of these has exited, no device would start another
+        CTA.
         """
         self.stopped = True
         splits, waits = wave.splits, wave.mbarriers.waits
@@ -224,7 +225,7 @@ class Machine:
             describe_deadlock(wave, self.code)
 
     def _execute(self, wave: Wave, block: Block, group: Group, scheduler: Scheduler) -> None:
-        """Execute blocks for `group` until its splits part, wait or end, or others want their turn."""
+        """Execute blocks for `group` until its splits diverge, wait or exit, or other splits must run."""
         splits, lanes = wave.splits, group.lanes
         try:
             for _ in range(_CHAIN):

@@ -1,4 +1,4 @@
-"""Hand the machine's events to all observers of a run."""
+"""Dispatch of the machine's events to all observers of a run."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 _EVENTS: Final = tuple(name for name in vars(Observer) if name[0] != "_" and name != "launched_behind")
 _TOGETHER: Final = {"issued_together": "issued", "signalled_together": "signal"}
-"""Events that hand on to another one unless an observer wants them."""
+"""Events that are forwarded to another event unless an observer overrides them."""
 
 
 class Observers(Observer):
-    """All observers of a run as one: each event goes to those who want to hear of it.
+    """All observers of a run as one; each event goes to the observers that override it.
 
-    With none at all, `active` is False, and callers can spare themselves the work of telling.
+    `active` is False without observers, so that callers need not prepare events.
     """
 
     def __init__(self, observers: Sequence[Observer]) -> None:
-        """Serve `observers`."""
+        """Dispatch to `observers`."""
         self.observers = tuple(observers)
         self.active = bool(observers)
         for event in _EVENTS:
@@ -36,20 +36,20 @@ class Observers(Observer):
                 setattr(self, event, heard[0] if len(heard) == 1 else _each(heard))
 
     def beside(self, observer: Observer) -> Observers:
-        """Return these and one more."""
+        """Return these observers and one more."""
         return Observers([*self.observers, observer])
 
     def without(self, observer: Observer) -> Observers:
-        """Return the observers without one."""
+        """Return the observers except one."""
         return Observers([each for each in self.observers if each is not observer])
 
     def launched_behind(self, before: Observer) -> None:
-        """Tell each observer which one of its kind watches the launch in front."""
+        """Connect each observer to the corresponding observer of the prerequisite grid."""
         for own, other in zip(self.observers, before.observers if isinstance(before, Observers) else (), strict=False):
             own.launched_behind(other)
 
     def barriers(self, warps: IntArray, masks: Masks, keys: IntArray, pc: int) -> None:
-        """Tell of barriers, one for each distinct key, that lanes of the warps with that key have met at."""
+        """Emit one `barrier` event per distinct key, for the lanes of the warps with that key."""
         if not self.active:
             return
         if bool((warps[1:] > warps[:-1]).all()):
@@ -62,7 +62,7 @@ class Observers(Observer):
 
 
 def _hears(observer: Observer, event: str) -> bool:
-    """Tell whether an observer does anything about an event."""
+    """Return whether an observer overrides an event."""
     if event in _TOGETHER and _hears(observer, _TOGETHER[event]):
         return True
     return getattr(type(observer), event) is not getattr(Observer, event)

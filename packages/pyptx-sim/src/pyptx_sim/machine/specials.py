@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pyptx_sim.types import DType
 
 _AXES = {"x": 0, "y": 1, "z": 2}
-_UNUSED = "w"  # the fourth component of every vector, which is zero
+_UNUSED = "w"  # the fourth component of every vector, always zero
 _LANE = np.arange(WARP, dtype=np.uint64)[None]
 _ONE = np.uint64(1)
 
-# Cycles that one step counts on %clock, and nanoseconds on %globaltimer: made up, but growing like time does.
+# Cycles per step of %clock and nanoseconds per step of %globaltimer: arbitrary, but monotonic.
 _CYCLES_PER_STEP = 8
 
 
@@ -44,7 +44,7 @@ def _tid(geometry: Geometry, axis: int) -> Array:
     return index[:1] if geometry.launch.warps_per_cta == 1 else index
 
 
-# Each takes a geometry and an axis.
+# Functions of a geometry and an axis.
 _VECTORS: dict[str, Callable[[Geometry, int], Array]] = {
     "tid": _tid,
     "ntid": lambda g, axis: _one(g.launch.block[axis]),
@@ -75,7 +75,7 @@ _SCALARS: dict[str, Callable[[Geometry], Array]] = {
     "current_graph_exec": lambda _: _one(0),
 }
 
-# Of the memory that is reserved for system software, in front of the program's: its ends, its size and two parts.
+# Shared memory reserved for system software, before the program's: its ends, its size and two parts.
 _RESERVED = {
     "reserved_smem_offset_begin": 0,
     "reserved_smem_offset_end": SHARED_BASE,
@@ -84,14 +84,14 @@ _RESERVED = {
     "reserved_smem_offset_1": SHARED_BASE // 2,
 }
 _CLOCKS = frozenset({"clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"})
-# Manual: "%total_smem_size": the unit that shared memory is allocated in, from a device on and before it.
+# Manual: "%total_smem_size": allocation granularity of shared memory; (first target, from it on, before it).
 _UNITS = (80, 128, 256)
-# What each adds to the block's own shared memory.
+# Bytes that each register adds to the CTA's own shared memory.
 _OWN = {"total_smem_size": 0, "aggr_smem_size": SHARED_BASE}
 
 
 def is_special(name: str) -> bool:
-    """Tell whether `name` (with its `%`) is a special register of the machine."""
+    """Return whether `name` (with its `%`) is a special register of the machine."""
     base, _, axis = name[1:].partition(".")
     if axis:
         return base in _VECTORS and (axis in _AXES or axis == _UNUSED)
@@ -99,22 +99,22 @@ def is_special(name: str) -> bool:
 
 
 def changes(name: str) -> bool:
-    """Tell whether a special register `name` (with its `%`) has another value later on."""
+    """Return whether a special register `name` (with its `%`) changes over time."""
     return name[1:] in _CLOCKS
 
 
 def is_special_vector(name: str) -> bool:
-    """Tell whether `name` (with its `%`) has components: `%tid` is `%tid.x`, `%tid.y`, `%tid.z` and 0."""
+    """Return whether `name` (with its `%`) has components: `%tid` is `%tid.x`, `%tid.y`, `%tid.z` and 0."""
     return name[1:] in _VECTORS
 
 
 class Specials:
-    """The special registers of one wave, computed on first use."""
+    """Special registers of one wave, computed on first use."""
 
     __slots__ = ("_known", "_wave")
 
     def __init__(self, wave: Wave) -> None:
-        """Serve `wave`."""
+        """Attach to `wave`."""
         self._wave = wave
         self._known: dict[tuple[str, DType], Array] = {}
 
@@ -142,12 +142,12 @@ class Specials:
             return _one(_RESERVED[base])
         if base in _OWN:
             return _one(self._allocated() + _OWN[base])
-        return _one(self._workspace().get(base, 0))  # %envreg and %pm: driver-defined, and zero without one
+        return _one(self._workspace().get(base, 0))  # %envreg and %pm: driver-defined, zero without a driver
 
     def _workspace(self) -> dict[str, int]:
-        """Return the registers that hold the address of a cooperative grid's workspace: its upper and its lower word.
+        """Return the registers that hold the high and the low word of the address of a cooperative grid's workspace.
 
-        That is where `cooperative_groups::this_grid()` of CUDA 13 looks for it (FACTS.md).
+        `cooperative_groups::this_grid()` of CUDA 13 reads the address from them (FACTS.md).
         """
         machine = self._wave.machine
         offset = machine.program.workspace
@@ -157,14 +157,14 @@ class Specials:
         return {"envreg1": address >> 32, "envreg2": address & 0xFFFFFFFF}
 
     def _allocated(self) -> int:
-        """Return the bytes of shared memory of a block, in whole units."""
+        """Return the bytes of shared memory of a CTA, rounded up to the allocation granularity."""
         machine = self._wave.machine
         first, unit, before = _UNITS
         number = find_target(machine.program.target).number
         return aligned(machine.shared_end - SHARED_BASE, unit if number >= first else before)
 
     def _clock(self, base: str) -> int:
-        # Time passes between waves too.
+        # Time also advances between waves.
         cycles = (self._wave.machine.steps + self._wave.steps) * _CYCLES_PER_STEP
         if base in {"clock_hi", "globaltimer_hi"}:
             return cycles >> 32

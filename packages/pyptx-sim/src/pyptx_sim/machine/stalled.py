@@ -1,4 +1,4 @@
-"""The warp splits that wait for what an extension brought."""
+"""Warp splits that are stalled on a condition of an extension."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ __all__ = ["Stalled"]
 
 
 class Stalled:
-    """Some warp splits of a wave that wait for the same: number i is lanes `masks[i]` of `warps[i]`.
+    """Warp splits of a wave that are stalled on one condition: split i is lanes `masks[i]` of `warps[i]`.
 
-    A warp whose lanes have diverged may be there several times.
+    A warp whose lanes have diverged may have several entries.
     """
 
     __slots__ = ("_ids", "_wave")
 
     def __init__(self, wave: Wave, ids: IntArray) -> None:
-        """Take splits by their numbers."""
+        """Wrap splits by their numbers."""
         self._wave = wave
         self._ids = ids
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of splits."""
         return len(self._ids)
 
     @property
     def warps(self) -> IntArray:
-        """The warp of each, by its number in the wave."""
+        """Warp of each split, by its number in the wave."""
         return self._wave.splits.warp[self._ids]
 
     @property
     def masks(self) -> Mask:
-        """The lanes of each, bool `[len, 32]`."""
+        """Lanes of each split, bool `[len, 32]`."""
         return self._wave.splits.mask[self._ids]
 
     def chosen(self, which: Mask) -> Stalled:
-        """Return some of them."""
+        """Return the splits that `which` selects."""
         return Stalled(self._wave, self._ids[which])
 
     def of_lanes(self, masks: Mask) -> Stalled:
-        """Return splits of some lanes of each; the other lanes wait on, in splits of their own."""
+        """Return splits of the lanes `masks`; the other lanes stay stalled in splits of their own."""
         return Stalled(self._wave, self._wave.splits.taken_out(self._ids, masks))
 
     def resume(self) -> None:
-        """Let them go on."""
+        """Resume the splits."""
         self._wave.resume(self._ids)
 
     def acquire(self, owner: KeyOwner, key: Hashable = None, phase: int = 0) -> None:
-        """Let them know what was left at an owner's `key` in a phase (`Turn.release`)."""
+        """Acquire, for all splits, the release at an owner's `key` in a phase (`Turn.release`)."""
         wave, splits = self._wave, self._wave.splits
         if wave.machine.observers.active and len(self._ids):
             pc = int(splits.site[self._ids[0]])

@@ -1,8 +1,8 @@
-"""Which bits of registers nothing has defined, and where they come from.
+"""Undefined bits of registers, and their origins.
 
-A read of a register that nothing has written, or of memory that nothing has written, gives bits that nobody knows. That
-is no fault: they may be masked or selected away. It is one where they decide something: an address, a branch, what
-others see. Until then they are carried from register to register, and through memory (`Arena`).
+A read of a register or of memory that was never written gives undefined bits. This is not a fault: the program may mask
+them or select other bits. It is a fault if an address, a branch, or a value visible to others depends on them. Until
+then they propagate from register to register and through memory (`Arena`).
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ __all__ = ["NOT_WRITTEN", "Origin", "Undefined", "UndefinedRegisters"]
 
 @dataclass(frozen=True)
 class Undefined:
-    """The undefined bits of a register, `[height|1, 32|1]` of its width, and their origin; None if nothing wrote it."""
+    """Undefined bits of a register, `[height|1, 32|1]` of its width, and their origin; None if it was never written."""
 
     bits: Array
     origin: Origin | None
 
     @cached_property
     def somewhere(self) -> Mask:
-        """Which warps have any, `[height|1]`: often only such as never read the register."""
+        """Warps with undefined bits, `[height|1]`: often only warps that never read the register."""
         return np.asarray(self.bits.any(axis=1))
 
 
 def shadow_dtype(width: int) -> DType:
     """Return the dtype of the undefined bits of a register of `width` bytes, 0 for a predicate.
 
-    Of those of 128 bits, each bit stands for two (`machine.memory.paired_bits`).
+    For a register of 128 bits, each bit represents two adjacent bits (`machine.memory.paired_bits`).
     """
     return bits_dtype(min(width, 8)) if width else np.dtype(np.bool_)
 
@@ -54,15 +54,15 @@ NOT_WRITTEN: Final = "write it first; shared and local memory and fresh outputs 
 
 
 class UndefinedRegisters(dict[int, Undefined]):
-    """The registers of a wave, by slots, of which some live lane has undefined bits: most of the time none."""
+    """Registers of a wave, by slot, with undefined bits in some live lane; usually empty."""
 
     __slots__ = ("_missed", "_wave")
 
     def __init__(self, wave: Wave, registers: Mapping[int, RegisterBinding]) -> None:
-        """Begin with registers that the program may read before it has written them."""
+        """Start with the registers that the program may read before it has written them."""
         super().__init__()
         self._wave = wave
-        self._missed: dict[tuple[tuple[int, ...], bytes | None], bool] = {}  # what `misses` has told since a change
+        self._missed: dict[tuple[tuple[int, ...], bytes | None], bool] = {}  # results of `misses` since the last change
         kinds = {slot: shadow_dtype(register.width) for slot, register in registers.items()}
         unknown = {
             kind: Undefined(np.broadcast_to(~np.zeros((1, 1), kind), (wave.height, 32)), None)
@@ -79,7 +79,7 @@ class UndefinedRegisters(dict[int, Undefined]):
         return bits if bits.any() else None
 
     def misses(self, slots: tuple[int, ...], lanes: Lanes) -> bool:
-        """Tell at a glance that no warp of `lanes` has undefined bits in any of these registers; False says nothing."""
+        """Return True if no warp of `lanes` has undefined bits in these registers; False is inconclusive."""
         key = slots, None if lanes.rows is None else lanes.rows.tobytes()
         missed = self._missed.get(key)
         if missed is None:
@@ -89,7 +89,7 @@ class UndefinedRegisters(dict[int, Undefined]):
         return missed
 
     def define(self, slot: int, lanes: Lanes) -> None:
-        """Note that the active lanes write all of a register."""
+        """Record that the active lanes write all bits of a register."""
         known = self[slot]
         self._missed.clear()
         if lanes.whole:
@@ -104,11 +104,11 @@ class UndefinedRegisters(dict[int, Undefined]):
             del self[slot]
 
     def _is_held(self, bits: Array) -> bool:
-        """Tell whether any live lane has undefined bits."""
+        """Return whether any live lane has undefined bits."""
         return bool(((bits != 0) & self._wave.live).any())
 
     def leave(self, slot: int, lanes: Lanes, bits: Array, origin: Origin | None) -> None:
-        """Note that of what the active lanes have just written to a register these bits are undefined."""
+        """Record that `bits` of the value just written by the active lanes to a register are undefined."""
         self._missed.clear()
         known = self.get(slot)
         before = np.zeros((1, 1), bits.dtype) if known is None else known.bits
@@ -116,7 +116,7 @@ class UndefinedRegisters(dict[int, Undefined]):
         self[slot] = Undefined(merged(before, everywhere, lanes, self._wave.height), origin)
 
     def origin(self, slot: int, name: str, pc: int) -> Origin:
-        """Return where the undefined bits of a register that is read at `pc` come from."""
+        """Return the origin of the undefined bits of a register that is read at `pc`."""
         known = self[slot].origin
         if known is not None:
             return known
@@ -124,9 +124,9 @@ class UndefinedRegisters(dict[int, Undefined]):
         return Origin("uninitialised-register", f"{name}, which the thread never wrote", pc, hint)
 
     def used(self, slot: int, name: str, lanes: Lanes, low: int = 0) -> None:
-        """Report that the value of a register matters, in the active lanes where it is undefined.
+        """Report a use of a register's value, in the active lanes in which it is undefined.
 
-        `low`: no more than so many of the low bits do.
+        `low`: only this many low bits are used (0: all bits).
         """
         bits = self.bits(slot, lanes)
         if bits is None:
@@ -136,7 +136,7 @@ class UndefinedRegisters(dict[int, Undefined]):
             self._report(slot, name, lanes, matters)
 
     def report_held(self) -> None:
-        """Report the undefined values that registers hold where nothing can ever go on: they may be the reason."""
+        """Report undefined values in registers after a deadlock; they may be its cause."""
         held = (known for known in self.values() if known.origin is not None and self._is_held(known.bits))
         for origin in {known.origin: None for known in held if known.origin is not None}:
             cause = (origin.pc, origin.rule)
@@ -158,7 +158,7 @@ class UndefinedRegisters(dict[int, Undefined]):
 
 
 def first_thread(wave: Wave, lanes: Lanes, where: Mask) -> str:
-    """Return what messages call the first thread for which something holds, `[rows, 32]`."""
+    """Return the name, for messages, of the first thread for which `where`, `[rows, 32]`, is true."""
     row, lane = (int(part[0]) for part in np.nonzero(where))
     warp = row if lanes.rows is None else int(lanes.rows[row])
     return wave.geometry.thread_name(warp, lane)

@@ -1,4 +1,4 @@
-"""What observers may ask of a machine."""
+"""The machine as a `RunView` for observers."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 
 class View:
-    """The run as observers see it: a `pyptx_sim.observer.RunView`."""
+    """Run as observers see it: a `pyptx_sim.observer.RunView`."""
 
     def __init__(self, machine: Machine) -> None:
-        """Look at `machine`."""
+        """Wrap `machine`."""
         self._machine = machine
 
     @property
     def warps(self) -> int:
-        """How many warps run together at most."""
+        """Maximum number of warps in a wave."""
         return self._machine.wave_warps
 
     @property
     def warps_per_cta(self) -> int:
-        """How many warps one CTA has."""
+        """Number of warps per CTA."""
         return self._machine.launch.warps_per_cta
 
     @property
     def cluster_size(self) -> int:
-        """How many CTAs one cluster has."""
+        """Number of CTAs per cluster."""
         return self._machine.launch.cluster_size
 
     @property
     def threads(self) -> Masks:
-        """Which lanes of each warp there are."""
+        """Existing lanes of each warp."""
         launch = self._machine.launch
         thread = np.arange(launch.warps_per_cta * WARP).reshape(-1, WARP)
         masks: Masks = np.tile(thread < volume(launch.block), (self._machine.ctas_per_wave, 1))
@@ -50,40 +50,40 @@ class View:
 
     @property
     def narrows_scopes(self) -> bool:
-        """Whether any access that is strong is so for its block or its cluster only."""
+        """Whether any strong access has `.cta` or `.cluster` scope."""
         return self._machine.program.narrows_scopes
 
     @property
     def fences_reads(self) -> bool:
-        """Whether any work needs a fence between what warps have read and what it writes."""
+        """Whether any asynchronous write requires a fence after earlier reads by warps."""
         return self._machine.program.fences_reads
 
     def arena_size(self, space: Space) -> int:
-        """Return how many bytes the arena of `space` has."""
+        """Return the size of the arena of `space` in bytes."""
         return len(self._machine.arena(space).data)
 
     def shared_stride(self) -> int:
-        """Return the bytes from one CTA's shared memory to the next one's."""
+        """Return the distance between the shared memory of consecutive CTA slots in bytes."""
         return self._machine.shared_stride
 
     def bytes_at(self, space: Space, offset: int, size: int) -> bytes:
-        """Return what lies in the arena of `space`."""
+        """Return `size` bytes of the arena of `space` at `offset`."""
         return self._machine.arena(space).bytes_at(offset, size)
 
     def opcode(self, pc: int) -> tuple[str, ...]:
-        """Return the words of an instruction's opcode."""
+        """Return the opcode and modifiers of an instruction."""
         return self._machine.program.sites[pc].instruction.opcode
 
     def describe(self, space: Space, offset: int) -> str:
-        """Return where `offset` lies in the user's words."""
+        """Return a symbolic address for `offset`."""
         return self._machine.describe(space, offset)
 
     def warp_name(self, warp: int) -> str:
-        """Return a warp of this wave in CUDA's words."""
+        """Return the CUDA name of a warp of this wave."""
         return self._machine.geometry.warp_name(warp)
 
     def cta_name(self, slot: int) -> str:
-        """Return the CTA of a slot of this wave in CUDA's words."""
+        """Return the CUDA name of the CTA of a slot of this wave."""
         return self._machine.geometry.cta_name(slot)
 
     def place(self, pc: int) -> Place | None:

@@ -1,4 +1,4 @@
-"""A wave: the warps that run together, with all their state."""
+"""A wave: the warps that are resident together, with all their state."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 KeyOwner: TypeAlias = "Space | type[object]"
-"""Whose keys lanes leave what they know at: those of a memory, or of a class, that an extension brings."""
-_BLANK = np.zeros((1, 1), np.uint32)  # what registers hold until the work that writes them completes
-_FIRST_PLACE = -(1 << 40)  # below those of barriers
+"""Owner of keys at which lanes release and acquire: a memory space or a class of an extension."""
+_BLANK = np.zeros((1, 1), np.uint32)  # contents of registers until the asynchronous write completes
+_FIRST_PLACE = -(1 << 40)  # below the places of barriers
 
 
 class Wave:
-    """Some CTAs (whole clusters) of the grid, one row for each warp.
+    """CTAs of the grid (whole clusters) that are resident together; one row per warp.
 
-    `registers` holds one array for each slot, or None for one never written; `undefined` says which bits of them nobody
-    knows (checks only). `live` are the lanes that have not exited. `exited`: some have.
-    `pc` is the instruction being executed, `version` grows with every change of memory (if `watching`, only with real
-    ones), `progress` with every barrier and exit. `endings` are called when the wave has ended, in a checked run,
-    `exits` whenever threads have exited. `forced` are the warps of which lanes have gone on without others of their
-    membermask, with the pc at which they first did.
+    `registers`: one array per slot; None for a register never written. `undefined`: undefined bits of registers (checks
+    only). `live`: lanes that have not exited. `exited`: some lanes have exited. `pc`: the instruction being executed.
+    `version`: incremented on every write to memory (if `watching`, only if the contents change). `progress`:
+    incremented on every barrier and exit. `endings`: called when the wave has completed, in a checked run. `exits`:
+    called whenever threads have exited. `forced`: warps of which lanes continued without other lanes of their
+    membermask, with the pc of the first time.
     """
 
     __slots__ = (
@@ -91,7 +91,7 @@ class Wave:
         barriers: Barriers,
         engine: Engine,
     ) -> None:
-        """Put every thread of the wave's CTAs in front of the entry's first block."""
+        """Place every thread of the wave's CTAs before the first block of the entry."""
         program = machine.program
         self.machine = machine
         self.geometry = geometry
@@ -115,7 +115,7 @@ class Wave:
         self.splits = WarpSplits(self.live, program.entry_block(program.entry.name))
         self.specials = Specials(self)
         self.rank: IntArray = geometry.rank
-        # What the rank of its CTA adds to a shared address.
+        # Contribution of the CTA's rank to a shared address.
         clustered = machine.launch.cluster_size > 1
         self.rank_base: IntArray = (self.rank if clustered else np.zeros(1, np.int64))[:, None] << RANK_SHIFT
         self.pc = self.steps = self.version = self.progress = 0
@@ -124,7 +124,7 @@ class Wave:
 
     @property
     def thread_registers(self) -> int | None:
-        """How many registers each thread is launched with; None where nothing says so."""
+        """Number of registers per thread at launch; None if not specified."""
         return self.machine.program.registers
 
     @property
@@ -134,18 +134,18 @@ class Wave:
 
     @property
     def running_ctas(self) -> Mask:
-        """Which CTAs have threads that have not exited."""
+        """CTAs with threads that have not exited."""
         return np.asarray(self.live.reshape(self.geometry.ctas, -1).any(axis=1))
 
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
-        """Report a finding at an instruction, in a checked run; without a hint or a severity, the rule's is taken."""
+        """Report a finding at an instruction, in a checked run. The defaults of hint and severity are the rule's."""
         if self.machine.checked:
             self.machine.log.report(rule, message, pc, other_pc=other_pc, **details)
 
     def note_deferred(self, registers: Iterable[int], lanes: Lanes) -> None:
-        """Note that active lanes write registers, by their slots, later."""
+        """Record that active lanes will write registers (by slot) later."""
         for slot in registers:
             if slot in self.undefined:
                 self.undefined.define(slot, lanes)
@@ -153,7 +153,7 @@ class Wave:
                 self.registers[slot] = _BLANK
 
     def exit(self, ids: IntArray) -> None:
-        """Let splits end for ever, and their lanes with them."""
+        """Exit all lanes of splits `ids`."""
         splits = self.splits
         self.frames.unwind(splits, ids)
         np.bitwise_and.at(self.live, splits.warp[ids], ~splits.mask[ids])
@@ -165,18 +165,18 @@ class Wave:
             hear()
 
     def groups_of(self, kind: GroupKind) -> Groups:
-        """Return the groups of one kind of all threads."""
+        """Return the groups of one kind, for all threads."""
         known = self.groups.get(kind)
         if known is None:
             known = self.groups[kind] = Groups(self.height)
         return known
 
     def place(self, owner: KeyOwner, key: Hashable) -> int:
-        """Return what observers call an owner's key, at which lanes leave what they know for others: no mbarrier."""
+        """Return the place (not an mbarrier) by which observers identify an owner's key for release and acquire."""
         return _FIRST_PLACE - self._places.setdefault((owner, key), len(self._places))
 
     def memory(self, space: Space | str) -> Memory:
-        """Return a memory by its name, or one that an extension brings."""
+        """Return a memory by its name, or the memory of an extension's space."""
         if isinstance(space, str):
             return self.memories[space]
         known = self.memories.get(space.name)
@@ -188,22 +188,22 @@ class Wave:
 
     @property
     def deferred(self) -> DeferredRegisters:
-        """The values of registers that are kept in another form until work has completed."""
+        """Register values kept as whole matrices until asynchronous operations complete."""
         return self.part(DeferredRegisters)
 
     @property
     def shared(self) -> SharedMemory:
-        """The shared memory of all blocks."""
+        """Shared memory of all CTAs of the wave."""
         return cast("SharedMemory", self.memories["shared"])
 
     def peers(self, place: int, mask: int) -> tuple[int, ...]:
-        """Return how far from a place in a block's shared memory the same one lies in each block of a mask."""
+        """Return the distances from `place` to the same shared memory offset in each CTA of `mask`."""
         size, stride = self.machine.launch.cluster_size, self.shared.stride
         named = place // stride % size
         return tuple((rank - named) * stride for rank in range(size) if mask >> rank & 1)
 
     def stall(self, ids: IntArray, on: Stall) -> None:
-        """Let splits wait until somebody resumes them."""
+        """Stall splits `ids` on a condition until they are resumed."""
         if on not in self._stalls:
             self._stalls.append(on)
         self.splits.state[ids] = State.STALLED
@@ -211,7 +211,7 @@ class Wave:
         self.splits.key[ids] = self._stalls.index(on)
 
     def stalled(self, on: Stall) -> Stalled:
-        """Return the splits that wait for something."""
+        """Return the splits that are stalled on a condition."""
         if on not in self._stalls:
             return Stalled(self, np.zeros(0, np.int64))
         splits = self.splits
@@ -219,24 +219,24 @@ class Wave:
         return Stalled(self, np.flatnonzero(waiting))
 
     def resume(self, ids: IntArray) -> None:
-        """Let splits that have waited go on."""
+        """Resume stalled splits."""
         self.splits.state[ids] = State.READY
         self.splits.key[ids] = -1
         self.progress += 1
 
     def stall_at(self, key: int) -> Stall:
-        """Return what a split with this key waits for."""
+        """Return the condition on which a split with this key is stalled."""
         return self._stalls[key]
 
     def part(self, make: Callable[[Wave], T]) -> T:
-        """Return what `make(wave)` makes: once for each wave, when it is first asked for."""
+        """Return `make(wave)`, called once per wave on first use."""
         known = self._parts.get(make)
         if known is None:
             known = self._parts[make] = make(self)
         return cast("T", known)
 
     def lanes_of(self, ids: IntArray) -> Lanes:
-        """Return the lanes of splits `ids`, at most one for each warp, in order of warps."""
+        """Return the lanes of splits `ids`: at most one split per warp, in order of warps."""
         splits = self.splits
         rows, mask = splits.warp[ids], splits.mask[ids]
         complete = bool(mask.all())

@@ -1,8 +1,8 @@
-"""Plant faults into PTX, to see whether anything notices: a fence left out, a count off by one, a parity the wrong way.
+"""Inject faults into PTX to test whether they are detected: a removed fence, a count off by one, an inverted parity.
 
-`mutants` yields every kernel that is one such change away from yours. `survey` runs them all through a trial of yours
-and says of each whether it was found, gave wrong numbers, or survived. A survivor is a change that makes no difference,
-or a hole in what watches: the trial's data, its schedules, or a rule of the simulator.
+`mutants` yields every kernel that is one such change away from yours. `survey` runs each through your trial and reports
+whether the fault was found, gave wrong numbers, or survived. A survivor is a change without effect, or a gap in the
+trial's data, its schedules, or the simulator's rules.
 """
 
 from pyptx_sim.extension import Mutation, mutations

@@ -1,4 +1,4 @@
-"""A kernel of the DSL with another module in the place of its own."""
+"""A DSL kernel whose module is replaced by another."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """`kernel`, with the instructions of `module`: same contract, same launch, same Python lines.
+    """`kernel` with the instructions of `module`: same contract, same launch, same Python lines.
 
-    `module` is a mutant of what the kernel makes of the arrays that it is then called with.
+    `module` is a mutant of the module that the kernel generates for the arrays of the later call.
     """
 
     kernel: Launchable
@@ -35,9 +35,9 @@ class Altered:
         return self.kernel.declaration
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
-        """Return the kernel's specialisation, with the other module."""
+        """Return the kernel's specialization with the replaced module."""
         return replace(self.kernel.specialize(arguments, keywords), module=self.module)
 
     def simulate(self, *arrays: object, **keywords: object) -> SimulationResult:
-        """Run it on the simulator, as `kernel.simulate` does."""
+        """Run the kernel on the simulator, as `kernel.simulate` does."""
         return simulate(self, arrays, keywords)

@@ -1,4 +1,4 @@
-"""Every module that is one change away from another."""
+"""Modules that differ from a given one in one injected fault."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A module with one fault planted into it.
+    """A module with one injected fault.
 
-    `line` (from 1) is where the instruction `before` stands, in the original and in the mutant: a change leaves every
-    line where it was. `after` is what stands there now. `make` makes the module.
+    `line` (from 1) is the line of the instruction `before`, in the original and in the mutant: a change keeps all line
+    numbers. `after` is its replacement. `make` creates the module.
     """
 
     operator: Mutation
@@ -34,19 +34,18 @@ class Mutant:
 
     @property
     def module(self) -> Module:
-        """The module with the fault, made anew each time."""
+        """The module with the fault, created anew on each access."""
         return self.make()
 
     def __str__(self) -> str:
-        """Spell it in a line: the operator, the line, and the change."""
+        """Return one line with the operator, the line number and the change."""
         return f"{self.operator.name}, line {self.line}: {self.before} -> {self.after}"
 
 
 def mutants(module: Module, operators: Iterable[Mutation] | None = None) -> Iterator[Mutant]:
     """Yield a mutant for each change that each of `operators` (by default, all) can make, in the order of the text.
 
-    Some mutants do what the original does: a wait for more than
-    needs be, a fence where another one stands.
+    Some mutants are equivalent to the original: a wait for more than needed, or the removal of a redundant fence.
     """
     rows = mutations() if operators is None else tuple(operators)
     for site, changed in sites(module):
@@ -58,5 +57,5 @@ def mutants(module: Module, operators: Iterable[Mutation] | None = None) -> Iter
 
 
 def _told(change: Change) -> str:
-    """Return what stands instead, in the order of the text; what was there before is not said again."""
+    """Return the text of the replacement statements, in the order of the text."""
     return " ".join(spell(node) for at in sorted(change) for node in change[at])

@@ -1,4 +1,4 @@
-"""The mutations of ordinary PTX: what each changes, in which instructions, and what should then go wrong."""
+"""Mutation operators of ordinary PTX: the instructions that each changes, and the expected fault."""
 
 from __future__ import annotations
 

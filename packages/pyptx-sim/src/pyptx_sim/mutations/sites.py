@@ -1,6 +1,6 @@
-"""Instructions in their places, and modules with others in their stead.
+"""Instructions with their positions, and modules in which some are replaced.
 
-A change keeps every line of the text where it was, so that what is found in a mutant is found on the original's lines.
+A change keeps all line numbers, so that findings in a mutant are on the original's lines.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Rebuild: TypeAlias = "Callable[[tuple[Statement, ...]], Module]"
 
 
 def sites(module: Module) -> Iterator[tuple[Site, Callable[[Change], Module]]]:
-    """Yield every instruction of a module, with what makes the module that a change of its body turns it into."""
+    """Yield every instruction of a module, with a function that applies a change to its body and returns the module."""
     source = Source(emit(module))
     lines = iter([source.line_column(span.start)[0] for _, span in positions(module)])
     yield from _inside(module.body, lambda body: replace(module, body=body), lines)
@@ -56,7 +56,7 @@ def _with_body(node: Statement, body: tuple[Statement, ...]) -> Statement:
 
 
 def _fitted(old: Statement, new: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Return `new` on as many lines as `old` has."""
+    """Return `new`, padded to the number of lines of `old`."""
     missing = _line_feeds(old) - sum(map(_line_feeds, new))
     if missing <= 0:
         return new

@@ -1,4 +1,4 @@
-"""Run mutants through a trial, and say what became of each."""
+"""Run mutants through a trial and classify the outcomes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from pyptx_sim.workers import Workers
 
 Outcome: TypeAlias = Literal["found", "wrong", "refused", "survived"]
-"""`found`: findings. `wrong`: none, but the trial's own assertion failed. `refused`: it did not run to its end."""
+"""`found`: findings. `wrong`: none, but the trial's assertion failed. `refused`: an error ended the run."""
 
 
 class Tried(Protocol):
-    """What a trial returns: a `Result` or a `SimulationResult`, or anything with findings."""
+    """Result of a trial: a `Result`, a `SimulationResult`, or any object with findings."""
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """What was found."""
+        """The findings."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a mutant; `reason` is the text of the error or failed assertion, if there was one."""
+    """Outcome of one mutant; `reason` is the text of the error or failed assertion, if any."""
 
     mutant: Mutant
     outcome: Outcome
@@ -42,19 +42,20 @@ class Verdict:
 
     @property
     def rules(self) -> frozenset[str]:
-        """The rules of what was found."""
+        """Rules of the findings."""
         return frozenset(finding.rule for finding in self.findings)
 
 
 def survey(mutants: Iterable[Mutant], trial: Callable[[Module], Tried], *, workers: Workers = 1) -> tuple[Verdict, ...]:
-    """Run each mutant through `trial`, and say what became of it.
+    """Run each mutant through `trial` and return the outcomes.
 
-    The trial runs the module that it is given, with all checks, raises AssertionError if the numbers are wrong, and
-    returns what was found. It must let a clean kernel pass. It may run several schedules, and return the findings of
-    one. Findings count before numbers: a trial that returns findings need not compare anything.
+    The trial runs the given module with all checks, raises AssertionError if the numbers are wrong, and returns an
+    object with the findings. It must let a clean kernel pass. It may run several schedules and return the findings of
+    one. Findings take precedence over numbers: a trial that returns findings need not compare results.
 
-    `workers` are so many processes (1: this one, 0: one per processor), or an executor of `concurrent.futures`; the
-    trial must pickle then, as a function of a module does. Verdicts are the same, in the order of the mutants.
+    `workers` is a number of processes (1: this one, 0: one per processor), or an executor of `concurrent.futures`.
+    Except with 1, the trial must be picklable, like a function of a module. Verdicts are the same, in the order of the
+    mutants.
     """
     known = list(mutants)
     if workers == 1:

@@ -1,5 +1,5 @@
-"""Arithmetic on arrays, of which instructions are made: formats, roundings, packed elements, sums of tensor cores.
+"""Array arithmetic for the semantics of instructions: formats, rounding, packed elements, MMA dot products.
 
-All of it is pure, and knows nothing of instructions or of the machine; semantics and steps use it, a plugin's too.
-The caller holds one `np.errstate(all="ignore")`.
+All functions are pure and independent of instructions and of the machine. Semantics and steps use them, including those
+of plugins. The caller provides one `np.errstate(all="ignore")`.
 """

@@ -1,4 +1,4 @@
-"""Approximate IEEE operations, within the manual's bounds (9.7.3); NaN results are not canonical yet."""
+"""Approximate IEEE operations, within the manual's error bounds (9.7.3); NaN results are not canonical yet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rsqrt(a: Array) -> Array:
 
 
 def divide(a: Array, b: Array) -> Array:
-    """Return `a / b` as `div.approx`: a divisor beyond 2^126 gives zero, and NaN for an infinite dividend."""
+    """Return `a / b` as `div.approx` does: a divisor beyond 2^126 gives zero, or NaN for an infinite dividend."""
     quotient = a / b
     size = np.abs(b)
     beyond = (size > _QUOTIENT_LIMIT) & (size < np.inf)
@@ -34,7 +34,7 @@ def divide(a: Array, b: Array) -> Array:
 
 
 def _high_word(function: np.ufunc | None, a: Array) -> Array:
-    """Return `1 / function(a)` from and to the upper 32 bits of float64 numbers, subnormals flushed."""
+    """Return `1 / function(a)`, reading and writing only the upper 32 bits of float64; subnormals are flushed."""
     source = _flushed((a.view(np.uint64) & _HIGH_WORD).view(F64))
     result = _flushed(reciprocal(function(source) if function else source))
     bits = result.view(np.uint64) & _HIGH_WORD

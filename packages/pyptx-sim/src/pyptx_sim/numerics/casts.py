@@ -21,14 +21,14 @@ INTEGRAL: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc
 
 
 def clamped(values: Array, target: DType) -> Array:
-    """Return integers limited to the range of `target`."""
+    """Return integers clamped to the range of `target`."""
     source, limits = np.iinfo(values.dtype), np.iinfo(target)
     low, high = max(source.min, limits.min), min(source.max, limits.max)
     return np.clip(values, values.dtype.type(low), values.dtype.type(high)).astype(target)
 
 
 def to_integer(values: Array, target: DType, nan: int) -> Array:
-    """Return integral floats as integers, limited to the range of `target`; NaN becomes `nan`."""
+    """Return integral floats as integers clamped to the range of `target`; NaN becomes `nan`."""
     limits = np.iinfo(target)
     inside = (values >= float(limits.min)) & (values < float(limits.max + 1))
     if inside.all():
@@ -40,7 +40,7 @@ def to_integer(values: Array, target: DType, nan: int) -> Array:
 
 
 def _halves_of(values: Array) -> tuple[Array, Array]:
-    """Return two float64 whose exact sum is the 64-bit integer."""
+    """Return two float64 arrays whose exact sum is the 64-bit integer."""
     high = (values >> values.dtype.type(32)).astype(F64) * 2.0**32
     return high, (values & values.dtype.type(0xFFFFFFFF)).astype(F64)
 
@@ -61,7 +61,7 @@ def from_integer(values: Array, target: str, mode: str) -> Array:
 def from_float(values: Array, target: str, mode: str) -> Array:
     """Return float32 or float64 `values` as the float type `target` (bits for bf16), rounded in direction `mode`.
 
-    float64 hands its NaN's payload on to float32; all others become canonical.
+    A NaN payload is preserved from float64 to float32; every other NaN becomes canonical.
     """
     if target == "f64":
         return values.astype(F64)
@@ -72,7 +72,7 @@ def from_float(values: Array, target: str, mode: str) -> Array:
 
 
 def limited(values: Array, target: str) -> Array:
-    """Return `values` clamped to the finite range of `target`; NaN stays."""
+    """Return `values` clamped to the finite range of `target`; NaN is unchanged."""
     greatest = values.dtype.type(PRECISIONS[target].greatest)
     return np.clip(values, -greatest, greatest)
 
@@ -83,9 +83,9 @@ _TF32_SHIFT = np.uint32(13)
 
 
 def to_tf32(values: Array, mode: str) -> Array:
-    """Return float32 `values` as tf32 bits; a carry out of the mantissa is the next exponent.
+    """Return float32 `values` as tf32 bits; a carry out of the mantissa increments the exponent.
 
-    NaN becomes canonical, but `rna` only cuts its payload: it is executed as an integer addition and a mask.
+    NaN becomes canonical. Only `rna` truncates its payload instead: it is executed as an integer addition and a mask.
     """
     bits = values.view(np.uint32)
     nan = np.isnan(values)

@@ -19,6 +19,6 @@ def saturated(values: Array) -> Array:
 
 
 def rectified(values: Array) -> Array:
-    """Return float `values` with everything negative replaced by +0; NaN stays."""
+    """Return float `values` with negative values replaced by +0; NaN is unchanged."""
     result: Array = np.maximum(values, 0.0) + values.dtype.type(0)
     return result

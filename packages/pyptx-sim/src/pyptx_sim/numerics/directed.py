@@ -1,4 +1,4 @@
-"""float64 results rounded in a direction: round to nearest, find the sign of the error, step if it points away."""
+"""Directed rounding of float64 results: round to nearest, compute the sign of the error, adjust by one step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def nudged(result: Array, error: Array, mode: str) -> Array:
-    """Return the neighbour of `result` that direction `mode` demands; `error` is the exact value less `result`."""
+    """Return `result`, or its neighbor in direction `mode`; `error` is the exact value minus `result`."""
     down, up = error < 0, error > 0
     if mode == "rz":
         return np.where(((result > 0) & down) | ((result < 0) & up), np.nextafter(result, 0.0), result)
@@ -27,7 +27,7 @@ def nudged(result: Array, error: Array, mode: str) -> Array:
 
 
 def patched(result: Array, where: Array, function: Callable[..., float], *sources: Array) -> Array:
-    """Return `result` with the elements picked by `where` computed one at a time by `function`."""
+    """Return `result` with the elements selected by `where` computed one at a time by `function`."""
     if not where.any():
         return result
     result = result.copy()

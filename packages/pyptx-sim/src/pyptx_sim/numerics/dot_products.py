@@ -1,6 +1,6 @@
-"""Sums of products of matrices: fast within a bound, exact as the hardware has it, and of integers.
+"""Dot products of MMAs: fast within an error bound, exact as the hardware computes them, and of integers.
 
-`a` is `[…, rows, k]`; `b` is `[…, columns, k]`, or `[…, rows, columns, k]` where each row of a sparse `a` meets
+`a` is `[…, rows, k]`. `b` is `[…, columns, k]`, or `[…, rows, columns, k]` if each row of a sparse `a` is multiplied by
 elements of its own.
 """
 
@@ -24,21 +24,21 @@ Sum: TypeAlias = Callable[[Array, Array, Array], Array]
 """From a, b and the addend c to the elements of d."""
 
 SparseSum: TypeAlias = Callable[[Array, Array, Array, Array], Array]
-"""From the metadata's register, a, b and the addend c to the elements of d."""
+"""From the metadata register, a, b and the addend c to the elements of d."""
 
 _I64 = np.int64
 _LIMITS: Final = (-(1 << 31), (1 << 31) - 1)
 
 
 def dot(a: Array, b: Array) -> Array:
-    """Return the sums of products, in the precision of the factors."""
+    """Return the dot products, in the precision of a and b."""
     if b.ndim == a.ndim:
         return np.asarray(np.matmul(a, b.swapaxes(-1, -2)))
     return np.asarray(np.matmul(b, a[..., None])[..., 0])
 
 
 def paired(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a and b so that they broadcast to `[…, rows, columns, k]`."""
+    """Return a and b with shapes that broadcast to `[…, rows, columns, k]`."""
     return a[..., :, None, :], b if b.ndim > a.ndim else b[..., None, :, :]
 
 
@@ -77,8 +77,8 @@ def selected(total: Sum, select: Selection) -> SparseSum:
 def fast_scaled(a: Array, b: Array, scales: tuple[Array, Array], c: Array, places: Array | None = None) -> Array:
     """Return the dot product of `fast` numerics with block scaling: float64 FMAs plus c, rounded to float32.
 
-    `scales` are the float64 scale factors of equal parts of K; scaled elements are exact. `places` are the k of a
-    sparse a.
+    `scales`: float64 scale factors of equal parts of K; scaled elements are exact. `places`: k of the stored elements
+    of a sparse a.
     """
     left, right = (
         np.repeat(of, values.shape[-1] // of.shape[-1], axis=-1) * values
@@ -89,12 +89,12 @@ def fast_scaled(a: Array, b: Array, scales: tuple[Array, Array], c: Array, place
 
 
 def exact_float(types: tuple[str, str, str, str], target: str, *, warpgroup: bool = False) -> Sum:
-    """Return the sum as a target's tensor cores compute it, for a warp or for a warpgroup."""
+    """Return the dot product as a target's tensor cores compute it, for a warp or for a warpgroup."""
     return summing(types, model_of(target, types[1], warpgroup=warpgroup))
 
 
 def summing(types: tuple[str, str, str, str], model: Model) -> Sum:
-    """Return the sum of a model of tensor cores; `types` are those of d, a, b and c."""
+    """Return the dot product of a tensor core model; `types` are those of d, a, b and c."""
     return lambda a, b, c: rounded(exact_sum(*paired(a, b), c, types, model), types[0])
 
 
@@ -111,13 +111,13 @@ def exact_double(mode: str) -> Sum:
 
 
 def integer(a: Array, b: Array, c: Array, *, saturates: bool) -> Array:
-    """Return the sum of integers, wrapped to 32 bits or clamped; float32 holds what is summed exactly (below 2^24)."""
+    """Return the integer dot product, wrapped to 32 bits or clamped; float32 partial sums are exact (below 2^24)."""
     total = dot(a, b).astype(_I64) + c
     return (np.clip(total, *_LIMITS) if saturates else total).astype(np.int32)
 
 
 def population(a: Array, b: Array, c: Array, *, operation: str) -> Array:
-    """Return the sum with the number of set bits in `a & b` or `a ^ b`."""
+    """Return c plus the number of set bits in `a & b` or `a ^ b`."""
     both = dot(a, b)
     if operation == "xor":
         both = a.sum(axis=-1)[..., :, None] + b.sum(axis=-1)[..., None, :] - 2 * both

@@ -1,4 +1,4 @@
-"""float64 arithmetic in every rounding mode; NaN payloads are NumPy's, which hand on the first operand's."""
+"""float64 arithmetic in every rounding mode; NaN payloads are NumPy's, which propagates that of the first operand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrices out of the registers of warps or warpgroups, and back: the one place where fragments meet arrays.
+"""Conversion between fragments in the registers of warps or warpgroups and matrices in arrays.
 
 Matrices are `[warps, products, rows, columns]`; a register is `[warps, 32]`, or `[warpgroups, 128]`.
 """
@@ -22,10 +22,10 @@ Pack: TypeAlias = Callable[[Array], "tuple[Array, ...]"]
 
 @cache
 def unpacking(fragment: Fragment, *, transposed: bool = False, count: int = 1) -> Unpack:
-    """Return how registers of raw bits become the elements of a matrix, or those of its transpose.
+    """Return the function from registers of raw bits to the elements of a matrix, or of its transpose.
 
-    Elements come as the unsigned type of their width; those narrower than a byte as bytes. `count` matrices come one
-    behind the other, as do their registers.
+    Elements have the unsigned type of their width, or one byte if they are narrower. With `count`, several matrices are
+    stacked, as are their registers.
     """
     index = _index(fragment)
     index = np.concatenate([index + number * index.size for number in range(count)]) if count > 1 else index
@@ -40,9 +40,9 @@ def unpacking(fragment: Fragment, *, transposed: bool = False, count: int = 1) -
 
 @cache
 def packing(fragment: Fragment, grid: tuple[int, int] = (1, 1)) -> Pack:
-    """Return how a matrix of elements, each a byte wide or wider, becomes registers.
+    """Return the function from a matrix of elements (one byte wide or wider) to registers.
 
-    A `grid` of rows and columns of matrices becomes the registers of one after the other, row by row.
+    A `grid` of rows and columns of matrices gives the registers of each matrix in turn, row by row.
     """
     count = fragment.registers * grid[0] * grid[1]
     flat = _elements_in(fragment, grid).reshape(count, -1)
@@ -62,7 +62,7 @@ def packing(fragment: Fragment, grid: tuple[int, int] = (1, 1)) -> Pack:
 
 
 def taken(values: Array, columns: Array) -> Array:
-    """Return these columns of each row; they must exist, for NumPy is not asked to check that, which takes as long."""
+    """Return `columns` of each row. They must be valid indices: NumPy's check would take as long as the operation."""
     return np.asarray(values.take(columns, axis=1, mode="clip"))
 
 
@@ -77,22 +77,22 @@ def split(words: Array, bits: int) -> Array:
 
 
 def _joined(registers: Sequence[Array]) -> Array:
-    """Return the registers side by side, row by row: of values that all warps share NumPy would make columns."""
+    """Return the registers concatenated row by row, in C order: NumPy uses Fortran order for broadcast values."""
     return np.ascontiguousarray(registers[0] if len(registers) == 1 else np.concatenate(registers, axis=1))
 
 
 @cache
 def _index(fragment: Fragment) -> Array:
-    """Return for each element of the matrix where it lies: `(register * lanes + lane) * packed + position`."""
+    """Return for each element of the matrix its position: `(register * lanes + lane) * packed + position`."""
     elements = elements_of(fragment).reshape(-1)
     index = np.empty(fragment.products * fragment.rows * fragment.columns, np.int64)
-    index[elements[::-1]] = np.arange(len(elements))[::-1]  # of several places the first is read
+    index[elements[::-1]] = np.arange(len(elements))[::-1]  # if an element has several positions, the first is read
     return index.reshape(fragment.products, fragment.rows, fragment.columns)
 
 
 @cache
 def elements_of(fragment: Fragment) -> Array:
-    """Return for each place, `[registers, lanes, packed]`, the number of its element in the matrix."""
+    """Return for each position, `[registers, lanes, packed]`, the number of its element in the matrix."""
     row, column, product = (
         _along([step[axis] for step in fragment.lanes])[:, None] + _along([step[axis] for step in fragment.elements])
         for axis in range(3)
@@ -112,13 +112,13 @@ def _elements_in(fragment: Fragment, grid: tuple[int, int]) -> Array:
 
 
 def _along(steps: Sequence[int]) -> Array:
-    """Return the sum of the steps of the bits that are set, for each number that has as many bits as there are."""
+    """Return, for each number with `len(steps)` bits, the sum of the steps of its set bits."""
     numbers = np.arange(1 << len(steps), dtype=np.int64)
     return np.asarray(sum((numbers >> bit & 1) * step for bit, step in enumerate(steps)) + np.zeros_like(numbers))
 
 
 def _whole_words(index: Array, packed: int) -> Array | None:
-    """Return the index of words, if the elements of each word stay side by side; it is shorter by `packed`."""
+    """Return the index of words (1 / `packed` as long) if the elements of each word stay adjacent; else None."""
     rows = index.reshape(-1, packed)
     if (rows != rows[:, :1] + np.arange(packed)).any() or (rows[:, 0] % packed).any():
         return None

@@ -1,4 +1,4 @@
-"""Correctly rounded float64 results from Python integers, one at a time, for exponents that formulas cannot bear."""
+"""Correctly rounded float64 results by Python integers, one at a time, for extreme exponents."""
 
 from __future__ import annotations
 

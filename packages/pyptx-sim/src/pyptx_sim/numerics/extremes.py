@@ -1,4 +1,4 @@
-"""Minimum and maximum of floats as the manual orders them: -0 below +0, NaN ignored or handed on."""
+"""Minimum and maximum of floats in the manual's order: -0 is less than +0; NaN is ignored or propagated."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """A float minimum or maximum; call it with two or three arrays of one float dtype.
+    """Float minimum or maximum, callable with two or three arrays of one float dtype.
 
-    `nan`: a NaN among the inputs gives NaN. `magnitude`: compare absolute values. `xorsign`: the result's sign is the
-    exclusive or of the signs of two inputs. NaN results are not canonical yet.
+    `nan`: a NaN input gives NaN. `magnitude`: compare absolute values. `xorsign`: the result's sign is the exclusive or
+    of the signs of two inputs. NaN results are not canonical yet.
     """
 
     largest: bool
@@ -37,12 +37,12 @@ class Extreme:
     def _pair(self, a: Array, b: Array) -> Array:
         result = np.maximum(a, b) if self.largest else np.minimum(a, b)
         if not self.nan and has_nan(result):
-            # Not np.fmin: it takes the C library's word that a signalling NaN is a result.
+            # Not np.fmin: whether it returns a signaling NaN depends on the C library.
             result = np.where(np.isnan(a), b, np.where(np.isnan(b), a, result))
         same = a == b
         if not np.count_nonzero(same):
             return result
-        # Equal numbers have equal bits, but for zeros: there the sign bits decide.
+        # Equal numbers have equal bits except zeros, for which the sign bits determine the result.
         bits = np.dtype(f"<u{a.dtype.itemsize}")
         merge = np.bitwise_and if self.largest else np.bitwise_or
         return np.where(same, merge(a.view(bits), b.view(bits)), result.view(bits)).view(a.dtype)

@@ -1,4 +1,4 @@
-"""The values that tensor cores multiply, from the raw bits of their elements; float32 holds all but f64 exactly."""
+"""Conversion of raw element bits to the values that tensor cores multiply; float32 holds all but f64 exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyptx_sim.operation import Array
 
 Widen: TypeAlias = Callable[[Array], Array]
 
-_TF32_BITS = np.uint32(0xFFFFE000)  # the sign, 8 bits of exponent, 10 of mantissa; the rest is ignored
+_TF32_BITS = np.uint32(0xFFFFE000)  # sign, 8 exponent bits, 10 mantissa bits; the others are ignored
 _F32 = np.float32
 
 

@@ -83,7 +83,7 @@ def _exact_products(a: Array, b: Array) -> bool:
 
 
 def _exponents(values: Array) -> tuple[int, int]:
-    """Return bounds of the exponents (`frexp`) of nonzero finite values: at most the least, at least the greatest."""
+    """Return bounds of the `frexp` exponents of nonzero finite values: (at most the smallest, at least the largest)."""
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])
     return math.frexp(sizes.min(initial=1))[1], math.frexp(sizes.max(initial=1))[1]
 
@@ -94,7 +94,7 @@ def multiplied(a: Array, b: Array) -> Array:
 
 
 def framed(a: Array, b: Array) -> Array:
-    """Return the dot products computed by BLAS with rows and columns of zeros at the edges; of few, as `spread`."""
+    """Return the dot products computed by BLAS with zero rows and columns at the edges; of small matrices, `spread`."""
     rows, columns = a.shape[-2], b.shape[-2]
     first = _EDGE if columns > _EDGE else 0
     height, width = -(-rows // _ROWS) * _ROWS, (-(-columns // _COLUMNS) * _COLUMNS + 2 * first if first else _EDGE)
@@ -104,7 +104,7 @@ def framed(a: Array, b: Array) -> Array:
 
 
 def _placed(values: Array, first: int, count: int) -> Array:
-    """Return `count` vectors of zeros, from number `first` on replaced by these."""
+    """Return `count` vectors of zeros with `values` at position `first`."""
     given = values.shape[-2]
     if count == given:
         return values

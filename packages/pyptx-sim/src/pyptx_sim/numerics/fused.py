@@ -34,8 +34,8 @@ _ADDEND_LIMIT = 2.0**1000
 def fma_f32(a: Array, b: Array, c: Array) -> Array:
     """Return `a * b + c` in float32, rounded to nearest once.
 
-    The product is exact in float64. Its rounded sum with `c` misleads the second rounding only if it lies half-way
-    between two floats (or is subnormal as one); then the sum is taken again, to odd.
+    The product is exact in float64. Rounding its float64 sum with `c` again is wrong only if that sum is half-way
+    between two floats, or is subnormal in float32. In these cases the sum is computed again, rounded to odd.
     """
     product = a.astype(F64)
     product = product * b.astype(F64)
@@ -48,7 +48,7 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
 
 
 def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
-    """Return `a * b + c` in float64, rounded once in direction `mode`; extreme exponents go through exact integers."""
+    """Return `a * b + c` in float64, rounded once in direction `mode`; extreme exponents use exact integers."""
     a, b, c = np.broadcast_arrays(a, b, c)
     product = a * b
     error = product_error(a, b, product)
@@ -58,7 +58,7 @@ def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
     high_tail = sum_error(product, low_sum, high_sum)
     rest = sum_to_odd(tail, high_tail)
     result = high_sum + rest
-    # The error's zero is positive: a zero result takes its sign from the operands.
+    # The zero of the error is positive, so a zero result takes its sign from the operands.
     result = np.where(result == 0, product + c, result)
     if mode != "rn":
         result = zero_sign(nudged(result, sum_error(high_sum, rest, result), mode), product, c, mode)
@@ -66,7 +66,7 @@ def fma_f64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
 
 
 def _repaired(result: Array, a: Array, b: Array, c: Array, mode: str) -> Array:
-    """Recompute the elements whose exponents Dekker's product cannot bear."""
+    """Recompute the elements whose exponents are out of the range of Dekker's product."""
     size_a, size_b, size_c = np.abs(a), np.abs(b), np.abs(c)
     product = size_a * size_b
     fits = (size_a <= FACTOR_LIMIT) & (size_b <= FACTOR_LIMIT) & (size_c <= _ADDEND_LIMIT)
@@ -75,11 +75,11 @@ def _repaired(result: Array, a: Array, b: Array, c: Array, mode: str) -> Array:
         return result
     finite = np.isfinite(product) | (np.isfinite(size_a) & np.isfinite(size_b))
     special = ~(finite & np.isfinite(size_c))
-    # A finite product may overflow by itself; then an infinite addend is the result all the same.
+    # A finite product may overflow on its own; the result is then still the infinite addend.
     result = np.where(special, np.where(finite, c, a * b + c), result)
     return patched(result, ~(fits | special), partial(fma_exact, mode=mode), a, b, c)
 
 
 def multiply_f64(a: Array, b: Array, mode: str) -> Array:
-    """Return `a * b` in float64, rounded in direction `mode`: a fused sum with the zero of the product's sign."""
+    """Return `a * b` in float64, rounded in direction `mode`: an FMA with a zero of the product's sign."""
     return fma_f64(a, b, np.copysign(0.0, a * b), mode)

@@ -1,4 +1,4 @@
-"""Integer arithmetic that NumPy spells differently: high halves, truncated division, bit positions."""
+"""Integer arithmetic that NumPy lacks: high halves, truncated division, bit positions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def double_width(dtype: DType) -> DType:
 
 
 def multiply_high_u64(a: Array, b: Array) -> Array:
-    """Return bits 64 to 127 of the product of uint64 arrays, from four products of halves."""
+    """Return the high 64 bits of products of uint64 arrays, from four products of 32-bit halves."""
     a_low, a_high, b_low, b_high = a & _U64_LOW, a >> _32, b & _U64_LOW, b >> _32
     middle = a_high * b_low + ((a_low * b_low) >> _32)
     other = a_low * b_high + (middle & _U64_LOW)
@@ -35,14 +35,14 @@ def multiply_high_u64(a: Array, b: Array) -> Array:
 
 
 def multiply_high_s64(a: Array, b: Array) -> Array:
-    """Return bits 64 to 127 of the product of int64 arrays: the unsigned ones, less what the signs weigh."""
+    """Return the high 64 bits of products of int64 arrays: the unsigned result with a correction for the signs."""
     high = multiply_high_u64(a.view(np.uint64), b.view(np.uint64)).view(np.int64)
     result: Array = high - ((a >> 63) & b) - ((b >> 63) & a)
     return result
 
 
 def multiply_high(a: Array, b: Array) -> Array:
-    """Return the upper half of the product, in the dtype of the factors."""
+    """Return the upper half of the product, in the dtype of the operands."""
     if a.dtype.itemsize == 8:
         return multiply_high_u64(a, b) if a.dtype.kind == "u" else multiply_high_s64(a, b)
     wide = double_width(a.dtype)
@@ -51,14 +51,14 @@ def multiply_high(a: Array, b: Array) -> Array:
 
 
 def divide(a: Array, b: Array) -> Array:
-    """Return the quotient truncated towards zero; all ones where the divisor is zero."""
+    """Return the quotient truncated toward zero; all ones if the divisor is zero."""
     zero = b == 0
     if zero.any():
         return np.where(zero, ~a.dtype.type(0), divide(a, np.where(zero, a.dtype.type(1), b)))
     if a.dtype.kind == "u":
         return np.asarray(a // b)
     if a.dtype.itemsize < 8:
-        # Exact: a quotient of 32 bits is no nearer to an integer than 2^-31 unless it is one.
+        # Exact: a quotient of 32-bit integers is an integer, or at least 2^-31 away from one.
         return np.asarray(np.true_divide(a, b, dtype=np.float64).astype(np.int64).astype(a.dtype))
     size = _magnitude(a) // _magnitude(b)
     return np.where((a ^ b) < 0, -size.view(np.int64), size.view(np.int64))
@@ -69,16 +69,16 @@ def _magnitude(values: Array) -> Array:
 
 
 def remainder(a: Array, b: Array) -> Array:
-    """Return what the truncated quotient leaves over, with the sign of `a`; all ones where the divisor is zero."""
+    """Return the remainder of truncated division, with the sign of `a`; all ones if the divisor is zero."""
     result: Array = a - divide(a, b) * b
     zero = b == 0
     return np.where(zero, ~a.dtype.type(0), result) if zero.any() else result
 
 
 def top_bit(values: Array) -> Array:
-    """Return the position of the highest one bit of each unsigned integer as int64; -1 for zero.
+    """Return the position of the highest set bit of each unsigned integer as int64; -1 for zero.
 
-    Clearing every bit below another one keeps the highest, and makes rounding to float64 harmless.
+    Clearing every bit below another set bit keeps the highest one, and prevents rounding to float64 from changing it.
     """
     sparse = values & ~(values >> values.dtype.type(1))
     exponent = (sparse.astype(np.float64).view(np.int64) >> 52) - 1023
@@ -87,7 +87,7 @@ def top_bit(values: Array) -> Array:
 
 
 def count_ones(values: Array) -> Array:
-    """Return the number of one bits of each unsigned 32-bit or 64-bit integer as uint32."""
+    """Return the number of set bits of each unsigned 32-bit or 64-bit integer as uint32."""
     if hasattr(np, "bitwise_count"):  # NumPy 2
         return np.bitwise_count(values).astype(np.uint32)
     kind = values.dtype.type

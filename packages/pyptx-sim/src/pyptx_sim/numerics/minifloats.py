@@ -1,4 +1,4 @@
-"""Formats of 4, 6 and 8 bits, by tables of their values. Manual: "Alternate Floating-Point Data Formats" (5.2.3)."""
+"""Formats of 4, 6 and 8 bits, by value tables. Manual: "Alternate Floating-Point Data Formats" (5.2.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Minifloat:
-    """A sign, an exponent, a mantissa; `finite` tells how many codes from 0 up are finite, `nan` NaN's code or None."""
+    """Minifloat format; `finite`: number of non-negative finite codes, from 0; `nan`: code of NaN, or None."""
 
     name: str
     exponent_bits: int
@@ -32,12 +32,12 @@ class Minifloat:
 
     @property
     def bits(self) -> int:
-        """How many bits a value takes when packed: six-bit formats are padded to eight."""
+        """Number of bits of a packed value; six-bit formats are padded to eight bits."""
         return 4 if self.exponent_bits + self.mantissa_bits == 3 else 8
 
     @property
     def precision(self) -> Precision:
-        """The format as rounding sees it."""
+        """Parameters of the format for rounding."""
         least = 2 - (1 << (self.exponent_bits - 1)) - self.mantissa_bits
         return Precision(self.mantissa_bits + 1, least, float(_magnitudes(self)[-1]))
 
@@ -53,7 +53,7 @@ MINIFLOATS: dict[str, Minifloat] = {layout.name: layout for layout in (E4M3, E5M
 
 @lru_cache(maxsize=8)
 def _magnitudes(layout: Minifloat) -> Array:
-    """Return the finite values that are not negative, in order of their codes."""
+    """Return the non-negative finite values, in order of their codes."""
     codes = np.arange(layout.finite)
     bias = (1 << (layout.exponent_bits - 1)) - 1
     exponent, mantissa = codes >> layout.mantissa_bits, codes & ((1 << layout.mantissa_bits) - 1)
@@ -63,14 +63,14 @@ def _magnitudes(layout: Minifloat) -> Array:
 
 
 def _nearest_code(size: Array, layout: Minifloat) -> Array:
-    """Return the codes nearest to the float32 magnitudes `size`, none above the greatest finite one; ties to even."""
+    """Return the codes nearest to float32 magnitudes, at most the greatest finite one; ties to even."""
     bias = (1 << (layout.exponent_bits - 1)) - 1
     drop = 23 - layout.mantissa_bits
     bits = size.view(np.uint32)
-    # Half of what is dropped, less one, plus the last bit that is kept: a carry goes where it must.
+    # Half of the dropped part, minus one, plus the last bit kept: the carry then rounds to nearest even.
     carry = ((bits >> np.uint32(drop)) & np.uint32(1)) + np.uint32((1 << (drop - 1)) - 1)
     normal = ((bits + carry) >> np.uint32(drop)) - np.uint32((127 - bias) << layout.mantissa_bits)
-    # Added to a number whose last bit is the smallest subnormal, the others are rounded to a multiple of it.
+    # Adding a number whose last bit is the smallest subnormal rounds the others to a multiple of that subnormal.
     anchor = np.float32(2.0 ** (1 - bias + drop))
     subnormal = (size + anchor).view(np.uint32) - anchor.view(np.uint32)
     return np.where(size < np.float32(2.0 ** (1 - bias)), subnormal, normal).astype(np.uint8)
@@ -79,7 +79,7 @@ def _nearest_code(size: Array, layout: Minifloat) -> Array:
 def encode(values: Array, layout: Minifloat) -> Array:
     """Return the codes (uint8) nearest to float32 `values`, ties to even, saturated to the greatest finite value.
 
-    NaN becomes the format's NaN, or the greatest positive value where it has none.
+    NaN becomes the format's NaN, or the greatest positive value if the format has no NaN.
     """
     code = _nearest_code(np.minimum(np.abs(values), np.float32(_magnitudes(layout)[-1])), layout)
     result = code | (np.signbit(values).astype(np.uint8) * np.uint8(layout.sign))

@@ -1,7 +1,7 @@
-"""Packed registers as arrays with one axis more.
+"""Packed registers as arrays with an additional axis.
 
-Splitting is a view: the bytes of a register are little-endian, so element 0 holds the low bits. Broadcasting keeps
-working along lanes, because the new axis is last.
+Splitting is a view: the bytes of a register are little-endian, so element 0 holds the low bits. The new axis is last,
+so arrays still broadcast along lanes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def split(bits: Array, element: DType) -> Array:
 
 
 def join(elements: Array, register: DType) -> Array:
-    """Return the registers whose `[…, n]` elements are given, low bits first."""
+    """Return the registers with the given `[…, n]` elements, low bits first."""
     return np.ascontiguousarray(elements).view(register)[..., 0]
 
 

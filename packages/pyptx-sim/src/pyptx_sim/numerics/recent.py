@@ -1,8 +1,8 @@
-"""What was computed of some registers a moment ago, and can be used again.
+"""Cache of recent results of functions of registers.
 
-A kernel multiplies one fragment with many others, and adds to sums that it has just computed. Register arrays are never
-changed in place, so what was computed of them holds for as long as they are the same arrays. It is kept for no longer:
-registers go when others are written in their place, and all of them with the wave.
+A kernel multiplies one fragment with many others, and accumulates into results that it has just computed. Register
+arrays are never changed in place, so a result is valid while the arrays exist. Entries are removed when the registers
+are overwritten, and all of them with the wave.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from pyptx_sim.operation import Array
 Reading: TypeAlias = Callable[[Sequence[Array]], Array]
 
 MOST = 64
-"""How many results are kept: a warp's registers hold no more sums of 16 x 8."""
+"""Maximum number of cached results: the registers of a warp hold at most this many 16 x 8 accumulators."""
 
 
 class Recent:
-    """A pure function of registers that keeps its last results, read-only; new ones push out the oldest."""
+    """Pure function of registers that caches its last results, read-only; new results evict the oldest."""
 
     __slots__ = ("_function", "_known", "_most")
 
     def __init__(self, function: Reading, most: int = MOST) -> None:
-        """Know nothing yet; keep `most` results."""
+        """Start with an empty cache of at most `most` results."""
         self._function = function
         self._known: dict[tuple[int, ...], tuple[Sequence[ref[Array]], Array]] = {}
         self._most = most
 
     def __call__(self, registers: Sequence[Array]) -> Array:
-        """Return the function's result, known or computed now."""
+        """Return the function's result, cached or computed."""
         known = self._known.get(tuple(map(id, registers)))
         if known is not None:
             return known[1]
@@ -40,21 +40,21 @@ class Recent:
         return result
 
     def __len__(self) -> int:
-        """Return how many results are kept."""
+        """Return the number of cached results."""
         return len(self._known)
 
     def take(self, registers: Sequence[Array]) -> Array:
-        """Return the function's result, and forget it: these registers are about to be written anew."""
+        """Return the function's result and remove it from the cache, because these registers will be overwritten."""
         known = self._known.pop(tuple(map(id, registers)), None)
         return self._function(registers) if known is None else known[1]
 
     def keep(self, registers: Sequence[Array], result: Array) -> None:
-        """Know that the function's result for `registers` is `result`; both must not be changed from now on."""
+        """Cache `result` as the function's result for `registers`; neither may change afterwards."""
         result.flags.writeable = False
         known, key = self._known, tuple(map(id, registers))
 
         def forget(_: object) -> None:
-            # One of them is gone, and another array may get its identity.
+            # A register array was freed, and another array may get its id.
             known.pop(key, None)
 
         known[key] = [ref(register, forget) for register in registers], result

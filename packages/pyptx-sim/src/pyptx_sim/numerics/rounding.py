@@ -1,8 +1,8 @@
-"""Exact sums and the rounding of float64 values to narrower formats in every mode.
+"""Exact sums, and rounding of float64 values to narrower formats in every mode.
 
-Rounding to odd (an inexact result gets an odd last bit) keeps what a later rounding to at least two bits less must
-know: no double rounding. Boldo, Melquiond: "Emulation of FMA and correctly rounded sums: proved algorithms using
-rounding to odd".
+Rounding to odd (an inexact result gets an odd last bit) preserves the information for a later rounding to at least two
+bits less, so no double rounding occurs. Boldo, Melquiond: "Emulation of FMA and correctly rounded sums: proved
+algorithms using rounding to odd".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 F32, F64, I32, I64 = np.float32, np.float64, np.int32, np.int64
 
-# Where Dekker's product neither overflows nor underflows.
+# Range in which Dekker's product neither overflows nor underflows.
 FACTOR_LIMIT = 2.0**500
 PRODUCT_LEAST = 2.0**-900
 _SPLITTER = 134217729.0  # 2^27 + 1
@@ -41,7 +41,7 @@ def product_error(a: Array, b: Array, product: Array) -> Array:
 
 
 def _towards(values: Array, error: Array, bits_type: type[np.signedinteger]) -> Array:
-    """Return `values` with an even last bit and a non-zero `error` moved by one bit towards the exact value."""
+    """Return `values` with an even last bit and a non-zero `error` moved by one bit toward the exact value."""
     bits = values.view(bits_type)
     even = (bits & bits_type(1)) == 0
     above, below = error > 0, error < 0
@@ -63,7 +63,7 @@ def narrowed_to_odd(values: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """A format as rounding sees it: significant bits, exponent of the smallest subnormal, greatest finite value."""
+    """Parameters of a format: significant bits, exponent of the smallest subnormal, greatest finite value."""
 
     bits: int
     least: int
@@ -89,7 +89,7 @@ _INTEGRAL: dict[str, Callable[[Array], Array]] = {
 def rounded(values: Array, target: str, mode: str) -> Array:
     """Return float64 `values` (exact, or rounded to odd) rounded to the precision of `target`, still as float64.
 
-    Overflow gives an infinity or the greatest finite value, as `mode` demands.
+    Overflow gives an infinity or the greatest finite value, according to `mode`.
     """
     precision = PRECISIONS[target]
     down, up = scales_of_units(values, precision)
@@ -98,14 +98,14 @@ def rounded(values: Array, target: str, mode: str) -> Array:
 
 
 def scales_of_units(values: Array, precision: Precision) -> tuple[Array, Array]:
-    """Return by what float64 `values` are multiplied to count units of their last place in a format, and to go back."""
+    """Return the factors that convert float64 `values` to units in the last place of a format, and back."""
     exponent = ((values.view(I64) >> 52) & 0x7FF) - 1023
     unit = np.maximum(exponent - (precision.bits - 1), precision.least)
     return ((1023 - unit) << 52).view(F64), ((1023 + unit) << 52).view(F64)
 
 
 def overflowed(result: Array, values: Array, greatest: float, mode: str) -> Array:
-    """Replace what exceeds the greatest finite value; infinite inputs stay infinite."""
+    """Replace results above the greatest finite value according to `mode`; infinite inputs stay infinite."""
     over = (np.abs(result) > greatest) & np.isfinite(values)
     if not over.any():
         return result
@@ -124,7 +124,7 @@ def to_f32(values: Array, mode: str) -> Array:
 
 
 def zero_sign(total: Array, a: Array, b: Array, mode: str) -> Array:
-    """Return `total` with the zeros that two operands of opposite sign cancel to made negative if `mode` is `rm`.
+    """Return `total`; if `mode` is `rm`, zeros that result from operands of opposite sign become negative.
 
     IEEE 754-2019, 6.3.
     """

@@ -1,7 +1,7 @@
-"""Where a texture is read, and by what weights: coordinates, borders, filters, faces of cubes, levels of detail.
+"""Texture sampling: coordinates, borders, filters, cube faces, levels of detail.
 
-Coordinates become the numbers of texels along each axis. Linear filtering takes the two nearest ones of an axis, with
-weights of 8 fractional bits, in which 1 is exact. CUDA C++ Programming Guide: "Texture Fetching"; manual: "Texture
+Coordinates are converted to texel positions along each axis. Linear filtering reads the two nearest texels of an axis,
+with weights of 8 fractional bits in which 1 is exact. CUDA C++ Programming Guide: "Texture Fetching"; manual: "Texture
 Sampler and Surface Types".
 """
 
@@ -31,19 +31,22 @@ COMPARISONS: Final = {
     "==": np.equal,
     "!=": np.not_equal,
 }
-_STEPS: Final = 256  # of a weight, or of the distance between two levels
+_STEPS: Final = 256  # per weight, or per distance between two levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampler:
-    """How a texture is read.
+    """Texture sampling parameters.
 
-    `address` says what lies outside, for all axes or for each, x first: `"clamp"` the nearest texel, `"border"` the
-    colour `border` (r, g, b, a), `"wrap"` and `"mirror"` the texture again; the last two, for normalised coordinates
-    alone, mean clamp for others. `filter` is `"point"` or `"linear"`, `mip_filter` that between levels of detail.
-    `normalized`: coordinates go from 0 to 1 along each axis. `compare` says how an instruction's depth is compared with
-    a texel: `"<="` makes 1 of a depth that is at most the texel's, and 0 of any other. CUDA C++ Programming Guide:
-    "Texture Object API".
+    - `address`: mode outside of the texture, for all axes or for each, x first: `"clamp"` reads the nearest texel,
+      `"border"` the color `border` (r, g, b, a), `"wrap"` and `"mirror"` the repeated texture. The last two require
+      normalized coordinates; otherwise they act as clamp.
+    - `filter`: `"point"` or `"linear"`. `mip_filter`: the same between levels of detail.
+    - `normalized`: coordinates range from 0 to 1 along each axis.
+    - `compare`: comparison of an instruction's depth with a texel: `"<="` gives 1 for a depth that is at most the
+      texel's, else 0.
+
+    CUDA C++ Programming Guide: "Texture Object API".
     """
 
     address: str | tuple[str, ...] = "clamp"
@@ -54,7 +57,7 @@ class Sampler:
     compare: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse words that no device knows."""
+        """Validate the modes; raise LaunchError for an unknown one."""
         modes = (self.address,) if isinstance(self.address, str) else self.address
         asked = [*((mode, ADDRESS_MODES) for mode in modes), (self.filter, FILTERS), (self.mip_filter, FILTERS)]
         asked += [] if self.compare is None else [(self.compare, tuple(COMPARISONS))]
@@ -63,7 +66,7 @@ class Sampler:
                 raise LaunchError(f"a sampler knows no {word!r}", hint=f"it is one of {', '.join(known)}")
 
     def mode(self, axis: int) -> str:
-        """Return what lies outside along an axis, 0 for x."""
+        """Return the address mode of an axis, 0 for x."""
         if isinstance(self.address, str):
             return self.address
         return self.address[min(axis, len(self.address) - 1)]
@@ -71,7 +74,7 @@ class Sampler:
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """One texel along an axis for each thread: its number, its weight, and whether it lies in the texture."""
+    """One texel along an axis for each thread: its index, its weight, and whether it is inside the texture."""
 
     index: Indices
     weight: Numbers
@@ -81,9 +84,9 @@ class Tap:
 def taps(
     coordinates: NDArray[Any], extent: int, sampler: Sampler, axis: int, offsets: NDArray[Any] | int = 0
 ) -> tuple[Tap, ...]:
-    """Return the texels that coordinates along an axis of `extent` texels are read from, `offsets` texels further on.
+    """Return the texels that coordinates along an axis of `extent` texels read, shifted by `offsets` texels.
 
-    Integers count texels, and are not filtered.
+    Integer coordinates are texel indices and are not filtered.
     """
     mode = sampler.mode(axis)
     if coordinates.dtype.kind != "f":
@@ -102,7 +105,7 @@ def taps(
     return _tap(first, 1 - weight, extent, mode), _tap(first + 1, weight, extent, mode)
 
 
-_FAR: Final = 2.0**40  # outside of every texture, and an integer still
+_FAR: Final = 2.0**40  # outside of every texture, but still an exact integer
 
 
 def _floor(values: Numbers) -> Indices:
@@ -110,7 +113,7 @@ def _floor(values: Numbers) -> Indices:
 
 
 def _plain(mode: str) -> str:
-    """Return what wrapping modes mean for coordinates that are not normalised."""
+    """Return the effective mode for coordinates that are not normalized."""
     return "border" if mode == "border" else "clamp"
 
 
@@ -133,7 +136,7 @@ def _tap(index: Indices, weight: Numbers, extent: int, mode: str) -> Tap:
 
 
 def faces(x: Numbers, y: Numbers, z: Numbers) -> tuple[Indices, Numbers, Numbers]:
-    """Return the face of a cube that directions point to, and the normalised coordinates there.
+    """Return the cube face that each direction points to, and the normalized coordinates on that face.
 
     CUDA C++ Programming Guide: "Cubemap Textures".
     """
@@ -150,7 +153,7 @@ def faces(x: Numbers, y: Numbers, z: Numbers) -> tuple[Indices, Numbers, Numbers
 
 
 def levels(detail: Numbers, count: int, mip_filter: str) -> tuple[tuple[Indices, Numbers], ...]:
-    """Return the levels that a level of detail is read from, of `count` ones, with their weights."""
+    """Return the levels (of `count`) that a level of detail reads, with their weights."""
     detail = np.clip(np.nan_to_num(detail), 0, count - 1)
     if mip_filter == "point":
         return ((_floor(detail + 0.5).clip(0, count - 1), np.ones(len(detail))),)
@@ -160,7 +163,7 @@ def levels(detail: Numbers, count: int, mip_filter: str) -> tuple[tuple[Indices,
 
 
 def detail_of(gradients: tuple[tuple[Numbers, ...], ...], extents: tuple[int, ...]) -> Numbers:
-    """Return the level of detail for partial derivatives of coordinates in texels: by x, and by y, along each axis."""
+    """Return the level of detail for partial derivatives of coordinates by x and by y, along each axis."""
     lengths = [
         np.sqrt(sum((part * extent) ** 2 for part, extent in zip(parts, extents, strict=True))) for parts in gradients
     ]

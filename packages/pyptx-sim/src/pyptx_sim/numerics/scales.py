@@ -1,4 +1,4 @@
-"""The scales of blocks: powers of two, and unsigned floats of 8 bits.
+"""Scale factors of block scaling: powers of two, and unsigned 8-bit floats.
 
 Manual: "Alternate Floating-Point Data Formats".
 """
@@ -24,7 +24,7 @@ def _table(element: str) -> Array:
     codes = np.arange(256)
     if element == "ue8m0":
         return np.where(codes == _NAN_CODE, np.nan, np.ldexp(1.0, codes - _BIAS))
-    values = decode((codes & 0x7F).astype(np.uint8), E4M3).view(np.float16)  # the top bit is not read
+    values = decode((codes & 0x7F).astype(np.uint8), E4M3).view(np.float16)  # the top bit is ignored
     return values.astype(np.float64)
 
 

@@ -1,8 +1,7 @@
 """float32 arithmetic in every rounding mode; NaN results are not canonical yet.
 
-Rounding to nearest is NumPy's own. The directed modes go through float64, where products are exact, sums are rounded
-to odd, and a quotient or root of floats is never so near to a float that its own rounding could hide on which side it
-lies.
+Rounding to nearest is NumPy's. The directed modes use float64, in which products are exact and sums are rounded to odd.
+A float64 quotient or root of floats is never so close to a float that its rounding could hide the direction.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ _NEAREST: dict[str, Core] = {
     "sqrt": np.sqrt,
 }
 
-# The same as float64 functions of float64 inputs, exact enough (see above) to be rounded once more.
+# Float64 functions of float64 inputs, exact enough (see above) to be rounded again.
 _EXACT: dict[str, Core] = {
     "add": _sum,
     "sub": _difference,
@@ -90,7 +89,7 @@ def single(operation: str, mode: str) -> Core:
     return lambda *sources: to_f32(exact(*_wide(sources), mode), mode)
 
 
-# Numbers near the least normal one are scaled up by this, so that rounding them meets no subnormals.
+# Scale for numbers near the least normal one, so that rounding does not produce subnormals.
 _SCALE = 2.0**60
 _SCALED_NORMAL = np.float32(2.0**-66)
 
@@ -98,8 +97,8 @@ _SCALED_NORMAL = np.float32(2.0**-66)
 def single_flushed(operation: str, mode: str) -> Core:
     """Return the function of `operation` that flushes its inputs and results.
 
-    A result is flushed if rounding it with unbounded exponents stays below the normal numbers (ptxas folds constants
-    so): 2^-126 - 2^-150 is, although it would be rounded up to the least normal number.
+    A result is flushed if rounding with unbounded exponents gives a subnormal number, as in the constant folding of
+    ptxas: 2^-126 - 2^-150 is flushed, although it would be rounded up to the least normal number.
     """
     core, exact = single(operation, mode), _EXACT[operation]
 

@@ -1,4 +1,4 @@
-"""What the elements of a sparse matrix meet in the other one. Manual: "Sparse matrix storage"."""
+"""Selection of the elements of b that a sparse a is multiplied by. Manual: "Sparse matrix storage"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 _WORD = 32
-_HIGH = 2  # the second field of 0b1110 and 0b0100, which tell places among two, holds the place in its high bit
+_HIGH = 2  # in 0b1110 and 0b0100, which select one of two, the second field has the position in its high bit
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Selection:
 
 
 def selecting(shape: str, element: str, selector: int) -> Selection:
-    """Return how the elements of b are picked for a sparse a of `element`."""
+    """Return the selection of the elements of b for a sparse a of `element`."""
     kind = SPARSITY[BITS[element]]
     shifts, lanes = _fields(shape, element, selector)
     stored = lanes.shape[1] // kind.fields * kind.together
@@ -56,9 +56,9 @@ def selecting(shape: str, element: str, selector: int) -> Selection:
 
 
 def meaningless(shape: str, element: str, selector: int) -> Callable[[Array], Array]:
-    """Return how to tell which rows of `.ordered_metadata` have fields without a meaning: bool `[warps, rows]`.
+    """Return the function that finds rows of `.ordered_metadata` with invalid fields: bool `[warps, rows]`.
 
-    Places of a chunk grow; those among two read 0b1110 or 0b0100.
+    The positions in a chunk must increase; positions among two must be encoded as 0b1110 or 0b0100.
     """
     kind = SPARSITY[BITS[element]]
     shifts, lanes = _fields(shape, element, selector)
@@ -75,7 +75,7 @@ def meaningless(shape: str, element: str, selector: int) -> Callable[[Array], Ar
 
 
 def _fields(shape: str, element: str, selector: int) -> tuple[Array, Array]:
-    """Return where the fields of each row lie: how far up in the register, and in which lane."""
+    """Return the positions of the fields of each row: bit shift in the register, and lane."""
     fragment = fragment_of("mma.sp", shape, "e", element)
     first = selected_lanes(shape, element, selector)[0]
     places = [[fragment.places(row, column)[0] for column in range(fragment.columns)] for row in range(fragment.rows)]

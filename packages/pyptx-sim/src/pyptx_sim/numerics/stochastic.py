@@ -1,4 +1,4 @@
-"""Stochastic rounding, by bits that come with the values. Manual: cvt (9.7.9.21), "Random bits semantics"."""
+"""Stochastic rounding by given random bits. Manual: cvt (9.7.9.21), "Random bits semantics"."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def rounded_by(values: Array, precision: Precision, random: Array, count: int) -> Array:
     """Return float32 `values` rounded to a precision by `count` random bits each, still as float64.
 
-    The random bits are added to as many of the bits that rounding discards, from the greatest down: where that carries,
-    the value is rounded away from zero, and else towards it. Overflow gives an infinity.
+    The random bits are added to the `count` highest bits that rounding discards. If the addition carries, the value is
+    rounded away from zero, otherwise toward zero. Overflow gives an infinity.
     """
     wide = values.astype(F64)
     down, up = scales_of_units(wide, precision)

@@ -1,4 +1,4 @@
-"""Flushing subnormal numbers to zero of the same sign. Manual: "Floating Point Instructions", `.ftz`."""
+"""Flushing of subnormal numbers to zeros of the same sign. Manual: "Floating Point Instructions", `.ftz`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _HALF_EXPONENT = np.uint16(0x7C00)
 
 
 def has_subnormal(values: Array) -> bool:
-    """Tell whether any element of the float32 array is subnormal."""
+    """Return whether any element of the float32 array is subnormal."""
     return bool(_least(values) < _SMALLEST_NORMAL)
 
 
 def reaches_least_normal(values: Array) -> bool:
-    """Tell whether any element of the float32 array is subnormal, or the least normal number: a flush has to look."""
+    """Return whether any element of the float32 array is subnormal or the least normal number, so a flush may apply."""
     return bool(_least(values) <= _SMALLEST_NORMAL)
 
 
 def _least(values: Array) -> np.uint32:
-    """Return the least magnitude of the float32 array as bits shifted left by one, less one: zeros are at the top."""
+    """Return the least magnitude of the float32 array as bits shifted left by one, minus one; zeros are the maximum."""
     bits = values.view(np.uint32) << _ONE
     bits -= _ONE
     least: np.uint32 = np.minimum.reduce(bits, axis=None)

@@ -1,9 +1,10 @@
-"""What tensor cores compute, bit for bit: sums whose terms are cut off below the largest one.
+"""Bit-exact tensor core arithmetic: dot products with truncated alignment to the largest exponent.
 
-The products of some neighbouring elements and the addend are aligned to the largest exponent among them, cut off some
-bits below it, added exactly, and rounded: towards zero as f32, to nearest as f16. Longer sums go on with the result.
-The model and its numbers are measurements of others: arXiv 2511.10909 and 2512.07004. Those of sm_90 and of
-warpgroups give every bit that an H200 and an H100 gave (`tests/golden`); the others were not measured here.
+The products of some adjacent elements and the addend are aligned to the largest exponent among them, truncated a fixed
+number of bits below it, and added exactly. The sum is rounded: toward zero to f32, to nearest to f16. Longer dot
+products continue with the result as the addend. The model and its parameters are measurements of others: arXiv
+2511.10909 and 2512.07004. Those of sm_90 and of warpgroups match every bit of an H200 and an H100 (`tests/golden`); the
+others are unverified.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _F64 = np.float64
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """The tensor cores of targets from `since` on: `fraction` bits below the largest term, `bytes` of a row at once."""
+    """Tensor cores of targets from `since` on: `fraction` bits below the largest term, `bytes` of a row at once."""
 
     since: int
     fraction: int
@@ -34,10 +35,10 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """How one kind of product is summed: `length` terms at once, to f32 with `mantissa` bits.
+    """Summation model of one kind of MMA: `length` terms at once, to f32 with `mantissa` bits.
 
-    Of factors with scales, the products of `group` neighbouring elements are added without loss, and then scaled: what
-    is cut off goes by the exponents of the scales alone.
+    With scale factors, the products of `group` adjacent elements are added exactly and then scaled; the alignment
+    depends on the exponents of the scale factors only.
     """
 
     fraction: int
@@ -47,14 +48,14 @@ class Model:
 
 
 _CORES: Final = (Core(0, 23, 8), Core(75, 24, 16), Core(90, 25, 32))
-# Ada multiplies 8-bit floats with a shorter sum of its own, 14 bits of significand included.
+# Ada has shorter sums for MMAs of 8-bit floats: 14 bits of significand, including the implicit one.
 _ADA, _ADA_FP8 = 89, Model(13, 16, 13)
-# So do the products of Hopper's warpgroups, over all of K.
+# The warpgroup MMA of Hopper has the same precision, over all of K.
 _WARPGROUP_FP8 = Model(13, 32, 13)
 _BYTES: Final = {"f16": 2, "bf16": 2, "tf32": 4, **dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 1)}
-_SCALED_LENGTH: Final = 128  # no product is longer
+_SCALED_LENGTH: Final = 128  # the maximum K
 _SCALED_FOUR_BITS: Final = Model(35, _SCALED_LENGTH, group=16)
-# The exponent of the smallest normal number: subnormal factors and addends are aligned by it.
+# Exponent of the smallest normal number, used for the alignment of subnormal operands and addends.
 _LEAST: Final = {
     **dict.fromkeys(("bf16", "tf32", "f32"), -126),
     **dict.fromkeys(("f16", "e5m2"), -14),
@@ -68,7 +69,7 @@ _F32_END = 2.0**128
 
 
 def model_of(target: str, element: str, *, warpgroup: bool = False) -> Model:
-    """Return how the tensor cores of a target (`sm_90a`) sum products of `element`, for a warp or for a warpgroup."""
+    """Return the summation model of a target (`sm_90a`) for MMAs of `element`, for a warp or for a warpgroup."""
     if warpgroup and _BYTES[element] == 1:
         return _WARPGROUP_FP8
     number = find_target(target).number
@@ -79,9 +80,9 @@ def model_of(target: str, element: str, *, warpgroup: bool = False) -> Model:
 
 
 def model_of_scaled(element: str) -> Model:
-    """Return how products of scaled blocks are summed: all of K at once, packed 4-bit elements in groups.
+    """Return the summation model of block-scaled MMAs: all of K at once, packed 4-bit elements in groups.
 
-    Measured on products of the fifth generation with K = 32 and 64 (arXiv 2511.10909); for a warp's it is taken over.
+    Measured on fifth-generation MMAs with K = 32 and 64 (arXiv 2511.10909); assumed to apply to `mma` as well.
     """
     return _SCALED_FOUR_BITS if element == "b4" else Model(_CORES[-1].fraction, _SCALED_LENGTH)
 
@@ -94,10 +95,10 @@ def exact_sum(
     model: Model,
     scales: tuple[Array, Array] | None = None,
 ) -> Array:
-    """Return `c` plus the sums over the last axis of `a * b`, float32 (of f16 results: their values).
+    """Return `c` plus the dot products over the last axis of `a` and `b`, float32 (for f16 results: their values).
 
     `types` are those of d, a, b and c. `a` and `b` broadcast to `[…, rows, columns, k]`, `c` is `[…, rows, columns]`.
-    `scales`, float64, are those of each element of a and of b, and as long as these along the last axis.
+    `scales`: float64 scale factors of each element of a and of b, with the same length along the last axis.
     """
     d_type, a_type, b_type, c_type = types
     total, kind = c, c_type
@@ -122,24 +123,24 @@ def _part(least: Array | int, part: slice) -> Array | int:
 
 
 def _powers_of_two(scales: Array) -> Array:
-    """Return the exponents of scales, of which one may be zero or no number."""
+    """Return the exponents of scale factors; one may be zero or not finite."""
     exponents = np.frexp(np.where(np.isfinite(scales), scales, 1))[1] - 1
     return np.where(scales == 0, _ZERO, exponents)
 
 
 def _exponents(values: Array, least: Array | int) -> Array:
-    """Return the exponents of values, those of a zero aside."""
+    """Return the exponents of values; arbitrary for a zero."""
     return np.asarray(np.maximum(np.frexp(values)[1] - 1, least))
 
 
 def _products(a: tuple[Array, Array | int], b: tuple[Array, Array | int]) -> tuple[Array, Array]:
-    """Return products and their exponents; each factor comes with the least exponent of its format."""
+    """Return products and their exponents; each operand has the least exponent of its format."""
     products = a[0].astype(_F64) * b[0]
     return products, np.where(products != 0, _exponents(*a) + _exponents(*b), _ZERO)
 
 
 def _groups(a: Array, b: Array, scales: tuple[Array, Array], group: int) -> tuple[Array, Array]:
-    """Return the scaled sums of groups of products, and the exponents of their scales."""
+    """Return the scaled sums of groups of products, and the exponents of their scale factors."""
     products = a.astype(_F64) * b
     sums = products.reshape(*products.shape[:-1], -1, group).sum(axis=-1)
     of_a, of_b = (each[..., ::group] for each in scales)
@@ -148,7 +149,7 @@ def _groups(a: Array, b: Array, scales: tuple[Array, Array], group: int) -> tupl
 
 
 def _aligned_sum(terms: Array, exponents: Array, c: tuple[Array, int], fraction: int) -> Array:
-    """Return the sum of terms and an addend in float64, which holds it exactly; the addend comes as factors do."""
+    """Return the sum of terms and an addend, exact in float64; the addend has the least exponent of its format."""
     addend = c[0].astype(_F64)
     plain = terms.sum(axis=-1) + addend
     greatest = np.maximum(exponents.max(axis=-1), np.where(addend != 0, _exponents(*c), _ZERO))
@@ -159,7 +160,7 @@ def _aligned_sum(terms: Array, exponents: Array, c: tuple[Array, int], fraction:
 
 
 def _toward_zero(values: Array, mantissa: int) -> Array:
-    """Return float64 values as float32 with `mantissa` bits behind the point, rounded towards zero."""
+    """Return float64 values as float32 with `mantissa` fraction bits, rounded toward zero."""
     result = values.astype(np.float32)
     away = (np.abs(result.astype(_F64)) > np.abs(values)) & (np.abs(values) < _F32_END)
     result = np.where(away, np.nextafter(result, np.float32(0)), result)
@@ -170,11 +171,11 @@ def _toward_zero(values: Array, mantissa: int) -> Array:
 
 
 def _to_half(values: Array) -> Array:
-    """Return float64 values as f16 holds them; what is too small for it has lost its sign, as an H100 showed."""
+    """Return float64 values rounded to f16; values that underflow lose their sign, as measured on an H100."""
     halves = values.astype(np.float16).astype(np.float32)
     return np.where((halves == 0) & (values != 0), np.float32(0), halves)
 
 
 def rounded(values: Array, element: str) -> Array:
-    """Return float32 sums as elements of a result's type, NaN the canonical one."""
+    """Return float32 sums as elements of the result type; NaN is canonical."""
     return HALVES["f16"].narrow(values) if element == "f16" else canonical(values)

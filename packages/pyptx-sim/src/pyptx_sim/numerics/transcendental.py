@@ -36,7 +36,7 @@ _WIDTH: Final = np.uint64(2 * _UNITS << _TAIL)
 def correctly_rounded(
     function: np.ufunc, exact: Callable[[float], Decimal], *, normal_above: float = math.inf
 ) -> Callable[[Array], Array]:
-    """Return the float32 function that rounds the float64 `function`, or near a midpoint `exact`.
+    """Return the float32 function that rounds `function` in float64, or `exact` if it is near a midpoint.
 
     Arguments above `normal_above` have no subnormal result.
     """

@@ -1,1 +1,1 @@
-"""From a module to a program: names resolved, variables placed, instructions in basic blocks. Nothing is executed."""
+"""Lowering of modules to a program: resolve names, place variables, form basic blocks. Nothing is executed."""

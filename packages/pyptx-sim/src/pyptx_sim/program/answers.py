@@ -1,4 +1,4 @@
-"""Waits whose answer nothing looks at: found by reading the program, for no schedule need show them."""
+"""mbarrier waits whose result is never read. Static analysis finds them; a schedule need not expose them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.program.program import Program, Site
 
-# Behind these the way on is not followed, and whatever comes may look.
+# Control flow is not followed past these instructions; the code that they reach may read the predicate.
 _AWAY = frozenset({"call", "brx"})
 _ENDS = frozenset({"exit", "trap", "ret"})
 
 
 def answer_is_read(program: Program, pc: int) -> bool:
-    """Tell whether any way on from a `try_wait` or `test_wait` reads the predicate that it writes, before it is lost.
+    """Return whether a path from a `try_wait` or `test_wait` reads the predicate that it writes before overwriting it.
 
-    Manual: "mbarrier.test_wait, mbarrier.try_wait": the phase may be incomplete, and only the predicate says so.
+    Manual: "mbarrier.test_wait, mbarrier.try_wait": the phase may be incomplete, and only the predicate shows it.
     """
     form = program.forms[pc]
     answer = None if form is None else form.operands["p"]
@@ -51,7 +51,7 @@ def _reads(form: Bound | None, guard: Guard | None, name: str) -> bool:
 
 
 def _goes_on(program: Program, site: Site) -> bool:
-    """Tell whether a branch leads to what stands behind it, whatever its guard says."""
+    """Return whether the instruction is a branch to the next instruction, so that its guard has no effect."""
     return set(_following(program, site)) == {site.pc + 1} and site.instruction.opcode[0] == "bra"
 
 

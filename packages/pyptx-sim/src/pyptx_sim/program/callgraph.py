@@ -1,4 +1,4 @@
-"""Who calls whom; an indirect call may reach every function whose address is taken."""
+"""Call graph; an indirect call may reach every function whose address is taken."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class CallGraph:
-    """The calls between the functions of a program, by their keys."""
+    """Calls between the functions of a program, by their keys."""
 
     def __init__(self, linked: Linked) -> None:
-        """Read every call and every use of a function's name."""
+        """Collect every call and every use of a function's name."""
         self._called: dict[str, set[str]] = {}
         self._indirect: set[str] = set()
         self._taken = self._taken_by_variables(linked)
@@ -57,7 +57,7 @@ class CallGraph:
         return self._called.get(name, set()) | taken
 
     def reachable_from(self, entry: str) -> tuple[str, ...]:
-        """Return all functions that `entry` may reach or name, callees before callers, `entry` last."""
+        """Return all functions that `entry` may reach or that have their address taken; callees first, `entry` last."""
         order: list[str] = []
         seen: set[str] = {entry}
         stack = [(entry, iter(sorted(self.callees(entry) | self._taken)))]
@@ -73,7 +73,7 @@ class CallGraph:
         return tuple(order)
 
     def is_recursive(self, name: str) -> bool:
-        """Tell whether `name` may be entered again while it runs."""
+        """Return whether `name` may be entered again while it runs."""
         seen: set[str] = set()
         rest = list(self.callees(name))
         while rest:
@@ -86,7 +86,7 @@ class CallGraph:
         return False
 
     def deepest(self, entry: str, sizes: dict[str, int]) -> int | None:
-        """Return the largest sum of `sizes` along any chain of calls, or None if one may recur."""
+        """Return the largest sum of `sizes` along any chain of calls; None if a chain may be recursive."""
         order = self.reachable_from(entry)
         if any(self.is_recursive(name) for name in order):
             return None
@@ -97,5 +97,5 @@ class CallGraph:
 
 
 def callee_of(instruction: Instruction) -> Operand:
-    """Return the operand of a `call` that names or holds the callee: the first that is no list."""
+    """Return the operand of a `call` that names or holds the callee: the first that is not a list."""
     return next(operand for operand in instruction.operands if not isinstance(operand, CallList))

@@ -1,4 +1,4 @@
-"""Literals, constant expressions and initialisers. Manual: "Constants", "Constant Expressions", "Initializers"."""
+"""Literals, constant expressions and initializers. Manual: "Constants", "Constant Expressions", "Initializers"."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pyptx_sim.types import byte_size
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
-# Returns the address that a symbol stands for, relative to its space or as a generic one.
+# Returns the address of a symbol, relative to its space or as a generic address.
 Form: TypeAlias = Literal["relative", "generic"]
 AddressOf: TypeAlias = Callable[[str, Form], int]
 
 
 def evaluate(operand: Operand, address_of: AddressOf) -> int | float:
-    """Return the value of a constant expression; symbols stand for their addresses.
+    """Return the value of a constant expression; the value of a symbol is its address.
 
-    Like ptxas, raises ProgramError for operators on addresses and registers except `variable+n`, for integer operators
+    Like ptxas, raise ProgramError for operators on addresses and registers except `variable+n`, for integer operators
     on floats, and for literals without a value.
     """
     if not isinstance(operand, Immediate | Symbol):
@@ -63,7 +63,7 @@ def integer_constant(operand: Operand) -> int | None:
 
 
 def _undeclared(_name: str) -> None:
-    """Tell of no name what it stands for."""
+    """Return None: no name is declared."""
 
 
 def _placed_nowhere(name: str, _form: Form) -> int:
@@ -71,7 +71,7 @@ def _placed_nowhere(name: str, _form: Form) -> int:
 
 
 def _apply(function: Operand, inner: Operand, address_of: AddressOf) -> int | float:
-    """Evaluate `generic(sym)`, or `0xFF00(sym)`, which picks the bytes under the mask."""
+    """Evaluate `generic(sym)`, or `0xFF00(sym)`, which extracts the bytes under the mask."""
     if isinstance(function, Symbol) and function.name == "generic":
         return _evaluated(inner, lambda name, _form: address_of(name, "generic"))
     mask = int(_evaluated(function, address_of))
@@ -98,7 +98,7 @@ def _float_bytes(value: float, size: int) -> bytes:
 def _encode_element(operand: Operand, ptx_type: str, address_of: AddressOf) -> bytes:
     size = byte_size(ptx_type)
     exact = literal_bits(operand.text) if isinstance(operand, Immediate) else None
-    if exact is not None and exact[1] <= size:  # as ptxas does, which does not make a .f64 of 0f…
+    if exact is not None and exact[1] <= size:  # like ptxas, which does not convert 0f… to .f64
         return exact[0].to_bytes(size, "little")
     return encode(evaluate(operand, address_of), ptx_type)
 
@@ -106,7 +106,7 @@ def _encode_element(operand: Operand, ptx_type: str, address_of: AddressOf) -> b
 def encode_initializer(
     initializer: Operand, ptx_type: str, dimensions: tuple[int, ...], address_of: AddressOf
 ) -> bytes:
-    """Return the image of a variable: nested braces fill their dimension, what they leave out is zero."""
+    """Return the initial bytes of a variable; nested braces fill their dimension, omitted elements are zero."""
     size = byte_size(ptx_type)
     if not isinstance(initializer, Vector):
         return _encode_element(initializer, ptx_type, address_of)

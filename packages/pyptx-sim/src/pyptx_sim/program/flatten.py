@@ -1,4 +1,4 @@
-"""One function as a flat list of instructions: every name bound, guards of control flow made into branches."""
+"""One function as a flat list of instructions: names bound, guards of control flow converted to branches."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _RETURN = Instruction(opcode=("ret",))
 
 @dataclass(slots=True)
 class Numbers:
-    """What is counted over the whole program: register slots, labels, instructions."""
+    """Counters and lists of the whole program: register slots, labels, instructions."""
 
     slots: int
     sites: list[Site] = field(default_factory=list[Site])
@@ -74,17 +74,17 @@ class Numbers:
         return first
 
     def new_label(self) -> LabelBinding:
-        """Return a fresh label, not yet standing anywhere."""
+        """Return a fresh label without a position."""
         key = len(self.label_pcs)
         self.label_pcs[key] = -1
         return LabelBinding(key)
 
 
 class Flattener:
-    """Lowers the body of one function."""
+    """Lowering of one function's body."""
 
     def __init__(self, function: Function, module: Scope, numbers: Numbers, shared: SharedRegion, ordinal: int) -> None:
-        """Prepare for `function`, whose first instruction is the module's number `ordinal`."""
+        """Prepare for `function`, whose first instruction is number `ordinal` of the module."""
         self._function = function
         self._numbers = numbers
         self._shared = shared
@@ -96,7 +96,7 @@ class Flattener:
         self.static_variables: list[tuple[Variable, Scope]] = []
 
     def lower(self, index: int) -> FunctionLayout:
-        """Append the function's instructions to the program's and return its layout."""
+        """Append the function's instructions to the program, and return the function's layout."""
         function, numbers = self._function, self._numbers
         slot, pc = numbers.slots, len(numbers.sites)
         with Declaring(function):
@@ -142,7 +142,7 @@ class Flattener:
         return binding
 
     def _param_variable(self, name: str, shape: Shape) -> Binding:
-        """Keep a scalar in a register and anything else in the frame; of an array without a size, the address."""
+        """Place a scalar in a register and an array in the frame; the register of an unsized array has its address."""
         if shape.dimensions and not shape.size:
             return UnsizedParameter(self._register(name, "u64"))
         if shape.dimensions or name in self._in_memory:
@@ -157,7 +157,7 @@ class Flattener:
         return vector_binding(name, register_type, self._slots(name, register_type, lanes), lanes)
 
     def _slots(self, name: str, register_type: str, count: int = 1) -> int:
-        """Return the first slot of a declaration of registers."""
+        """Return the first slot of a register declaration."""
         if not is_type(register_type):
             raise ProgramError(f"the register {name} has the unknown type .{register_type}")
         return self._numbers.new_slots(count)
@@ -232,7 +232,7 @@ class Flattener:
 
     @staticmethod
     def _declare_list(statement: Statement, label: str | None, scope: Scope) -> None:
-        """Bind the label in front of a list of targets or a prototype to what it labels."""
+        """Bind the label before a list of targets or a prototype to that declaration."""
         if label is None:
             return
         match statement:
@@ -258,7 +258,7 @@ class Flattener:
         self._guarded(instruction, guard, scope, ordinal)
 
     def _guarded(self, instruction: Instruction, guard: Guard, scope: Scope, ordinal: int) -> None:
-        """Emit `@!p bra behind; instruction; behind:`, so that only branches need to know of guards."""
+        """Emit `@!p bra behind; instruction; behind:`, so that only branches need guards."""
         behind = self._numbers.new_label()
         name = f"%behind{behind.key}"
         around = Scope(scope)
@@ -281,7 +281,7 @@ def _targets(name: str) -> Iterable[str]:
 
 
 def static_variables(function: Function) -> Iterator[Variable]:
-    """Yield the variables of a function that live as long as the module, in the order that it is lowered in."""
+    """Yield the variables of a function with the lifetime of the module, in the order of lowering."""
     blocks = [] if function.body is None else [function.body]
     while blocks:
         block = blocks.pop()
@@ -294,7 +294,7 @@ def _is_static(variable: Variable) -> bool:
 
 
 def _used_bytes(pragmas: tuple[str, ...]) -> int:
-    """Return the mask of bytes that the next load will use, as far as a pragma says so."""
+    """Return the mask of bytes that the next load uses, from a `used_bytes_mask` pragma; default all."""
     for words in (pragma.split() for pragma in pragmas):
         if len(words) == 2 and words[0] == "used_bytes_mask":
             return int(parse_literal(words[1]))

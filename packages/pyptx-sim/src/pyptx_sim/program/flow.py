@@ -1,4 +1,4 @@
-"""Which instructions end a basic block, at which one begins, and the blocks that follow from both."""
+"""Basic blocks: their first and last instructions, and their successors."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _ENDS: Final = frozenset({"ret", "exit", "trap"})
 
 
 def waits_alone(opcode: tuple[str, ...]) -> bool:
-    """Tell whether an instruction may have to wait, or to be executed again, and is a block of its own for that."""
+    """Return whether an instruction may wait or be executed again, and therefore forms its own block."""
     step = step_of(opcode)
     return step is not None and step.waits
 
 
 def ends_block(opcode: tuple[str, ...]) -> bool:
-    """Tell whether an instruction is the last one of its block."""
+    """Return whether an instruction is the last of its block."""
     step = step_of(opcode)
     return step is not None and step.end is not None
 
 
 @until_plugins_change(maxsize=1 << 12)
 def converges(opcode: tuple[str, ...]) -> Converges:
-    """Return who has to stand at an instruction together."""
+    """Return which lanes or warps must execute an instruction together."""
     step = step_of(opcode)
     if step is not None and step.converges is not None:
         return step.converges
@@ -51,30 +51,30 @@ def _names_lanes(pattern: Pattern) -> bool:
 
 
 def is_gate(opcode: tuple[str, ...]) -> bool:
-    """Tell whether the lanes of a warp wait for each other at an instruction."""
+    """Return whether the lanes of a warp wait for each other at an instruction."""
     return converges(opcode) != ""
 
 
 def meets(opcode: tuple[str, ...]) -> bool:
-    """Tell whether lanes that stand at an instruction together see what each of them has done."""
+    """Return whether lanes that execute an instruction together observe each other's earlier accesses."""
     step = step_of(opcode)
     return step is not None and step.meets
 
 
 def gathers_warp(opcode: tuple[str, ...]) -> bool:
-    """Tell whether a gate lets on none but whole warps."""
+    """Return whether only converged warps pass a gate."""
     return converges(opcode) in {"warp", "warpgroup"}
 
 
 def basic_blocks(
     functions: Iterable[FunctionLayout], sites: Sequence[Site], label_pcs: Iterable[int]
 ) -> tuple[BlockRange, ...]:
-    """Cut the functions' instructions into blocks, numbered in program order."""
+    """Split the functions' instructions into blocks, numbered in program order."""
     leaders = set(label_pcs)
     bodies = [function.body for function in functions if function.body]
     leaders.update(body.start for body in bodies)
     leaders.update(body.stop for body in bodies)
-    together = False  # whole warps stand here, since a gate in this block
+    together = False  # warps are converged here, because of an earlier gate in this block
     for site in sites:
         opcode = site.instruction.opcode
         together = together and site.pc not in leaders
@@ -94,7 +94,7 @@ def basic_blocks(
 
 
 def successors(program: Program, block: BlockRange) -> frozenset[int]:
-    """Return the blocks of the function at which threads may go on behind a block."""
+    """Return the blocks of the function that may execute after a block."""
     last = program.sites[block.last - 1]
     opcode, guarded = last.instruction.opcode[0], last.instruction.guard is not None
     following = () if opcode in _BRANCHES | _ENDS and not guarded else (block.index + 1,)
@@ -102,7 +102,7 @@ def successors(program: Program, block: BlockRange) -> frozenset[int]:
 
 
 def _branched(program: Program, site: Site) -> Iterator[int]:
-    """Yield the blocks that a branch names, itself or in its list."""
+    """Yield the target blocks of a branch, or of its `.branchtargets` list."""
     for name in (name for operand in site.instruction.operands for name in names_of(operand)):
         found = site.scope.find(name)
         labels = found.names if isinstance(found, TargetsBinding) else (name,)

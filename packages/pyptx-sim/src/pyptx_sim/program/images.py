@@ -1,4 +1,4 @@
-"""Module variables: their places in the global and the constant space, and their initial bytes."""
+"""Module variables: their offsets in the global and the constant space, and their initial bytes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Declarator, Variable
     from pyptx_sim.program.scopes import Scope
 
-# Unused bytes behind every variable, so that an access past its end meets no other one.
+# Unused bytes after every variable, so that an access past its end does not reach another variable.
 RED_ZONE = 256
 
 _DRIVER_ALIGNMENT = 256
 
-# Their initialisers set properties (`addr_mode_0 = clamp_to_edge`), not bytes.
+# The initializers of these types set properties (`addr_mode_0 = clamp_to_edge`), not bytes.
 OPAQUE_TYPES = frozenset({"texref", "samplerref", "surfref"})
 _ADDRESS_MODES = {"clamp_ogl": "clamp", "clamp_to_edge": "clamp", "clamp_to_border": "border"}
 
 
 def symbol_address(binding: object, functions: Mapping[str, int], *, generic: bool) -> int:
-    """Return the address that a variable's or a function's name stands for. Manual: "Operands", "mov".
+    """Return the address of a variable or function. Manual: "Operands", "mov".
 
-    Addresses of the global space are generic ones; the other spaces count from the start of their window unless
-    `generic` asks for more.
+    Addresses of the global space are generic addresses. Addresses of the other spaces are relative to their window, or
+    generic addresses if `generic`.
     """
     match binding:
         case FunctionBinding(name):
@@ -48,10 +48,10 @@ def symbol_address(binding: object, functions: Mapping[str, int], *, generic: bo
 
 
 class ImageBuilder:
-    """Collects `.global` and `.const` variables, then builds the initial bytes of both spaces."""
+    """Builder of the initial bytes of the global and the constant space, from `.global` and `.const` variables."""
 
     def __init__(self) -> None:
-        """Begin with empty spaces."""
+        """Start with empty spaces."""
         self._regions = {
             "global": Region("global", RED_ZONE, RED_ZONE),
             "const": Region("const", FIRST_OFFSET, 16),
@@ -63,7 +63,7 @@ class ImageBuilder:
         """Place the variables of one declaration and bind their names in `scope`."""
         declared = variable
         space = variable.space.partition("[")[0].partition("::")[0]
-        if space == "tex":  # an older word for a .global .texref; manual: "Texture State Space"
+        if space == "tex":  # an older name of .global .texref; manual: "Texture State Space"
             variable = replace(variable, space="global", type="texref")
         region = self._regions["global" if space == "tex" else space]
         for declarator in numbered(variable):
@@ -73,14 +73,14 @@ class ImageBuilder:
             self._declared.append((placement, shape, declarator, declared, scope))
 
     def reserve(self, name: str, data: bytes) -> int:
-        """Place bytes in the global space that the driver brings, and return their offset."""
+        """Place driver data in the global space and return its offset."""
         shape = Shape("b8", (len(data),), len(data), _DRIVER_ALIGNMENT)
         placement = self._regions["global"].place(name, shape)
         self._reserved.append((placement, data))
         return placement.offset
 
     def samplers(self) -> dict[int, Sampler]:
-        """Return the samplers whose initialisers say how they read, by their offsets in the global space."""
+        """Return the samplers whose initializers set properties, by their offsets in the global space."""
         return {
             placement.offset: _sampler(declarator.initializer)
             for placement, shape, declarator, *_ in self._declared
@@ -88,7 +88,7 @@ class ImageBuilder:
         }
 
     def images(self, functions: Mapping[str, int]) -> tuple[Image, Image]:
-        """Return the images of global and constant memory; initialisers may name any variable or function."""
+        """Return the images of global and constant memory; initializers may name any variable or function."""
         data = {space: bytearray(region.end) for space, region in self._regions.items()}
         for placement, shape, declarator, variable, scope in self._declared:
             if declarator.initializer is None or shape.type in OPAQUE_TYPES:
@@ -114,7 +114,7 @@ class ImageBuilder:
 
 
 def _sampler(fields: Vector) -> Sampler:
-    """Return the sampler of an initialiser: `{addr_mode_0 = wrap, filter_mode = linear}`. Manual: "Samplerref"."""
+    """Return the sampler of an initializer: `{addr_mode_0 = wrap, filter_mode = linear}`. Manual: "Samplerref"."""
     given = {
         field.name: value.name if isinstance(value, Symbol) else getattr(value, "text", "")
         for part in fields.elements

@@ -1,4 +1,4 @@
-"""Sizes of variables, and their places within a state space."""
+"""Sizes of variables, and their offsets in a state space."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_NAMES: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a declaration asks for: element type, extents (a vector is the last one), bytes, alignment."""
+    """Layout of a declaration: element type, extents (a vector is the last one), bytes, alignment."""
 
     type: str
     dimensions: tuple[int, ...]
@@ -60,7 +60,7 @@ def shape_of(
     alignment: int | None,
     elements: int | None = None,
 ) -> Shape:
-    """Return the shape of a declaration; an empty first bracket takes `elements`, or nothing (`.shared x[]`)."""
+    """Return the shape of a declaration; an empty first bracket has `elements` elements, or none (`.shared x[]`)."""
     extents = [_extent(bound) for bound in dimensions]
     if dimensions and dimensions[0] is None and elements is not None:
         extents[0] = elements
@@ -76,14 +76,14 @@ def shape_of(
 
 
 def variable_shape(variable: Variable, declarator: Declarator) -> Shape:
-    """Return the shape of one variable of a declaration; an initialiser says how long an open array is."""
+    """Return the shape of one variable of a declaration; an initializer gives the length of an open array."""
     initializer = declarator.initializer
     count = len(initializer.elements) if isinstance(initializer, Vector) else None
     return shape_of(variable.type, variable.vector, declarator.dimensions, variable.alignment, count)
 
 
 def numbered(variable: Variable) -> Iterator[Declarator]:
-    """Yield the variables of a declaration; `name<n>` gives n variables.
+    """Yield the variables of a declaration; `name<n>` declares n variables.
 
     Manual: "Parameterized Variable Names".
     """
@@ -109,7 +109,7 @@ def parameter_shape(parameter: Parameter) -> Shape:
 
 @dataclass(slots=True)
 class Region:
-    """Hands out offsets of one space, in order of declaration, with `gap` unused bytes behind each variable."""
+    """Allocator of offsets in one space, in order of declaration, with `gap` unused bytes after each variable."""
 
     space: str
     end: int = 0
@@ -117,7 +117,7 @@ class Region:
     used: int = 0
 
     def place(self, name: str, shape: Shape) -> Placement:
-        """Return the next aligned offset for a variable; ProgramError if it exceeds the space."""
+        """Return the next aligned placement for a variable; raise ProgramError if it exceeds the space."""
         most = MOST_BYTES[self.space]
         self.used += shape.size
         if self.used > most:
@@ -131,14 +131,14 @@ class Region:
 
 @dataclass(slots=True)
 class SharedRegion:
-    """Places static shared variables, and collects what dynamic shared memory needs: its alignment."""
+    """Allocator of static shared variables, and the alignment of dynamic shared memory."""
 
     static: Region
-    alignment: int = 16  # what CUDA gives dynamic shared memory without being asked
+    alignment: int = 16  # CUDA's alignment of dynamic shared memory by default
     placements: list[Placement] = field(default_factory=list[Placement])
 
     def place(self, name: str, shape: Shape, *, dynamic: bool) -> Placement:
-        """Return the place of a variable; dynamic ones all begin behind the last static one."""
+        """Return the placement of a variable; all dynamic ones start after the last static one."""
         if dynamic and shape.size == 0:
             self.alignment = max(self.alignment, shape.alignment)
             placement = Placement(name, "shared", DYNAMIC_OFFSET, 0, shape.type)

@@ -1,8 +1,9 @@
-"""Several modules as one program: what each name of each module means. Manual: "Linking Directives".
+"""Linking of several modules: resolution of each module's names. Manual: "Linking Directives".
 
-The rules are nvlink's. Names without a linking directive belong to their module; `.extern` means what another module
-defines; of several `.weak` definitions one is taken, a `.visible` one before them, and `.common` variables share the
-largest. Two `.visible` definitions of a name are an error, and so are declarations that differ from the definition.
+The rules are those of nvlink. A name without a linking directive belongs to its module. `.extern` refers to a
+definition in another module. Of several `.weak` definitions one is chosen, after any `.visible` one; `.common`
+variables share the largest definition. Two `.visible` definitions of a name are an error, as is a declaration that
+differs from the definition.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _EXPORTED = ("visible", "weak", "common")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A function, or one variable of a declaration, at the top of modules[`module`]."""
+    """Function, or one variable of a declaration, at the top level of modules[`module`]."""
 
     module: int
     name: str
@@ -34,19 +35,19 @@ class Declared:
 
     @property
     def defines(self) -> bool:
-        """Whether it stands for itself: a body, a variable that is not `.extern`, or dynamic shared memory."""
+        """Whether it is a definition: a body, a variable that is not `.extern`, or dynamic shared memory."""
         if isinstance(self.node, Function):
             return self.node.body is not None
         return self.node.linking != "extern" or (_is_shared(self.node) and not self.size)
 
     @property
     def exported(self) -> bool:
-        """Whether other modules may mean it."""
+        """Whether other modules may refer to it."""
         return self.defines and self.node.linking in _EXPORTED
 
     @property
     def size(self) -> int:
-        """The bytes of a variable; 0 for a function, and where the declaration leaves it open."""
+        """Bytes of a variable; 0 for a function or an array of unspecified length."""
         node = self.node
         if isinstance(node, Function):
             return 0
@@ -55,7 +56,7 @@ class Declared:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """What a declaration and a definition must have in common: a space, or what is passed and returned."""
+        """Properties that a declaration shares with its definition: state space, or sizes of parameters and results."""
         node = self.node
         if isinstance(node, Variable):
             return (node.space.partition("::")[0],)
@@ -64,7 +65,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class LinkedFunction:
-    """A function under its key, which is its node's name; `ordinal` numbers its first instruction in the program."""
+    """Function under its key (the name of its node); `ordinal` numbers its first instruction in the program."""
 
     module: int
     node: Function
@@ -75,9 +76,9 @@ class LinkedFunction:
 class Linked:
     """Modules with every name resolved.
 
-    `functions` are those that a key stands for: the name, or, where several modules have one of their own, the name and
-    its module. `keys` gives the key of each name that a module knows, aliases included. `variables` are to be placed,
-    each in its module's scope; `imports` says for each module which names it takes from which other one.
+    `functions`: functions by key. The key is the name, or the name with its module if several modules have a function
+    of that name. `keys`: per module, the key of each name, aliases included. `variables`: variables to be placed, each
+    in its module's scope. `imports`: per module, the names that it imports, with the defining module.
     """
 
     modules: tuple[Module, ...]
@@ -88,10 +89,10 @@ class Linked:
 
 
 def link(modules: Sequence[Module]) -> Linked:
-    """Resolve the names of modules that are to run as one program.
+    """Resolve the names of modules that run as one program.
 
-    An `.extern` variable that nobody defines is one of its own in a module alone, as for ptxas; else, and for clashes,
-    ProgramError is raised. A function without a body is an error only where it is called.
+    An undefined `.extern` variable of a single module becomes its own variable, as in ptxas. Otherwise, and for
+    conflicting definitions, ProgramError is raised. A function without a body is an error only if it is called.
     """
     linker = _Linker(tuple(modules))
     linker.resolve()
@@ -107,7 +108,7 @@ class _Linker:
         self._exports = self._exported()
 
     def resolve(self) -> None:
-        """Fill in what the names mean: functions first, for an alias names one."""
+        """Resolve all names: functions first, because aliases refer to them."""
         own = {(each.module, each.name): each for each in self._declared if each.defines}
         for each in self._declared:
             meant = own.get((each.module, each.name))
@@ -120,7 +121,7 @@ class _Linker:
         self._resolve_aliases()
 
     def _exported(self) -> dict[str, Declared]:
-        """Return the definition that each name means outside of its module."""
+        """Return the definition of each name that other modules refer to."""
         candidates: defaultdict[str, list[Declared]] = defaultdict(list)
         for each in self._declared:
             if each.exported:
@@ -138,7 +139,7 @@ class _Linker:
             self.linked.functions[key] = LinkedFunction(meant.module, named, self._ordinals[id(node)])
 
     def _key(self, meant: Declared) -> str:
-        """Return the name, or more than that where it is another module's, too."""
+        """Return the function's name, with its module if another module has the same name."""
         if meant.exported or not meant.defines or not self._is_shared_name(meant):
             return meant.name
         return f"{meant.name} of modules[{meant.module}]"
@@ -161,7 +162,7 @@ class _Linker:
             self.linked.imports[declared.module][declared.name] = meant.module
 
     def _resolve_aliases(self) -> None:
-        """Let an alias mean what it is one of, in the other modules too, where it is declared to be visible there."""
+        """Resolve aliases to their functions, also in other modules that declare the alias."""
         everywhere: dict[str, str] = {}
         for module, keys in zip(self.linked.modules, self.linked.keys, strict=True):
             for node in module.body:
@@ -188,7 +189,7 @@ def _declared(number: int, module: Module) -> Iterator[Declared]:
 
 
 def _chosen(candidates: list[Declared]) -> Declared:
-    """Return the definition that is taken: a visible one before a weak one before the largest common one."""
+    """Return the chosen definition: a visible one, else a weak one, else the largest common one."""
     ranked = sorted(candidates, key=lambda each: (_EXPORTED.index(each.node.linking or ""), -each.size))
     for other in ranked[1:]:
         if other.node.linking == "visible":
@@ -201,7 +202,7 @@ def _chosen(candidates: list[Declared]) -> Declared:
 
 
 def _check_same(declared: Declared, meant: Declared) -> None:
-    """Refuse a declaration that differs from what it means."""
+    """Raise ProgramError if a declaration differs from its definition."""
     if declared is meant:
         return
     open_size = 0 in {declared.size, meant.size} or meant.node.linking == "common"
@@ -223,7 +224,7 @@ def _described(each: Declared) -> str:
 
 
 def _passed(parameters: tuple[Parameter, ...]) -> tuple[int, ...]:
-    """Return the bytes of each parameter: what nvlink compares of prototypes."""
+    """Return the bytes of each parameter, which nvlink compares between prototypes."""
     return tuple(0 if each.type == "pred" else parameter_shape(each).size for each in parameters)
 
 

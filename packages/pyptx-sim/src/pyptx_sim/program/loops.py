@@ -1,4 +1,4 @@
-"""The innermost loops of a function's control flow graph."""
+"""Innermost loops of a function's control flow graph."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def innermost_loops(successors: Edges, first: int) -> Iterator[tuple[int, ...]]:
-    """Yield the innermost natural loops of a function that begins at block `first`: the blocks of each, in flow order.
+    """Yield the blocks of each innermost natural loop of a function with first block `first`, in flow order.
 
-    A natural loop has one entry, the first of its blocks; in an innermost one every cycle goes through it.
+    A natural loop has one entry, the first of its blocks; every cycle in an innermost loop contains the entry.
     `successors` has an item for each block of the function.
     """
     predecessors: dict[int, set[int]] = {block: set() for block in successors}
@@ -28,13 +28,13 @@ def innermost_loops(successors: Edges, first: int) -> Iterator[tuple[int, ...]]:
             within = {block: () if block in entries else predecessors[block] & part for block in part}
             order = _flow_order(within)
             if order is None:
-                pending.append(part - entries if entries else frozenset())  # without an entry nothing reaches it
+                pending.append(part - entries if entries else frozenset())  # without an entry, it is unreachable
             elif len(entries) == 1:
                 yield order
 
 
 def _flow_order(predecessors: Mapping[int, Collection[int]]) -> tuple[int, ...] | None:
-    """Return blocks so that each stands behind its predecessors, None where there is a cycle."""
+    """Return blocks in an order in which each follows its predecessors; None if there is a cycle."""
     try:
         return tuple(TopologicalSorter(predecessors).static_order())
     except CycleError:
@@ -44,7 +44,7 @@ def _flow_order(predecessors: Mapping[int, Collection[int]]) -> tuple[int, ...] 
 def _cyclic_parts(successors: Edges, blocks: frozenset[int]) -> Iterator[frozenset[int]]:
     """Yield the strongly connected parts of the graph on `blocks` that have a cycle (Tarjan's algorithm)."""
     number: dict[int, int] = {}
-    lowest: dict[int, int] = {}  # of the blocks on the stack: the lowest number among those that it is known to reach
+    lowest: dict[int, int] = {}  # per block on the stack: lowest number among blocks known to be reachable from it
     stack: list[int] = []
     for root in sorted(blocks):
         path = [] if root in number else [(root, iter(successors[root] & blocks))]
@@ -74,7 +74,7 @@ def _cyclic_parts(successors: Edges, blocks: frozenset[int]) -> Iterator[frozens
 
 
 def _taken(stack: list[int], last: int) -> frozenset[int]:
-    """Take off a stack what lies on it down to `last`."""
+    """Pop a stack down to and including `last`; return the popped blocks."""
     taken: set[int] = set()
     while last not in taken:
         taken.add(stack.pop())

@@ -1,4 +1,4 @@
-"""Lower one entry of linked modules, with all that it can reach, to a `Program`."""
+"""Lower one entry of linked modules, with all code that it can reach, to a `Program`."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Function, Variable
     from pyptx_sim.program.linking import Linked, LinkedFunction
 
-# Of a multiprocessor, from sm_75 on; a thread has them in steps. (CUDA C++ Programming Guide, "Compute Capabilities".)
+# Registers per SM (from sm_75 on), limit per thread, granularity. CUDA C++ Programming Guide: "Compute Capabilities".
 _REGISTERS, _MOST_REGISTERS, _REGISTER_STEP = 65536, 256, 8
-# What a thread gets for a stack whose depth is not known beforehand (recursion, alloca); CUDA's default is 1 KiB.
+# Stack size of a thread if its depth is unknown before execution (recursion, alloca); CUDA's default is 1 KiB.
 _OPEN_STACK = 64 << 10
-# Of a cooperative grid: its size, and the word of its barrier, which starts at zero (FACTS.md).
+# Workspace of a cooperative grid: its size, and the word of its barrier, initially zero (FACTS.md).
 _WORKSPACE = struct.pack("<II", 8, 0)
 
 
 class _Key:
-    """Modules as a cache key: compared by identity, since hashing a tree costs a walk over it."""
+    """Modules as a cache key, compared by identity, because hashing a tree would visit all its nodes."""
 
     __slots__ = ("modules",)
 
@@ -57,10 +57,10 @@ class _Key:
 def lower(
     modules: Module | Sequence[Module], entry: str | None = None, target: str | None = None, *, any_form: bool = False
 ) -> Program:
-    """Lower `entry` of a module, or of several that are linked (their only one, if None). `any_form`: see `Program`.
+    """Lower `entry` (None: the only one) of a module or of several linked modules; `any_form`: see `Program`.
 
-    It runs on the module's `.target`, or on `target` in its place. Cached for the module objects. Raises ProgramError
-    for a missing or ambiguous entry, for what cannot be linked, and for declarations that cannot be placed.
+    The target is the module's `.target`, unless `target` is given. Results are cached per module objects. Raise
+    ProgramError for a missing or ambiguous entry, for linking errors, and for declarations that cannot be placed.
     """
     several = (modules,) if isinstance(modules, Module) else tuple(modules)
     return _lower(_Key(several), entry, target, any_form=any_form)
@@ -79,7 +79,7 @@ def _lower(key: _Key, entry: str | None, target: str | None, *, any_form: bool) 
 
 @lru_cache(maxsize=64)
 def _linked(key: _Key) -> tuple[Linked, CallGraph]:
-    """Return what names mean and who calls whom; cached, since every entry of a module asks for all its functions."""
+    """Return the resolved names and the call graph; cached, since every entry of a module needs all functions."""
     linked = link(key.modules)
     return linked, CallGraph(linked)
 
@@ -176,7 +176,7 @@ class _Lowering:
             flattener = Flattener(function.node, scope, self._numbers, self._shared, function.ordinal)
             layouts[name] = _framed(flattener.lower(self._indices[name]), recursive=self._graph.is_recursive(name))
             static[name] = flattener.static_variables
-        for name, function in self._linked.functions.items():  # every entry sees them at the same places
+        for name, function in self._linked.functions.items():  # at the same offsets for every entry
             scope = Scope(self._scopes[function.module])
             unreached = ((variable, scope) for variable in static_variables(function.node))
             for variable, inner in static.get(name, unreached):
@@ -184,7 +184,7 @@ class _Lowering:
         return layouts
 
     def _workspace(self) -> int | None:
-        """Place what the blocks of a cooperative grid share, if the program asks where it is."""
+        """Place the workspace shared by the CTAs of a cooperative grid, if the program reads its address."""
         operands = (operand for site in self._numbers.sites for operand in site.instruction.operands)
         if not any(isinstance(operand, Register) and operand.name == "%envreg1" for operand in operands):
             return None
@@ -215,7 +215,7 @@ class _Lowering:
 
 
 def _framed(layout: FunctionLayout, *, recursive: bool) -> FunctionLayout:
-    """Give a recursive function a frame in any case, so that an endless recursion runs out of stack."""
+    """Give a recursive function a nonempty frame, so that unbounded recursion exhausts the stack."""
     return replace(layout, recursive=True, frame_size=max(layout.frame_size, 16)) if recursive else layout
 
 
@@ -234,7 +234,7 @@ def _pick_entry(functions: Mapping[str, LinkedFunction], entry: str | None) -> F
 
 
 def _extent(entry: Function, directive: str) -> tuple[int, ...] | None:
-    """Return the numbers of a header directive, or None where it is absent."""
+    """Return the numbers of a header directive; None if it is absent."""
     for found in entry.directives:
         if found.name.lstrip(".") == directive:
             with Declaring(entry):
@@ -250,10 +250,10 @@ def _count(word: Immediate, directive: str) -> int:
 
 
 def _registers(entry: Function) -> int | None:
-    """Return how many registers ptxas lets each thread have; None where nothing in the header says so.
+    """Return the registers per thread that ptxas assigns; None if the header does not specify them.
 
-    ptxas 13.0 gives a kernel whose warps exchange registers as many as the block's directives allow, and drops the
-    exchanges (C7508) where `.maxnreg` is absent, and `.minnctapersm` with the threads of a block.
+    ptxas 13.0 gives a kernel whose warps change their number of registers the maximum that the CTA's directives allow.
+    It drops these changes (C7508) without `.maxnreg`, unless `.minnctapersm` and the threads of a CTA are given.
     """
     asked = _extent(entry, "maxnreg")
     limits = [] if asked is None else [-(-asked[0] // _REGISTER_STEP) * _REGISTER_STEP]

@@ -1,4 +1,4 @@
-"""Which `.param` variables of a function need memory. Manual: "Parameter State Space", "Device Function Parameters"."""
+"""`.param` variables that need memory. Manual: "Parameter State Space", "Device Function Parameters"."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 
-# Most of all operands and of their parts: they name no symbol, and nothing is inside.
+# Most operands and their parts: they contain no symbol and no further operand.
 _NAMELESS = (Register, Immediate, str)
 
 
 def instructions_of(block: Block) -> Iterator[Instruction]:
-    """Yield the instructions of a body, nested blocks included, in reading order."""
+    """Yield the instructions of a body, including those in nested blocks, in reading order."""
     for statement in block.body:
         if isinstance(statement, Instruction):
             yield statement
@@ -43,9 +43,10 @@ def symbols_of(operand: Operand | str | None) -> Iterator[str]:
 
 
 def params_in_memory(function: Function) -> frozenset[str]:
-    """Return the symbols that are used in any way but: loaded or stored as a whole at offset 0, or passed to a call.
+    """Return the symbols with a use other than a load or store of the whole at offset 0, or an argument of a call.
 
-    A variable that is used only so can live in a register. Names count, not scopes: too many in memory only cost time.
+    All other variables can be kept in registers. Symbols are compared by name, not by scope: excess variables in memory
+    cost only time.
     """
     if function.body is None:
         return frozenset()

@@ -1,4 +1,4 @@
-"""A lowered program: what the machine executes."""
+"""Lowered programs, which the machine executes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyptx_sim.numerics.sampling import Sampler
     from pyptx_sim.program.scopes import Binding, Placement, Scope
 
-# Register slots that no PTX name stands for: the offsets in local memory of the running function's frame and of the
-# first free byte above it, and the carry flag. Manual: "Extended-Precision Integer Arithmetic Instructions".
+# Register slots without a PTX name: the offsets in local memory of the running function's frame and of the first free
+# byte above it, and the carry flag. Manual: "Extended-Precision Integer Arithmetic Instructions".
 FRAME_SLOT, STACK_SLOT, CARRY_SLOT = 0, 1, 2
 FIRST_SLOT = 3
 
@@ -36,9 +36,9 @@ ALL_BYTES = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One instruction in its place: `ordinal` counts the modules' instructions in reading order (-1: none wrote it).
+    """Instruction at `pc`; `ordinal` numbers the modules' instructions in reading order (-1: not in a module).
 
-    `used_bytes`: which bytes of what it loads matter, bit by bit. Manual: "Pragma Strings: used_bytes_mask".
+    `used_bytes`: mask of the loaded bytes that matter. Manual: "Pragma Strings: used_bytes_mask".
     """
 
     pc: int
@@ -51,10 +51,10 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class FunctionLayout:
-    """A function as the machine sees it.
+    """Function as the machine executes it.
 
-    `recursive`: it may be entered again while it runs, so a call from it saves `slots`. `body` is the half-open range
-    of its pcs; an `.extern` function, known to the simulator by name, has none.
+    `recursive`: it may be entered again while it runs, so a call from it saves `slots`. `body`: the half-open range of
+    its pcs, empty for an `.extern` function, which the simulator implements by name.
     """
 
     name: str
@@ -69,10 +69,10 @@ class FunctionLayout:
 
 @dataclass(frozen=True, slots=True)
 class BlockRange:
-    """A basic block: pcs `[first, last)`; `ends` tells whether the last one is a terminator.
+    """Basic block: pcs `[first, last)`; `ends`: the last instruction is a terminator.
 
-    `gate`: the block begins with an instruction at which the lanes of a warp wait for each other. `converges`: the
-    warps of a warpgroup wait for each other in front of it.
+    `gate`: the block starts with an instruction at which the lanes of a warp wait for each other. `converges`: the
+    warps of a warpgroup wait for each other before the block.
     """
 
     index: int
@@ -85,7 +85,7 @@ class BlockRange:
 
 @dataclass(frozen=True, slots=True)
 class SharedLayout:
-    """Shared memory of one CTA: `end` of the static variables, and where dynamic shared memory would begin."""
+    """Shared memory of one CTA: `end` of the static variables, and `dynamic`, the start of dynamic shared memory."""
 
     end: int
     dynamic: int
@@ -94,13 +94,13 @@ class SharedLayout:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The initial bytes of the variables of a space, from offset 0, and their places."""
+    """Initial bytes of the variables of a space, from offset 0, and the placements of the variables."""
 
     data: bytes
     placements: tuple[Placement, ...]
 
 
-# Loads and stores, and the slots of their rows that make them strong. Manual: "Memory Consistency Model".
+# Loads and stores, and the slots of their table rows that make them strong. Manual: "Memory Consistency Model".
 _MOVES = frozenset({"ld", "st"})
 _STRONG = frozenset({"sem", "volatile"})
 _UPDATES = frozenset({"atom", "red"})
@@ -109,15 +109,17 @@ _NARROW = frozenset({"cta", "cluster"})
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """One entry of linked modules with all that it can reach, names resolved and variables placed.
+    """One entry of linked modules with all code that it can reach, names resolved and variables placed.
 
-    `local_size` is the local memory of a thread; `dynamic_stack`: some function allocates from it as it runs
-    (`alloca`). `required_block` and `largest_block` are the entry's `.reqntid` and `.maxntid`, `required_cluster` and
-    `largest_cluster` its `.reqnctapercluster` and `.maxclusterrank`; `counts_clusters`: a launch's grid counts
-    clusters (`.blocksareclusters`). `registers` is how many each thread is launched with, as far as that is
-    known. `workspace` is the place in the global space of what a cooperative grid shares, if the program asks for it.
-    `samplers` are those that the modules initialise, by their offsets in the global space. `any_form`: what is a form
-    of no row is read as the form that it comes nearest to.
+    - `local_size`: bytes of local memory of a thread. `dynamic_stack`: a function allocates from it at run time
+      (`alloca`).
+    - `required_block`, `largest_block`: the entry's `.reqntid` and `.maxntid`.
+    - `required_cluster`, `largest_cluster`: its `.reqnctapercluster` and `.maxclusterrank`. `counts_clusters`: the grid
+      of a launch counts clusters (`.blocksareclusters`).
+    - `registers`: registers per thread at launch, if known.
+    - `workspace`: offset in the global space of a cooperative grid's workspace, if the program reads its address.
+    - `samplers`: samplers that the modules initialize, by their offsets in the global space.
+    - `any_form`: an instruction that matches no table row is read as the closest form.
     """
 
     modules: tuple[Module, ...]
@@ -147,17 +149,17 @@ class Program:
 
     @property
     def uses_stack(self) -> bool:
-        """Whether any function keeps anything in local memory."""
+        """Whether any function uses local memory."""
         return self.local_size > FIRST_OFFSET
 
     @cached_property
     def block_of(self) -> dict[int, int]:
-        """Map the first pc of each block to its index."""
+        """Index of each block by its first pc."""
         return {block.first: block.index for block in self.blocks}
 
     @cached_property
     def forms(self) -> tuple[Bound | None, ...]:
-        """Each instruction, by its pc, as its row of the table reads it; None for what is a form of no row."""
+        """Each instruction, by its pc, as bound to its table row; None if no row matches."""
         forms = [bound(site.instruction, site.scope.declared) for site in self.sites]
         if self.any_form:
             forms = [form or nearest(site.instruction) for site, form in zip(self.sites, forms, strict=True)]
@@ -165,14 +167,14 @@ class Program:
 
     @cached_property
     def written(self) -> frozenset[int]:
-        """The slots of the registers that any instruction may write; calls also write the parameters of functions."""
+        """Slots of the registers that any instruction may write; calls also write the parameters of functions."""
         formal = (each for layout in self.functions.values() for each in layout.parameters)
         parts = (part for each in formal for part in (each.components if isinstance(each, VectorBinding) else (each,)))
         slots = {part.slot for part in parts if isinstance(part, RegisterBinding)}
         for site, form in zip(self.sites, self.forms, strict=True):
             targets = () if form is None else (form.operands[name] for name in form.written)
             for name in (name for operand in targets for name in _names(operand)):
-                # A video instruction may write a part, `%r1.b0`; any other one a vector as a whole.
+                # A video instruction may write a part, `%r1.b0`; any other instruction writes a vector as a whole.
                 found = site.scope.find(name) or site.scope.find(name.rpartition(".")[0])
                 every = found.components if isinstance(found, VectorBinding) else (found,)
                 slots.update(part.slot for part in every if isinstance(part, RegisterBinding))
@@ -180,12 +182,12 @@ class Program:
 
     @cached_property
     def signals(self) -> tuple[int, ...]:
-        """The pcs of the instructions that arrive at mbarriers, or count bytes there."""
+        """Pcs of the instructions that arrive at mbarriers or change their tx-count."""
         return tuple(site.pc for site, form in zip(self.sites, self.forms, strict=True) if _signals(site, form))
 
     @cached_property
     def moves_strongly(self) -> bool:
-        """Whether any load or store is strong: threads see each other at work, and not only what has ended."""
+        """Whether any load or store is strong, so that threads may observe each other while they run."""
         moves = (
             form for site, form in zip(self.sites, self.forms, strict=True) if site.instruction.opcode[0] in _MOVES
         )
@@ -193,12 +195,12 @@ class Program:
 
     @cached_property
     def cancels_launches(self) -> bool:
-        """Whether running clusters may take over the work of those that have not been launched."""
+        """Whether running clusters may cancel clusters that have not been launched and take over their work."""
         return any(step.cancels_launches for step in self._steps())
 
     @cached_property
     def fences_reads(self) -> bool:
-        """Whether any asynchronous work needs a fence between what warps have read and what it writes."""
+        """Whether any asynchronous write requires a fence after earlier reads by warps."""
         return any(step.fences_reads for step in self._steps())
 
     def _steps(self) -> Iterator[Step]:
@@ -208,13 +210,13 @@ class Program:
 
     @cached_property
     def narrows_scopes(self) -> bool:
-        """Whether any access that is strong is so for its block or its cluster only."""
+        """Whether any strong access has `.cta` or `.cluster` scope."""
         accesses = (form for site, form in zip(self.sites, self.forms, strict=True) if _is_access(site))
         return any(form is not None and form.words.get("scope") in _NARROW for form in accesses)
 
     @cached_property
     def _places(self) -> list[Place]:
-        # A pass over the whole text, so only for messages.
+        # Requires a pass over the whole text, so it is used only for messages.
         found: list[Place] = []
         for number, module in enumerate(self.modules):
             source = Source(emit(module))
@@ -224,7 +226,7 @@ class Program:
         return found
 
     def label_block(self, key: int) -> int:
-        """Return the index of the block that a label stands in front of."""
+        """Return the index of the block that follows a label."""
         return self.block_of[self.labels[key]]
 
     def entry_block(self, function: str) -> int:
@@ -235,21 +237,21 @@ class Program:
         return self.block_of[body.start]
 
     def line(self, pc: int) -> int | None:
-        """Return the physical PTX line (from 1) of an instruction, None for one that stands on no line."""
+        """Return the physical PTX line (from 1) of an instruction; None if it is not in the source."""
         place = self.place(pc)
         return None if place is None else place.line
 
     def place(self, pc: int) -> Place | None:
-        """Return the line and the module of an instruction, None for one that stands on no line."""
+        """Return the line and the module of an instruction; None if it is not in the source."""
         ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
         return self._places[ordinal] if ordinal >= 0 else None
 
     def spell(self, pc: int) -> str:
-        """Return the canonical spelling of an instruction."""
+        """Return the canonical source text of an instruction."""
         return spell(self.sites[pc].instruction).strip()
 
     def where(self, pc: int) -> str:
-        """Return the located source line of an instruction, for an error."""
+        """Return the source location and text of an instruction, for an error."""
         return f"PTX {self.place(pc)}, in {self.sites[pc].function}: {self.spell(pc)}"
 
 
@@ -265,7 +267,7 @@ def _signals(site: Site, form: Bound | None) -> bool:
 
 
 def _names(operand: Operand) -> Iterator[str]:
-    """Yield the names of an operand that may be registers, those in vectors, pairs and lists too."""
+    """Yield the names in an operand that may be registers, including those in vectors, pairs and lists."""
     if isinstance(operand, Register | Symbol):
         yield operand.name
     elif isinstance(operand, Vector | CallList):

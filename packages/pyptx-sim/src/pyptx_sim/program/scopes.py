@@ -1,4 +1,4 @@
-"""Names: what registers, variables, labels and functions are bound to, scope by scope."""
+"""Scopes, and the bindings of names to registers, variables, labels and functions."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final, TypeAlias
 
 from pyptx_sim.types import byte_size
 
-# The offset of dynamic shared memory, known only when all static variables are placed.
+# Placeholder for the offset of dynamic shared memory, which is known after all static variables are placed.
 DYNAMIC_OFFSET: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterBinding:
-    """A register: its slot in a wave's register file, its PTX type, its name for messages."""
+    """Register: its slot in a wave's register file, its PTX type, its name for messages."""
 
     slot: int
     type: str
@@ -21,13 +21,13 @@ class RegisterBinding:
 
     @property
     def width(self) -> int:
-        """How many bytes it holds; a predicate 0."""
+        """Bytes of the register; 0 for a predicate."""
         return 0 if self.type == "pred" else byte_size(self.type)
 
 
 @dataclass(frozen=True, slots=True)
 class VectorBinding:
-    """A register declared `.v2` or `.v4`: its components in order."""
+    """Register declared `.v2` or `.v4`: its components in order."""
 
     components: tuple[RegisterBinding, ...]
 
@@ -36,9 +36,9 @@ class VectorBinding:
 class Placement:
     """A variable in memory.
 
-    `space` is where it is stored: `global const shared local param`. A `.param` variable of a device function is
-    stored in the thread's `local` frame; only those of the entry are in `param`. `offset` is relative to the start of
-    the space, or, for `local`, to the function's frame; `DYNAMIC_OFFSET` for `.extern .shared x[]`.
+    `space` is where it is stored: `global const shared local param`. A `.param` variable of a device function is stored
+    in the thread's `local` frame; only those of the entry are in `param`. `offset` is relative to the start of the
+    space, or, for `local`, to the function's frame; `DYNAMIC_OFFSET` for `.extern .shared x[]`.
     """
 
     name: str
@@ -50,42 +50,42 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class ParameterBinding:
-    """A scalar `.param` variable that is only loaded, stored and passed as a whole: kept in a register."""
+    """Scalar `.param` variable, kept in a register: it is only loaded, stored and passed as a whole."""
 
     register: RegisterBinding
 
 
 @dataclass(frozen=True, slots=True)
 class UnsizedParameter:
-    """A parameter `.param .b8 name[]`: a register with the local address of what the caller passes. Manual: ".func"."""
+    """Parameter `.param .b8 name[]`: a register with the local address of the caller's argument. Manual: ".func"."""
 
     register: RegisterBinding
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionBinding:
-    """A function; `name` is that of the definition, aliases resolved."""
+    """Function; `name` is that of the definition, aliases resolved."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class LabelBinding:
-    """A label; `key` numbers it within the program."""
+    """Label; `key` numbers it within the program."""
 
     key: int
 
 
 @dataclass(frozen=True, slots=True)
 class TargetsBinding:
-    """What `.branchtargets` or `.calltargets` lists."""
+    """Names in a `.branchtargets` or `.calltargets` list."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PrototypeBinding:
-    """A `.callprototype`."""
+    """`.callprototype` declaration."""
 
 
 Binding: TypeAlias = (
@@ -124,7 +124,7 @@ def vector_binding(name: str, register_type: str, first_slot: int, lanes: int) -
 
 @dataclass(slots=True)
 class Scope:
-    """The names of one `{ }`, of a function or of the module; looked up outwards."""
+    """Names of one `{ }` block, of a function or of the module; lookup continues in outer scopes."""
 
     parent: Scope | None = None
     _names: dict[str, Binding] = field(default_factory=dict[str, Binding])
@@ -135,11 +135,11 @@ class Scope:
         self._names[name] = binding
 
     def bind_range(self, prefix: str, count: int, first_slot: int, register_type: str, lanes: int = 0) -> None:
-        """Bind `prefix0 … prefix(count-1)` to consecutive slots, for vectors `lanes` slots each."""
+        """Bind `prefix0 … prefix(count-1)` to consecutive slots; a vector takes `lanes` slots."""
         self._ranges[prefix] = (count, first_slot, register_type, lanes)
 
     def find(self, name: str) -> Binding | None:
-        """Return what `name` is bound to, innermost scope first, or None."""
+        """Return the binding of `name`, innermost scope first; None if there is none."""
         scope: Scope | None = self
         while scope is not None:
             found = scope.own(name)
@@ -149,7 +149,7 @@ class Scope:
         return self._component(name)
 
     def declared(self, name: str) -> str | None:
-        """Return what a name stands for, as `pyptx_ir.isa.shapes.shape_of` asks; None if it is not declared."""
+        """Return the kind of a name, in the format of `pyptx_ir.isa.shapes.shape_of`; None if it is not declared."""
         found = self.find(name)
         match found:
             case RegisterBinding():
@@ -158,7 +158,7 @@ class Scope:
                 return f"v{len(found.components)}.{found.components[0].type}"
             case Placement(type=kind) if kind in _OPAQUE:
                 return f".{kind}"
-            case Placement():  # a device function's parameter, too, is local memory here
+            case Placement():  # parameters of device functions are in local memory here
                 return "" if found.space == "local" else f".{found.space}"
             case None:
                 return None
@@ -166,16 +166,16 @@ class Scope:
                 return _KINDS[type(found)]
 
     def own(self, name: str) -> Binding | None:
-        """Return what `name` is bound to in this very scope, or None."""
+        """Return the binding of `name` in this scope, ignoring outer scopes; None if there is none."""
         found = self._names.get(name) or self._in_range(name)
         if found is not None:
-            self._names[name] = found  # so that a register of a range is taken apart once
+            self._names[name] = found  # so that a name in a range is parsed only once
         return found
 
     def _in_range(self, name: str) -> RegisterBinding | VectorBinding | None:
         prefix = name.rstrip("0123456789")
         digits = name[len(prefix) :]
-        # A prefix may itself end in digits (`%p1_<3>`, `r2<5>`), so each split is tried; the usual one is the first.
+        # A prefix may end in digits (`%p1_<3>`, `r2<5>`), so each split is tried; the usual one comes first.
         for cut in range(len(digits)):
             known = self._ranges.get(prefix + digits[:cut])
             number = digits[cut:]

@@ -1,6 +1,6 @@
-"""Which registers a program may read before it has written them: what lives where its functions begin.
+"""Registers that a program may read before it has written them: registers live at the start of its functions.
 
-Manual: "State Spaces", ".reg"; nothing says what a register holds before it is written.
+Manual: "State Spaces", ".reg"; it does not specify the contents of a register before the first write.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=32)
 def unassigned_registers(program: Program) -> Mapping[int, RegisterBinding]:
-    """Return the registers of all functions that some path reads before anything has written them, by their slots.
+    """Return the registers, by slot, of all functions that some path reads before they are written.
 
-    An instruction under a predicate writes for sure nothing. What a call passes, the callee has.
+    A guarded instruction does not count as a write. The arguments of a call are defined in the callee.
     """
     found: dict[int, RegisterBinding] = {}
     for layout in program.functions.values():
@@ -35,7 +35,7 @@ def unassigned_registers(program: Program) -> Mapping[int, RegisterBinding]:
 
 
 def _living(program: Program, layout: FunctionLayout) -> dict[int, RegisterBinding]:
-    """Return what lives where a function begins: sets of slots are the bits of an integer."""
+    """Return the registers live at the start of a function; sets of slots are bits of an integer."""
     first = program.block_of[layout.body.start]
     last = program.block_of.get(layout.body.stop, len(program.blocks))
     names: dict[int, RegisterBinding] = {}
@@ -48,7 +48,7 @@ def _living(program: Program, layout: FunctionLayout) -> dict[int, RegisterBindi
         for each in behind:
             before[each].add(index)
     while pending:
-        index = max(pending)  # what lives flows backwards
+        index = max(pending)  # liveness propagates backwards
         pending.remove(index)
         reads, writes = uses[index]
         lives = 0
@@ -63,7 +63,7 @@ def _living(program: Program, layout: FunctionLayout) -> dict[int, RegisterBindi
 
 
 def _use_of_block(program: Program, index: int, names: dict[int, RegisterBinding]) -> tuple[int, int]:
-    """Return what a block reads before it writes it, and what it writes in any case."""
+    """Return the slots that a block reads before it writes them, and the slots that it always writes."""
     block = program.blocks[index]
     reads = writes = 0
     for site in program.sites[block.first : block.last]:
@@ -79,7 +79,7 @@ def _use_of_block(program: Program, index: int, names: dict[int, RegisterBinding
 
 
 def used_registers(program: Program, site: Site) -> tuple[list[RegisterBinding], list[RegisterBinding]]:
-    """Return the registers that an instruction reads, with its guard, and the registers that it fully writes."""
+    """Return the registers that an instruction reads, including its guard, and the registers that it fully writes."""
     form, scope = program.forms[site.pc], site.scope
     read: list[RegisterBinding] = []
     written: list[RegisterBinding] = []
@@ -99,7 +99,7 @@ def used_registers(program: Program, site: Site) -> tuple[list[RegisterBinding],
 
 
 def _is_address(operand: Operand, scope: Scope) -> bool:
-    """Tell whether an operand names memory, by registers that are read; a parameter may be kept in a register."""
+    """Return whether an operand is an address, whose registers are read; a parameter may be in a register instead."""
     if isinstance(operand, Address) and isinstance(scope.find(_base(operand)), ParameterBinding):
         return False
     return isinstance(operand, Address | TensorAddress | Unified)

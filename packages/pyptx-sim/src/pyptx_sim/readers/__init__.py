@@ -1,4 +1,4 @@
-"""Launches of what compilers of kernels have made, by what they say of it. No compiler is imported."""
+"""Launches of kernels from other compilers, read from compiler metadata. No compiler is imported."""
 
 from pyptx_sim.readers.cute import from_cute
 from pyptx_sim.readers.triton import from_triton

@@ -1,8 +1,8 @@
-"""What the CuTe DSL's compiler says of a kernel, as a launch.
+"""Launches of kernels compiled by the CuTe DSL.
 
-Read of nvidia-cutlass-dsl 4.8, which compiles without a GPU, for a `CUTE_DSL_ARCH`: with `CUTE_DSL_KEEP=ptx,ir` in the
-environment, `cute.compile(host, …)` keeps the text and, in MLIR, the types of the kernel's parameters and what it knows
-of the launch. How much shared memory a block gets stands in the host's function, as it was lowered.
+Verified with nvidia-cutlass-dsl 4.8, which compiles without a GPU for a `CUTE_DSL_ARCH`. With `CUTE_DSL_KEEP=ptx,ir` in
+the environment, `cute.compile(host, …)` keeps the PTX and the MLIR, which has the types of the kernel's parameters and
+the known launch properties. The shared memory size per CTA is in the lowered host function.
 """
 
 from __future__ import annotations
@@ -32,35 +32,38 @@ _FACT: Final = re.compile(r"(exact_grid_dim|exact_cluster_dim) = array<i64: (\d+
 _MEMREF: Final = re.compile(r'!cute\.memref<\w+, gmem, [^"]*"(.*)">')
 _SCALAR: Final = re.compile(r"(i|f)(\d+)|bf16")
 _LEAF: Final = re.compile(r"\?(?:\{[^}]*\})?|-?\d+")
-# The configuration of a launch: sizes of the grid and of a block, and the bytes of shared memory, field 2.
+# The configuration of a launch: grid and block dimensions, and the bytes of shared memory (field 2).
 _CONFIGURED: Final = re.compile(r"(%\w+) = llvm\.getelementptr %\w+\[0, 2\][^\n]*array<3 x i32>, array<3 x i32>, i64, ")
 _LAUNCHED: Final = "llvm.call @_cudaLaunchKernelEx"
 
 
 class Compiled(Protocol):
-    """What is read of the DSL's compiled functions."""
+    """Attributes read from the DSL's compiled functions."""
 
     @property
     def artifacts(self) -> Any:  # noqa: ANN401 - of a class that the DSL does not document
-        """`PTX` and `MLIR`, what the compiler was asked to keep."""
+        """`PTX` and `MLIR`: the artifacts that the compiler kept."""
         ...
 
     @property
     def ir_module(self) -> Any:  # noqa: ANN401 - see above
-        """The host's function in MLIR's dialect of LLVM."""
+        """The host function in MLIR's LLVM dialect."""
         ...
 
 
 def from_cute(compiled: Compiled, grid: Count | None, args: Sequence[object], *, entry: str = "") -> Launch:
     """Return the launch of a kernel of a compiled host function, for `run(compiled.artifacts.PTX, launch)`.
 
-    `grid` counts blocks; None where the compiler knows it. `args` are what the host's function gives to the kernel,
-    without layouts, copies and products (atoms): for a tensor an array, whose extents and strides, as far as they were
-    not known to the compiler, go with its address; for a tensor that is a view with nested modes of which some were not
-    known, the tuple of what is passed; a `Mapped` array for an atom of TMA; numbers. A function that launches several
-    kernels needs the name of one, `entry`.
+    `grid` counts CTAs; None if the compiler knows it. `args` are the arguments that the host function passes to the
+    kernel, without layouts, copy atoms and MMA atoms:
 
-    Raises LaunchError for what the compiler did not keep, and for arguments that do not fit.
+    - for a tensor, an array: its address is passed with the extents and strides that the compiler did not know;
+    - for a tensor view with nested modes that were partly unknown, the tuple of the values passed;
+    - for a TMA atom, a `Mapped` array;
+    - numbers.
+
+    `entry` selects the kernel of a function that launches several. Raises LaunchError if the compiler did not keep the
+    artifacts, and for arguments that do not match.
     """
     text = cast("str | None", compiled.artifacts.MLIR)
     if not text:
@@ -81,7 +84,7 @@ def from_cute(compiled: Compiled, grid: Count | None, args: Sequence[object], *,
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """A kernel's name, the types of its parameters, and its attributes, as text."""
+    """Text of a kernel's name, parameter types and attributes."""
 
     name: str
     parameters: tuple[str, ...]
@@ -103,7 +106,7 @@ def _kernel(text: str, entry: str) -> _Kernel:
 
 
 def _split(text: str, opened: str = "<({[", closed: str = ">)}]") -> Iterator[str]:
-    """Yield what commas separate outside of all brackets."""
+    """Yield the parts between commas that are outside all brackets."""
     depth, start = 0, 0
     for at, character in enumerate(text):
         depth += (character in opened) - (character in closed)
@@ -115,14 +118,14 @@ def _split(text: str, opened: str = "<({[", closed: str = ">)}]") -> Iterator[st
 
 
 def _bytes_of_parameters(ptx: str, name: str) -> list[int]:
-    """Return the sizes of the entry's parameters that are arrays of bytes, 0 for the others."""
+    """Return the sizes in bytes of the entry's parameters that are byte arrays; 0 for other parameters."""
     head = ptx.partition(f".entry {name}(")[2].partition(")")[0]
     sizes = (re.search(r"\.b8 \w+\[(\d+)\]", each) for each in head.split(",") if each.strip())
     return [int(each[1]) if each else 0 for each in sizes]
 
 
 def _shared_bytes(lowered: str, name: str) -> int:
-    """Return what the host's function asks for, where it launches a kernel."""
+    """Return the shared memory size that the host function requests for the kernel's launch."""
     for part in lowered.split(_LAUNCHED):
         found = _CONFIGURED.search(part) if f"@kernels_{name} " in part else None
         stored = found and re.search(rf"llvm\.store (%\w+), {found[1]} : i64", part)
@@ -137,7 +140,8 @@ def _shared_bytes(lowered: str, name: str) -> int:
 def _arguments(kernel: _Kernel, sizes: Sequence[int], args: Sequence[object]) -> Iterator[Argument]:
     """Yield the arguments of the entry.
 
-    What has no bytes at run time is no parameter of it. A product's atom that has some, its flags, begins with zeros.
+    A kernel parameter without bytes at run time is not an entry parameter. An MMA atom with run-time flags is passed as
+    zeros.
     """
     asked = [kind for kind in kernel.parameters if _is_given(kind)]
     if len(asked) != len(args):
@@ -161,7 +165,7 @@ def _is_product(kind: str) -> bool:
 
 
 def _is_given(kind: str) -> bool:
-    """Tell whether a parameter of a type is one that the host has something for."""
+    """Return whether the host passes an argument for a parameter of this type."""
     return bool(_MEMREF.match(kind) or _SCALAR.match(kind)) or kind.startswith("!cute.ptr<") or "_tma_" in kind
 
 
@@ -175,7 +179,7 @@ def _argument(kind: str, value: object) -> Argument:
 
 
 def _structure(kind: str, layout: str, value: object) -> Argument:
-    """Return the address of an array with the extents and strides that the compiler did not know."""
+    """Return the address of an array, followed by the extents and strides that the compiler did not know."""
     inner: Any = value.array if isinstance(value, DeviceArray | Uninitialised) else value
     if not is_cpu_array(inner):
         raise LaunchError(f"{type(value).__name__} stands where {kind} is due", hint="pass an array")
@@ -189,7 +193,7 @@ def _structure(kind: str, layout: str, value: object) -> Argument:
 
 
 def _unknown(kind: str, text: str, numbers: Sequence[int], extents: Sequence[int] = ()) -> Iterator[np.integer[Any]]:
-    """Yield those extents or strides of an array that a layout leaves open, as they are passed."""
+    """Yield the extents or strides of an array that a layout leaves open, as passed to the kernel."""
     modes = list(_split(text.removeprefix("(").removesuffix(")")))
     plain = len(modes) == len(numbers) and all(map(_LEAF.fullmatch, modes))
     if not plain and "?" in text:

@@ -1,7 +1,7 @@
-"""What Triton's compiler says of a kernel, as a launch.
+"""Launches of kernels compiled by Triton.
 
 Verified with Triton 3.2, 3.4, 3.6 and 3.9, which compile without a GPU: `triton.compile(ASTSource(fn, signature,
-constexprs), target)`. Kernels are launched as by their `triton/backends/nvidia/driver.py`; in 3.9,
+constexprs), target)`. Parameters are passed as in Triton's `triton/backends/nvidia/driver.py`; in 3.9,
 `triton/backends/driver.py` defines the parameters of a tensor descriptor.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.values import Argument
 
-# Triton's names of the elements of descriptors.
+# Triton's names of element types in descriptors.
 _ELEMENTS: Final = {
     "fp16": "f16", "bf16": "bf16", "fp32": "f32", "fp64": "f64", "fp8e4nv": "e4m3", "fp8e5": "e5m2", "i1": "u8",
     "i8": "s8", "i16": "s16", "i32": "s32", "i64": "s64", "u8": "u8", "u16": "u16", "u32": "u32", "u64": "u64",
@@ -46,7 +46,7 @@ _SCRATCH: Final = ("global_scratch", "profile_scratch")
 
 
 class Compiled(Protocol):
-    """What is read of Triton's `CompiledKernel`."""
+    """Attributes read from Triton's `CompiledKernel`."""
 
     @property
     def asm(self) -> Mapping[str, Any]:
@@ -60,19 +60,20 @@ class Compiled(Protocol):
 
     @property
     def src(self) -> Any:  # noqa: ANN401 - an ASTSource
-        """What was compiled; its `signature` maps the names of parameters to their types."""
+        """The compiled source; its `signature` maps the names of parameters to their types."""
         ...
 
 
 def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Launch:
     """Return the launch of a kernel that Triton has compiled, for `run(compiled.asm["ptx"], launch)`.
 
-    `grid` counts programs, 0 for empty arrays. `args` are those of the parameters that are no constants, in order:
-    NumPy arrays, arrays of a `Memory`, tensors of torch on the CPU; numbers; tuples where the kernel takes such. For a
-    tensor descriptor made by the host, an array, described as it lies, or Triton's TensorDescriptor. The parameters
-    that Triton adds (shapes and strides of descriptors, scratch memory) are filled in.
+    `grid` counts programs, 0 for empty arrays. `args` are those of the non-constexpr parameters, in order: NumPy
+    arrays, arrays of a `Memory`, CPU tensors of torch; numbers; tuples where the kernel takes tuples. For a tensor
+    descriptor made by the host, pass an array (described with its own shape and strides) or Triton's TensorDescriptor.
+    The parameters that Triton adds (shapes and strides of descriptors, scratch memory) are filled in.
 
-    Raises LaunchError for arguments that do not fit, and for descriptors of im2col mode or of fp4, which are not read.
+    Raises LaunchError for arguments that do not match, and for descriptors of im2col mode or of fp4, which are not
+    supported.
     """
     metadata = compiled.metadata
     clusters = _clusters(metadata)
@@ -101,7 +102,7 @@ def from_triton(compiled: Compiled, grid: Count, args: Sequence[object]) -> Laun
 
 
 def _clusters(metadata: Any) -> tuple[int, int, int]:  # noqa: ANN401 - see Compiled
-    """Return the extent of a cluster; releases before 3.6 choose its dimensions, later ones put all CTAs on x."""
+    """Return the cluster extent; releases before 3.6 choose its dimensions, later ones put all CTAs on x."""
     count = int(getattr(metadata, "num_ctas", 1))
     x, y, z = getattr(metadata, "cluster_dims", None) or (count, 1, 1)
     return (int(x), int(y), int(z)) if x * y * z == count else (count, 1, 1)
@@ -125,13 +126,13 @@ def _parameters(ptx: str, name: str) -> int:
 
 
 def _scratch(metadata: Any, kind: str, blocks: int) -> Argument:  # noqa: ANN401 - see Compiled
-    """Return what Triton allocates for all blocks, and does not initialise; a null pointer where that is nothing."""
+    """Return uninitialized scratch memory for all CTAs, as Triton allocates it; a null pointer if its size is 0."""
     size = blocks * int(getattr(metadata, f"{kind}_size", 0))
     return Uninitialised(np.zeros(size, np.uint8)) if size else 0
 
 
 class _Reader:
-    """Turns arguments into those of the entry; `descriptors` are what Triton says of each descriptor, in order.
+    """Converter of arguments to those of the entry; `descriptors` is Triton's metadata of each descriptor, in order.
 
     `flags` is the number of flags that are passed with a descriptor made on the device.
     """
@@ -164,7 +165,7 @@ class _Reader:
             yield name, 0 if value is None else cast("Argument", value)
 
     def _described(self, name: str, kind: str, value: object) -> Iterator[Argument]:
-        """Yield a descriptor, or the base and all else where Triton makes it on the device; shape and strides again."""
+        """Yield a descriptor, or the base and its fields if Triton builds it on the device; then shape and strides."""
         base, shape, strides, nan, rounded = _tensor(name, value)
         said = next(self._descriptors, None)
         if said is None:
@@ -176,9 +177,9 @@ class _Reader:
 
 
 def _tensor(name: str, value: object) -> tuple[Array | DeviceArray, tuple[int, ...], tuple[int, ...], bool, bool]:
-    """Return the base, the shape and the strides, in elements, of a tensor that a descriptor is made of.
+    """Return the base, the shape and the strides (in elements) of the tensor of a descriptor.
 
-    And whether what lies out of bounds is NaN, and f32 is rounded to tf32.
+    Then whether out-of-bounds elements are NaN, and whether f32 is rounded to tf32.
     """
     described: Any = value
     if isinstance(value, DeviceArray) or is_cpu_array(value):
@@ -208,7 +209,7 @@ def _map(
     nan: bool,
     rounded: bool,
 ) -> object:
-    """Return what Triton's launcher tells the driver of a tensor."""
+    """Return the tensor map that Triton's launcher encodes for a tensor."""
     element = _DESCRIPTOR.match(kind)
     known = offered("TensorMap")
     if element is None or element[1] not in _ELEMENTS or said.get("is_im2col") or said.get("fp4_padded"):

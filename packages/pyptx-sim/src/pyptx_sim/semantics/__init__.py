@@ -1,6 +1,6 @@
-"""What each instruction computes: rows that bind it to an array function, one file per chapter of the manual.
+"""Semantics: rows that bind each instruction to an array function, one file per chapter of the manual.
 
-The functions are pure, and know nothing of warps, memory or masks. They expect one `np.errstate(all="ignore")` around
+The functions are pure and independent of warps, memory and masks. They require one `np.errstate(all="ignore")` around
 the whole run, because infinities and NaNs are ordinary values here.
 """
 

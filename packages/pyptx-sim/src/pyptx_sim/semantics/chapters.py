@@ -1,4 +1,4 @@
-"""The rows of all chapters: `add` has forms in four of them, each with a row for its own section of the manual."""
+"""Rows of all chapters: `add` has forms in four of them, each with a row for its own section of the manual."""
 
 from __future__ import annotations
 

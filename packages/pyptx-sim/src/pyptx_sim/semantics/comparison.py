@@ -42,7 +42,7 @@ def _ordered(a: Array, b: Array) -> Array:
     return result
 
 
-# The ordered ones are false for NaN, as NumPy's are, all but `!=`; the unordered ones are complements of the opposite.
+# Ordered comparisons except `!=` are false for NaN, as NumPy's are. Unordered ones are complements of the opposite.
 _FLOAT_OPERATORS: dict[str, Compare] = {
     "eq": np.equal,
     "ne": lambda a, b: (a < b) | (a > b),
@@ -102,7 +102,7 @@ def _set_predicate(form: Bound) -> Operation:
         alone = compare if combine is None else (lambda a, b, c: combine(compare(a, b), c))
         return replace(operation(form, alone), results=("pred",))
 
-    # A packed comparison with one destination compares the lower halves: so ptxas has it (HSETP2 of .H0_H0).
+    # A packed comparison with one destination compares the lower halves, as in ptxas (HSETP2 of .H0_H0).
     def compute(a: Array, b: Array, *third: Array) -> tuple[Array, Array]:
         truth = compare(a, b)
         first, second = (truth[..., 0], truth[..., 1]) if packed else (truth, ~truth)
@@ -113,7 +113,7 @@ def _set_predicate(form: Bound) -> Operation:
 
 # --- set ----------------------------------------------------------------------------------------
 
-# What a destination type holds for true. Manual: 9.7.6.1, 9.7.7.1.
+# Bits of true in a destination type. Manual: 9.7.6.1, 9.7.7.1.
 _ONE_BITS: dict[str, int] = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _widen(kind: str) -> Step | None:
-    """Return what turns a register of `kind` into floats to compute with."""
+    """Return the function that converts a register of `kind` to floats for computation; None if it needs none."""
     return HALVES[kind].widen if kind in HALVES else None
 
 
@@ -52,14 +52,14 @@ def _integer_to_float(form: Bound) -> Operation:
     target, mode = form.type_of("d"), form.word("frnd")
     if "sat" not in form.words:
         return operation(form, lambda a: casts.from_integer(a, target, mode))
-    # Every integer from 1 up becomes 1, and every other one 0.
+    # Integers of at least 1 become 1, all others 0.
     return operation(form, lambda a: casts.from_float((a > 0).astype(np.float32), target, "rn"))
 
 
 def _float_to_integer(form: Bound) -> Operation:
     source, target = form.type_of("a"), dtype_of(form.type_of("d"))
     bits = 8 * target.itemsize
-    # NaN: zero, unless a 64-bit type takes part; then only the top bit is set.
+    # NaN becomes zero; with a 64-bit source or destination, only the top bit is set.
     top = -(1 << (bits - 1)) if target.kind == "i" else 1 << (bits - 1)
     nan = top if source == "f64" or bits == 64 else 0
     integral = casts.INTEGRAL[form.word("irnd")]
@@ -91,7 +91,7 @@ def _between_floats(form: Bound) -> Operation:
 
 
 def _integral_float(form: Bound) -> Operation:
-    """Bind the conversion of a float to an integral one of the same type."""
+    """Bind the rounding of a float to an integral value of the same type."""
     kind = form.type_of("a")
     compute = chain(
         _widen(kind),
@@ -112,7 +112,7 @@ def _to_tf32(form: Bound) -> Operation:
 
 
 def _pack(form: Bound) -> Operation:
-    """Bind cvt.pack: `a` above `b`, and above both the lower bits of `c`."""
+    """Bind cvt.pack: `a` above `b`, and the lower bits of `c` above both."""
     kind = form.word("dtype")
     size = int(kind[1:])
     low, high = (-(1 << (size - 1)), (1 << (size - 1)) - 1) if kind.startswith("s") else (0, (1 << size) - 1)
@@ -129,13 +129,13 @@ def _pack(form: Bound) -> Operation:
     return operation(form, compute)
 
 
-# --- which of them ------------------------------------------------------------------------------
+# --- selection of the conversion ----------------------------------------------------------------
 
 
 def _convert(form: Bound) -> Operation:
     source, target = form.type_of("a"), form.type_of("d")
     if "s2f6x2" in form.words and source != "s2f6x2":
-        target = "s2f6x2"  # which a register of bits holds
+        target = "s2f6x2"  # the `.b16` register contains this type
     between = _between_scalars(source, target) or packed(source, target)
     if between is None or "pzo" in form.words or form.word("scaled") == _ONE_SCALE or form.word("frnd2") == "rz":
         raise NoSemantics(form.instruction)
@@ -143,7 +143,7 @@ def _convert(form: Bound) -> Operation:
 
 
 _ONE_SCALE: Final = "scaled::n1::ue8m0"
-"""For two results; like results without negative zeros (`pzo`), it is not simulated."""
+"""Scale modifier for two results. Like results without negative zeros (`pzo`), it is not simulated."""
 
 
 def _between_scalars(source: str, target: str) -> Bind | None:

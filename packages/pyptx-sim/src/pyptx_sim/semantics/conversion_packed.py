@@ -1,7 +1,7 @@
 """Conversions from and to packed values. Manual: "Data Movement and Conversion Instructions: cvt".
 
-Values of one register stand in an axis of their own, `[…, n]`, the one in the lowest bits first; operands that come in
-several registers name the one in the highest bits first.
+The values of one register have their own axis, `[…, n]`, lowest bits first. Operands in several registers are listed
+highest bits first.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Step: TypeAlias = Callable[[Array], Array]
 Bind: TypeAlias = "Callable[[Bound], Operation]"
 
 _BYTE: Final = np.dtype("<u1")
-_FIXED: Final = ("s2f6", 64, -128, 127)  # fixed point: how much is 1, and the numbers that there are
+_FIXED: Final = ("s2f6", 64, -128, 127)  # fixed point: code of 1, lowest and highest code
 
 
 def packed(source: str, target: str) -> Bind | None:
-    """Return what binds the conversion of one type to another of which one is packed; None if nothing does."""
+    """Return the binding of a conversion in which one type is packed; None if there is none."""
     if target == "ue8m0x2":
         return _to_exponents
     if source == "ue8m0x2":
@@ -51,7 +51,7 @@ def packed(source: str, target: str) -> Bind | None:
 
 
 def chain(*steps: Step | None) -> Step:
-    """Return the steps one after the other; None is no step."""
+    """Return the composition of the steps, ignoring None."""
     present = tuple(step for step in steps if step is not None)
     if len(present) == 1:
         return present[0]
@@ -65,17 +65,17 @@ def chain(*steps: Step | None) -> Step:
 
 
 def limit(form: Bound, kind: str) -> Step | None:
-    """Return what clamps values to the finite ones of a type, if the instruction says so."""
+    """Return the step that clamps values to the finite range of a type, if the instruction has `.satfinite`."""
     return (lambda values: casts.limited(values, kind)) if "satfinite" in form.words else None
 
 
 def rectify(form: Bound) -> Step | None:
-    """Return what makes negative values zero, if the instruction says so."""
+    """Return the step that replaces negative values by zero, if the instruction has `.relu`."""
     return rectified if "relu" in form.words else None
 
 
 def _stacked(*values: Array) -> Array:
-    """Return values of several operands, the first of which goes to the highest bits, as those of one register."""
+    """Return the values of several operands (the first in the highest bits) as those of one register."""
     return np.stack(np.broadcast_arrays(*values[::-1]), axis=-1)
 
 
@@ -83,7 +83,7 @@ def _stacked(*values: Array) -> Array:
 
 
 def _to_pair_of_halves(form: Bound) -> Operation:
-    """Bind the conversion of two f32, the first to the upper half."""
+    """Bind the conversion of two f32 values, the first to the upper half."""
     target, mode = form.type_of("d"), form.word("frnd")
     half = PACKED_HALVES[target]
     register, before = dtype_of(target), chain(rectify(form), limit(form, half.name))
@@ -94,7 +94,7 @@ def _to_pair_of_halves(form: Bound) -> Operation:
 
 
 def _to_halves_by_chance(form: Bound, before: Step) -> Operation:
-    """Bind stochastic rounding; each value has half of the random bits, of which f16 takes the lower 13."""
+    """Bind stochastic rounding; each value uses half of the random bits, f16 only the lower 13 of them."""
     half = PACKED_HALVES[form.type_of("d")]
     count = 13 if half.name == "f16" else 16
     register, precision = dtype_of(form.type_of("d")), PRECISIONS[half.name]
@@ -111,7 +111,7 @@ def _to_halves_by_chance(form: Bound, before: Step) -> Operation:
 
 
 def _register_of(codes: Array, layout: Minifloat) -> Array:
-    """Return the register of some codes, of which 4-bit ones share bytes."""
+    """Return the register that contains the codes; two 4-bit codes share a byte."""
     if layout.bits == 4:
         codes = (codes[..., 1::2] << np.uint8(4)) | codes[..., ::2]
     return join(codes, np.dtype(f"<u{codes.shape[-1]}"))
@@ -124,7 +124,7 @@ def _codes_in(register: Array, layout: Minifloat) -> Array:
 
 
 def _to_minifloats(form: Bound) -> Operation:
-    """Bind the conversion of two f32, or of a packed pair of halves, to minifloats."""
+    """Bind the conversion of two f32 values, or of a packed pair of halves, to minifloats."""
     source, layout = form.type_of("a"), MINIFLOATS[packed_element(form.type_of("d"))]
     before = rectify(form)
     convert = chain(before, lambda values: encode(values, layout))
@@ -137,14 +137,15 @@ def _to_minifloats(form: Bound) -> Operation:
 
 
 def _to_minifloats_by_chance(form: Bound, layout: Minifloat, before: Step | None) -> Operation:
-    """Bind stochastic rounding of four f32, by bits that two of them share.
+    """Bind stochastic rounding of four f32 values, with random bits per pair of values.
 
-    Of 8 and 6 bits, each value of a pair has the pair's half of `rbits`; of 4 bits, the upper one the pair's byte of
-    the upper half, and the lower one that of the lower half. The manual's text gives the bits of each pair; how the two
-    share them was concluded from the two instructions that ptxas 13.0 makes, which hand the bits on in one register.
+    For 8-bit and 6-bit results, both values of a pair use the pair's half of `rbits`. For 4-bit results, the upper
+    value uses the pair's byte of the upper half of `rbits`, and the lower value that of the lower half. The manual
+    specifies the bits of each pair only. Their use within the pair is inferred from ptxas 13.0, which emits two
+    instructions and passes the bits to both in one register.
     """
     count = 8 if layout.bits == 4 else 16
-    # Of each value, the lowest first, where its random bits begin.
+    # Position of the random bits of each value, lowest value first.
     shifts = np.array([0, 16, 8, 24] if layout.bits == 4 else [0, 0, 16, 16], np.uint32)
     prepare, taken, precision = chain(before), np.uint32((1 << count) - 1), layout.precision
 
@@ -171,13 +172,13 @@ def _from_minifloats_to_f16(form: Bound) -> Operation:
 
 
 def _from_minifloats(form: Bound) -> Operation:
-    """Bind the conversion to bf16, multiplied by a power of two of its own for each."""
+    """Bind the conversion to bf16, with a power of two per value as a factor."""
     layout = MINIFLOATS[packed_element(form.type_of("a"))]
     return _scaled_up(form, lambda a: decode(_codes_in(a, layout), layout).view(np.float16))
 
 
 def _scaled_up(form: Bound, values: Step) -> Operation:
-    """Bind what multiplies values by their scales, if there are any, and rounds them to bf16."""
+    """Bind the multiplication of values by their scale factors, if any, and rounding to bf16."""
     half = PACKED_HALVES[form.type_of("d")]
     register = dtype_of(form.type_of("d"))
     finish = chain(rectify(form), limit(form, half.name), half.narrow)
@@ -189,7 +190,7 @@ def _scaled_up(form: Bound, values: Step) -> Operation:
 
 
 def _factors(scale: Array | None = None) -> Array:
-    """Return the powers of two in a register, 1 without one."""
+    """Return the powers of two in a register; 1 without a register."""
     return np.ones(1) if scale is None else scales(split(scale, _BYTE), "ue8m0")
 
 
@@ -197,7 +198,7 @@ def _factors(scale: Array | None = None) -> Array:
 
 
 def _to_fixed(form: Bound) -> Operation:
-    """Bind the conversion to two numbers with 6 bits behind the point, each divided by its scale; NaN is the most."""
+    """Bind the conversion to two numbers with 6 fraction bits, divided by scale factors; NaN gives the maximum."""
     _, one, least, most = _FIXED
     count = 2 if form.type_of("a") == "f32" else 1
     half = PACKED_HALVES.get(form.type_of("a"))
@@ -221,7 +222,7 @@ def _from_fixed(form: Bound) -> Operation:
 
 
 def _from_exponents(form: Bound) -> Operation:
-    """Bind ue8m0 to bf16: the code is the exponent field, 0 stands for 2^-127 and 255 for NaN."""
+    """Bind ue8m0 to bf16: the code is the exponent field, 0 represents 2^-127 and 255 NaN."""
 
     def compute(a: Array) -> Array:
         codes = split(a, _BYTE).astype(np.uint16)
@@ -232,10 +233,10 @@ def _from_exponents(form: Bound) -> Operation:
 
 
 def _exponent_codes(values: Array, *, up: bool, satfinite: bool) -> Array:
-    """Return the ue8m0 codes of float32 magnitudes: below 2^-127 is 0, and what is no finite number or too great 255.
+    """Return the ue8m0 codes of float32 magnitudes: 0 below 2^-127; 255 for NaN, infinity and overflow.
 
-    Signs are dropped. The manual leaves infinities and overflow open; this is what `cuda_fp8.hpp` computes for GPUs
-    without the instruction.
+    Signs are dropped. The manual does not specify infinities and overflow; these are the results of `cuda_fp8.hpp` for
+    GPUs without the instruction.
     """
     magnitude = np.ascontiguousarray(values).view(np.uint32) & np.uint32(0x7FFFFFFF)
     infinite = np.uint32(0x7F800000)
@@ -249,7 +250,7 @@ def _exponent_codes(values: Array, *, up: bool, satfinite: bool) -> Array:
 
 
 def _to_exponents(form: Bound) -> Operation:
-    """Bind the conversion of two f32, or of a packed pair of bf16, to ue8m0."""
+    """Bind the conversion of two f32 values, or of a packed pair of bf16, to ue8m0."""
     up, satfinite = form.word("frnd3") == "rp", "satfinite" in form.words
 
     def joined(values: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Moves of bytes within registers. Manual: "Data Movement and Conversion Instructions", prmt (9.7.9.7)."""
+"""Byte permutation in registers. Manual: "Data Movement and Conversion Instructions", prmt (9.7.9.7)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MODES: dict[str, tuple[int, int, int, int]] = {
 
 @lru_cache(maxsize=1024)
 def _permutation(selector: int) -> Callable[[Array, Array], Array]:
-    """Return the permutation for a known selector: a byte each, by slices of the registers' bytes."""
+    """Return the permutation for a constant selector, byte by byte, as slices of the registers' bytes."""
     digits = [(selector >> (4 * place)) & 0xF for place in range(4)]
 
     def compute(a: Array, b: Array) -> Array:

@@ -1,7 +1,7 @@
-"""The error of the semantics.
+"""Errors of the semantics.
 
-MissingSemantics (pyptx_sim.errors)
-└── NoSemantics   the opcode is known, but not with these modifiers, types or operands
+MissingSemantics (pyptx_sim.errors) └── NoSemantics   the opcode is known, but not with these modifiers, types or
+operands
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class NoSemantics(MissingSemantics):
-    """No form of the manual that is simulated fits the instruction; raised when it is bound, before anything runs."""
+    """The instruction matches no form of the manual that is simulated; raised at binding, before anything runs."""
 
     def __init__(self, instruction: Instruction, reason: str | None = None, hint: str | None = None) -> None:
-        """Name `instruction` in full, and what of it has no meaning here."""
+        """Name the opcode and modifiers of `instruction`, and the unsupported part."""
         opcode = ".".join(instruction.opcode)
         super().__init__(f"the simulator has no semantics for {opcode}" + (f": {reason}" if reason else ""), hint=hint)

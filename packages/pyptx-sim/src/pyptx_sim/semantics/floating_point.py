@@ -1,7 +1,7 @@
 """Single and double precision. Manual: "Floating Point Instructions" (9.7.3).
 
-Single precision results that are NaN are the canonical one, those of `neg` and `abs` too, which the hardware executes
-as additions; `copysign` touches the sign bit only. Double precision keeps payloads.
+Single precision NaN results are canonical, including those of `neg` and `abs`, which the hardware executes as
+additions; `copysign` changes the sign bit only. Double precision keeps payloads.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def finished(core: Core, *, sat: bool = False) -> Core:
 
 
 def _lanewise(form: Bound, core: Core) -> Operation:
-    """Return the operation of `core`: of float32 with canonical NaNs, and with inputs and results flushed if asked."""
+    """Return the operation of `core`; in float32, NaNs are canonical, and `.ftz` flushes inputs and results."""
     if form.type_of("a") == "f64":
         return operation(form, core)
     if "ftz" not in form.words:
@@ -53,7 +53,7 @@ def _each(core: Core) -> Bind:
 
 
 def _arithmetic(name: str) -> Bind:
-    """Bind an IEEE operation in the rounding mode that the instruction names, or to nearest."""
+    """Bind an IEEE operation in the instruction's rounding mode, by default to nearest."""
 
     def bind(form: Bound) -> Operation:
         mode = form.word("rnd") or "rn"
@@ -67,7 +67,7 @@ def _arithmetic(name: str) -> Bind:
 
 
 def _or_approximate(name: str, single_core: Core, double_core: Core | None = None) -> Bind:
-    """Bind an IEEE operation where the instruction names a rounding mode, else an approximation of the type."""
+    """Bind an IEEE operation if the instruction has a rounding mode, else an approximation of the type."""
     rounded = _arithmetic(name)
 
     def bind(form: Bound) -> Operation:

@@ -1,7 +1,8 @@
 """f16, bf16 and their pairs. Manual: "Half Precision Floating Point Instructions" (9.7.4).
 
-Computed in float32, which has more than twice the digits and so hides no rounding (fma: in float64), then rounded once.
-NaN results are canonical, those of `neg` and `abs` too: the hardware executes them as additions.
+Results are computed in float32 (fma: in float64), then rounded once. float32 has more than twice the digits, so double
+rounding does no harm. NaN results are canonical, including those of `neg` and `abs`, which the hardware executes as
+additions.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ Bind: TypeAlias = "Callable[[Bound], Operation]"
 
 _REGISTER = np.dtype("<u4")
 
-# What bf16 drops of a float32.
+# Bits of a float32 that bf16 drops.
 _LOW_HALF = np.uint32(0xFFFF)
 _HALFWAY = np.uint32(0x8000)
 
 
 def _multiply(a: Array, b: Array) -> Array:
-    """Return the product of widened halves: exact in float32, unless it is subnormal there."""
+    """Return products of widened halves: exact in float32, or as float64 if any product is subnormal in float32."""
     product = a * b
     return a.astype(F64) * b.astype(F64) if has_subnormal(product) else product
 
 
 def _fma_f16(a: Array, b: Array, c: Array) -> Array:
-    """Return the sum in float64: it is inexact only where `c` and the product are too far apart to matter."""
+    """Return the sum in float64; it is inexact only if `c` and the product are too far apart to matter."""
     return a.astype(F64) * b.astype(F64) + c.astype(F64)
 
 
 def _fma_bf16(a: Array, b: Array, c: Array) -> Array:
-    """Return the sum in float32, rounded to odd where it would be half-way between two bf16 numbers."""
+    """Return the sum in float32, rounded to odd if it would be half-way between two bf16 numbers."""
     product, addend = np.broadcast_arrays(a.astype(F64) * b.astype(F64), c.astype(F64))
     result: Array = (product + addend).astype(F32)
     halfway = (result.view(np.uint32) & _LOW_HALF) == _HALFWAY
@@ -79,7 +80,7 @@ def _lanewise(form: Bound, core: Core) -> Operation:
 
 
 def _zero_out_of_bounds(fused: Core) -> Core:
-    """Return `fused` with +0 where a factor is the special NaN that tensor copies put out of bounds."""
+    """Return `fused` with +0 if an operand is the special NaN of out-of-bounds elements of tensor copies."""
 
     def compute(a: Array, b: Array, c: Array) -> Array:
         outside = (a.view(np.uint16) == OUT_OF_BOUNDS) | (b.view(np.uint16) == OUT_OF_BOUNDS)

@@ -24,7 +24,7 @@ _REGISTER = np.dtype("<u4")
 
 
 def _by_element(form: Bound, core: Core) -> Operation:
-    """Return the operation of `core`; packed types go element by element."""
+    """Return the operation of `core`, applied to each element of packed types."""
     element = packed_element(form.type_of("d"))
     return operation(form, elementwise(core, dtype_of(element), _REGISTER) if element else core)
 
@@ -42,11 +42,11 @@ def _negative(form: Bound) -> Operation:
 
 
 def _saturated_sum(sign: int) -> Binary:
-    """Return `a + sign * b` limited to the range of the type; the carry or overflow is seen in the wrapped result."""
+    """Return `a + sign * b` clamped to the range of the type; carry or overflow is detected in the wrapped result."""
 
     def signed(a: Array, b: Array) -> Array:
         total = a + b if sign > 0 else a - b
-        # Overflow: the operands pull the same way, and the result has the other sign.
+        # Overflow: both addends have one sign, and the result has the other.
         addend: Array = b if sign > 0 else ~b
         overflow: Array = ((a ^ total) & (addend ^ total)) < 0
         half = 1 << (8 * a.dtype.itemsize - 1)
@@ -66,7 +66,7 @@ def _saturated_sum(sign: int) -> Binary:
 
 
 def _extreme(core: Core) -> Callable[[Bound], Operation]:
-    """Return what binds min or max; `.relu` lifts negative results to zero."""
+    """Return the binding of min or max; `.relu` replaces negative results by zero."""
 
     def relu(a: Array, b: Array) -> Array:
         result: Array = np.maximum(core(a, b), a.dtype.type(0))
@@ -109,9 +109,9 @@ def _division(core: Binary) -> Callable[[Bound], Operation]:
 
 
 def _multiply24(a: Array, b: Array, *, mode: str) -> Array:
-    """Return the product of the low 24 bits of 32-bit factors: bits 0 to 31, or 16 to 47 for `.hi`."""
+    """Multiply the low 24 bits of 32-bit operands; return bits 0 to 31, or 16 to 47 for `.hi`."""
     wide = double_width(a.dtype)
-    # The shift up and down extends bit 23 by its sign, or clears what is above it.
+    # Shifting up and down sign-extends bit 23, or clears the bits above it.
     low_a, low_b = (a << 8) >> 8, (b << 8) >> 8
     result: Array = ((low_a.astype(wide) * low_b.astype(wide)) >> (0 if mode == "lo" else 16)).astype(a.dtype)
     return result
@@ -135,7 +135,7 @@ def _dot_product_of_halves(a: Array, b: Array, c: Array, *, mode: str) -> Array:
 
 
 def _dot_product(a: Array, b: Array, c: Array, *, size: int, chosen: slice) -> Array:
-    """Add to `c` the products of the elements of `a`, of so many bytes, with the chosen bytes of `b`."""
+    """Add to `c` the products of the elements of `a`, `size` bytes each, and the chosen bytes of `b`."""
     left = split(a, np.dtype(f"<{a.dtype.kind}{size}")).astype(np.int32)
     right = split(b, np.dtype(f"<{b.dtype.kind}1"))[..., chosen].astype(np.int32)
     products = (left * right).view(c.dtype)

@@ -1,4 +1,4 @@
-"""Bit counts, searches, fields and products without carries. Manual: "Integer Arithmetic Instructions" (9.7.1)."""
+"""Bit counts, searches, bit fields, carry-less products. Manual: "Integer Arithmetic Instructions" (9.7.1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ U32, U64 = np.uint32, np.uint64
 _ALL_ONES = U32(0xFFFFFFFF)
 _PLACES = np.arange(32, dtype=np.int64)
 
-# Swapping neighbours, pairs and nibbles within each byte, byte order aside, reverses the bits.
+# After a byte swap, swapping adjacent bits, pairs and nibbles in each byte reverses the bits.
 _REVERSE_STEPS = ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F))
 
 
@@ -30,9 +30,9 @@ def _leading_zeros(a: Array) -> Array:
 
 
 def _find(a: Array, *, shiftamt: str) -> Array:
-    """Find the highest bit that differs from the sign; of zero, and of -1, there is none."""
+    """Return the position of the highest bit that differs from the sign; none for zero and for -1."""
     size = a.dtype.itemsize
-    # A negative number has its highest zero where its complement has its highest one.
+    # The highest zero of a negative number is the highest one of its complement.
     found = top_bit((a ^ (a >> (8 * size - 1))).view(f"<u{size}") if a.dtype.kind == "i" else a)
     if not shiftamt:
         return found.astype(U32)
@@ -40,7 +40,7 @@ def _find(a: Array, *, shiftamt: str) -> Array:
 
 
 def _nth_set(mask: Array, base: Array, offset: Array) -> Array:
-    """Find the offset-th set bit from `base`, upwards or downwards; 0 asks for `base` itself."""
+    """Return the position of the offset-th set bit from `base`, upwards or downwards; offset 0 tests `base` itself."""
     places = _PLACES
     ones = ((mask[..., None] >> places.astype(U32)) & U32(1)).astype(bool)
     start, steps = base.astype(np.int64)[..., None], offset.view(np.int32).astype(np.int64)[..., None]
@@ -63,19 +63,19 @@ def _reverse(a: Array) -> Array:
 
 
 def _extent(operand: Array, of: Array) -> Array:
-    """Return a position or length of bfe and bfi, at most 64, as `of` has to be shifted by it.
+    """Return a position or length of bfe and bfi, clamped to 64, as a shift count for `of`.
 
-    The manual allows 0 to 255. Of what is greater, fields of 32 bits take the low byte, and those of 64 all that is
-    given: so ptxas shifts, and an H200 was measured to extract.
+    The manual allows 0 to 255. For larger values, 32-bit fields use the low byte and 64-bit fields the whole value.
+    ptxas shifts in this way, and an H200 was measured to extract in this way.
     """
     given = operand & U32(0xFF) if of.dtype.itemsize == U32(0).itemsize else operand
     return np.minimum(given, U32(64))
 
 
 def _extract(form: Bound) -> Operation:
-    """Bind bfe: shift the field down, then up and down again so that its top bit fills what is above.
+    """Bind bfe: shift the field down, then up and down again, so that its top bit fills the bits above.
 
-    NumPy's shifts clear, or fill with the sign, when the count is the width or more.
+    NumPy's shifts give zero, or the sign, if the count is at least the width.
     """
     dtype = dtype_of(form.type_of("d"))
     wide = np.dtype(f"<{dtype.kind}8")
@@ -119,10 +119,10 @@ def _mask(a: Array, b: Array, *, mode: str) -> Array:
 
 
 def _carryless_multiply_add(a: Array, b: Array, c: Array, *, mode: str) -> Array:
-    """Return half of a product of polynomials over GF(2), to which `c` is added without carries too."""
+    """Return half of a polynomial product over GF(2) plus `c`, added without carries."""
     total = np.zeros_like(a) ^ c
     for place in range(64):
-        part = a >> U64(64 - place) if mode == "hi" else a << U64(place)  # NumPy clears what is shifted by all 64 bits
+        part = a >> U64(64 - place) if mode == "hi" else a << U64(place)  # NumPy shifts by 64 give 0
         total = total ^ np.where((b >> U64(place)) & U64(1), part, U64(0))
     return total
 

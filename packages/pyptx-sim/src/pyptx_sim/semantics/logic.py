@@ -29,7 +29,7 @@ def _c_not(a: Array) -> Array:
 
 # --- lop3 ---------------------------------------------------------------------------------------
 
-# Every function of two inputs, by its truth table: bit 2a+b holds f(a, b).
+# All functions of two inputs, by truth table: bit 2a+b is f(a, b).
 _TWO_INPUTS: tuple[Callable[[Array, Array], Array], ...] = (
     lambda a, _b: np.zeros_like(a),
     lambda a, b: ~(a | b),
@@ -52,7 +52,7 @@ _TWO_INPUTS: tuple[Callable[[Array, Array], Array], ...] = (
 
 @lru_cache(maxsize=256)
 def _three_inputs(table: int) -> Callable[[Array, Array, Array], Array]:
-    """Return the function of `table` (bit 4a+2b+c holds f(a, b, c)), split by its last input (Shannon)."""
+    """Return the function with truth table `table` (bit 4a+2b+c is f(a, b, c)), split by c (Shannon expansion)."""
     clear = sum(((table >> (2 * row)) & 1) << row for row in range(4))
     set_ = sum(((table >> (2 * row + 1)) & 1) << row for row in range(4))
     if_clear, if_set = _TWO_INPUTS[clear], _TWO_INPUTS[set_]
@@ -83,11 +83,11 @@ def _lookup(form: Bound) -> Operation:
     return operation(form, compute, unread=("immLut",))
 
 
-# --- shifts: NumPy clears, or fills with the sign, when the count is the width or more ------------
+# --- shifts: NumPy's give zero, or the sign, if the count is at least the width -------------------
 
 
 def _count_for(size: int) -> Callable[[Array], Array]:
-    """Return what makes a u32 shift count fit operands of `size` bytes: clamped for 16 bits, where it would wrap."""
+    """Return the conversion of u32 shift counts for operands of `size` bytes, clamped for 16 bits to avoid wrapping."""
     dtype = np.dtype(f"<u{size}")
     if size >= 4:
         return lambda count: count.astype(dtype, copy=False)
@@ -108,12 +108,12 @@ def _shift_right(form: Bound) -> Operation:
         return operation(form, lambda a: a >> amount, unread=("b",))
     dtype = dtype_of(form.type_of("a"))
     fit = _count_for(dtype.itemsize)
-    # A count of 2^31 and more is negative as a signed number, which NumPy takes for a huge one too.
+    # A count of 2^31 or more is negative as a signed number; NumPy treats it as a large count as well.
     return operation(form, lambda a, b: a >> fit(b).view(dtype))
 
 
 def _constant_amount(form: Bound) -> np.integer[Any] | None:
-    """Return a shift count that is a constant, no more than the width, as what it shifts; else None."""
+    """Return a constant shift count, clamped to the width, in the type of the operand; None if it is not constant."""
     count, dtype = constant(form, "b"), dtype_of(form.type_of("a"))
     if count is None:
         return None

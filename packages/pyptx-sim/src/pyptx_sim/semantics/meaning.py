@@ -1,4 +1,4 @@
-"""What the rows of semantics say of one instruction, as the operation that the engine runs."""
+"""Binding of an instruction to its operation by the rows of semantics."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 
 
 def operation_of(semantics: Sequence[Semantics], form: Bound) -> Operation:
-    """Return what an opcode's rows of semantics say of an instruction.
+    """Return the operation of an instruction, by an opcode's rows of semantics.
 
-    Raise NoSemantics where none of them means its row of the instruction table.
+    Raise NoSemantics if no row is for the instruction's row of the instruction table.
     """
     meant = _meant(semantics, form)
     if meant.bind is None:
@@ -39,7 +39,7 @@ def operation_of(semantics: Sequence[Semantics], form: Bound) -> Operation:
 
 
 def _meant(semantics: Sequence[Semantics], form: Bound) -> Semantics:
-    """Return the one of the form's section of the manual, or the one of no section."""
+    """Return the row for the form's section of the manual, else the row without a section."""
     for section in (form.row.manual, ""):
         for each in semantics:
             if each.manual == section:
@@ -48,7 +48,7 @@ def _meant(semantics: Sequence[Semantics], form: Bound) -> Semantics:
 
 
 def _with_words(semantics: Semantics, form: Bound) -> Compute:
-    """Return the function with the words of the slots that it asks for."""
+    """Return the function with the words of the slots that are its keyword-only parameters."""
     compute = cast("Compute", semantics.compute)
     asked = _keyword_only(compute)
     for name in asked:
@@ -65,7 +65,7 @@ def _is_slot(name: str, opcode: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _keyword_only(compute: Compute) -> tuple[str, ...]:
-    """Return the names of a function's keyword-only parameters; NumPy's own functions ask for no words."""
+    """Return the names of a function's keyword-only parameters; none for NumPy's ufuncs."""
     if isinstance(compute, np.ufunc):
         return ()
     parameters = inspect.signature(compute).parameters.values()

@@ -17,7 +17,7 @@ def _nothing(*_sources: Array) -> tuple[Array, ...]:
 
 
 def _event(form: Bound) -> Operation:
-    """Bind pmevent: it triggers performance monitors, of which there are none."""
+    """Bind pmevent, which triggers performance monitors; the simulator has none."""
     return operation(form, _nothing, unread=("a",))
 
 

@@ -1,4 +1,4 @@
-"""Operations whose operands and types are those that an instruction's row of the table says."""
+"""Operations with the operands and types of the instruction's table row."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def operation(
     unread: Collection[str] = (),
     unspecified: Unspecified | None = None,
 ) -> Operation:
-    """Return the operation of `compute`, which gets an array for each register that the form reads.
+    """Return the operation of `compute`, which receives one array per register that the form reads.
 
-    `warp` and `unspecified` are as in `Operation`. Operands whose names are in `unread` are left out: constants that
-    are known by now. Raise MissingSemantics where the row does not tell a type.
+    `warp` and `unspecified` are as in `Operation`. `unread`: names of operands to omit, because they are known
+    constants. Raise MissingSemantics if the table row does not specify a type.
     """
     places = list(enumerate(form.places.items()))
     written = [(index, name) for index, (name, place) in places if place.written]
@@ -55,5 +55,5 @@ def _types(form: Bound, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def constant(form: Bound, name: str) -> int | None:
-    """Return the value of an operand that is an integer constant, else None."""
+    """Return the value of an operand that is an integer constant; None for any other operand."""
     return integer_constant(form.operands[name])

@@ -1,7 +1,7 @@
-"""Products in a row of which each multiplies one of some fragments of a with one of some of b: computed as one product.
+"""Batches of consecutive MMAs that multiply each fragment of a with each fragment of b, computed as one product.
 
-A kernel loads a few fragments of a and of b, and multiplies each with each. Below each other and beside each other they
-are two larger matrices, and so are the sums: NumPy multiplies these in a third of the time.
+A kernel loads several fragments of a and b, and multiplies each with each. Stacked, they form two larger matrices, and
+so do the accumulators: NumPy multiplies these in a third of the time.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 _One: TypeAlias = Callable[[Sequence[Array]], tuple[Array, ...]]
 
 _KEPT = 2
-"""How many matrices of sums are remembered: a kernel adds to one at a time, or takes turns with another."""
+"""Maximum number of cached accumulator matrices: a kernel adds to one at a time, or alternates between two."""
 
 
 def batching(shares: Shares, total: Sum, one: _One) -> Batch | None:
-    """Return what computes products in a row, summed by `total`; by `one` each where they are no grid.
+    """Return the function that computes consecutive MMAs with `total`; each with `one` if they do not form a grid.
 
-    None for instructions that hold several matrices at once.
+    None for instructions with several matrices.
     """
     if any(fragment.products > 1 for fragment in (shares.a, shares.b, shares.c, shares.d)):
         return None
@@ -55,7 +55,7 @@ def batching(shares: Shares, total: Sum, one: _One) -> Batch | None:
 
 
 def _numbered(fragments: Sequence[Sequence[Array]]) -> tuple[Sequence[Sequence[Array]], list[int]]:
-    """Return the distinct fragments, and the number of each one's among them."""
+    """Return the distinct fragments, and the index of each fragment among them."""
     known: dict[tuple[int, ...], int] = {}
     numbers = [known.setdefault(tuple(map(id, each)), len(known)) for each in fragments]
     return [fragments[numbers.index(number)] for number in range(len(known))], numbers
@@ -66,7 +66,7 @@ def _joined(fragments: Sequence[Sequence[Array]]) -> list[Array]:
 
 
 class _Grid:
-    """The products of `rows` fragments of a with `columns` of b."""
+    """Products of `rows` fragments of a with `columns` fragments of b."""
 
     def __init__(self, shares: Shares, rows: int, columns: int) -> None:
         d, a, b, c = shares.types
@@ -79,7 +79,7 @@ class _Grid:
     def multiply(
         self, a: Sequence[Array], b: Sequence[Array], addends: Sequence[Array], total: Sum
     ) -> tuple[Array, ...]:
-        """Return the registers of the sums, fragment by fragment, row by row of the grid."""
+        """Return the registers of the accumulators, fragment by fragment, row by row of the grid."""
         sums = total(self._a(a), self._b(b), self._c.take(addends))
         registers = self._pack(sums)
         if self._goes_on:
@@ -93,7 +93,7 @@ def _grid(shares: Shares, rows: int, columns: int) -> _Grid:
 
 
 def _below(fragment: Fragment, element: str, count: int, *, transposed: bool = False) -> Reading:
-    """Return what makes numbers of the registers of some fragments, below each other: `[warps, rows, k]`."""
+    """Return the function from the registers of vertically stacked fragments to numbers, `[warps, rows, k]`."""
     unpack, widen = unpacking(fragment, transposed=transposed, count=count), WIDEN[element]
     length = fragment.rows if transposed else fragment.columns
 
@@ -105,7 +105,7 @@ def _below(fragment: Fragment, element: str, count: int, *, transposed: bool = F
 
 
 def _beside(fragment: Fragment, element: str, rows: int, columns: int) -> Reading:
-    """Return what makes numbers of the registers of a grid of fragments: `[warps, rows, columns]`."""
+    """Return the function from the registers of a grid of fragments to numbers, `[warps, rows, columns]`."""
     unpack, widen = unpacking(fragment, count=rows * columns), WIDEN[element]
     height, width = fragment.rows, fragment.columns
 

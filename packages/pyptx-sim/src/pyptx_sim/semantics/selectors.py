@@ -1,6 +1,6 @@
-"""Byte and half-word selectors, and signs, on the operands of video instructions: `%r1.b0`, `%r2.h10`, `-%r3`.
+"""Byte and half-word selectors, and signs, of operands of video instructions: `%r1.b0`, `%r2.h10`, `-%r3`.
 
-Only the selector is read here. The engine hands over the whole register, without the suffix and without the sign.
+Only the selector is parsed here. The engine passes the whole register, without selector and sign.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def selector(operand: Operand) -> str:
-    """Return the selector of `operand`, `"b0"` or `"h10"`, or an empty string."""
+    """Return the selector of `operand`, `"b0"` or `"h10"`; empty if there is none."""
     if isinstance(operand, Unary):
         return selector(operand.operand)
     if not isinstance(operand, Register | Symbol):
         return ""
     part = operand.name.partition(".")[2]
-    return part if part[1:].isdecimal() else ""  # of a vector register, the name of a component stands there
+    return part if part[1:].isdecimal() else ""  # vector registers have a component name instead
 
 
 def is_negated(operand: Operand) -> bool:
-    """Tell whether `operand` carries a minus sign."""
+    """Return whether `operand` has a minus sign."""
     return isinstance(operand, Unary) and operand.op == "-"

@@ -1,8 +1,8 @@
-"""How undefined bits of sources reach the results of an instruction.
+"""Propagation of undefined bits from the sources to the results of an instruction.
 
-Where each bit of a result is one bit of a source, or a function of a few at its place, the answer is exact: what comes
-out with the undefined bits clear is compared with what comes out with them set. Sums and products pass them upwards.
-Elsewhere one undefined bit makes the whole result undefined.
+If each bit of a result is a bit of a source, or a function of a few bits at the same position, its undefined bits are
+exact: the results for cleared and for set undefined bits of the sources are compared. Sums and products propagate
+undefined bits upwards. Elsewhere one undefined bit makes the whole result undefined.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ __all__ = ["shadow_of", "spread_of"]
 
 _Bits: TypeAlias = Sequence["Array | None"]
 
-# The operands whose bits move, or are combined at their place; an undefined bit of another one spoils the result.
+# Operands whose bits move, or are combined per position; an undefined bit of any other operand affects the whole
+# result.
 _MOVED: Final[dict[str, str]] = {
     **dict.fromkeys(("and", "or", "xor"), "ab"),
     **dict.fromkeys(("not", "shl", "shr", "bfe", "brev", "szext", "shfl", "movmatrix", "vote"), "a"),
@@ -42,7 +43,7 @@ def shadow_of(ptx_type: str) -> np.dtype[np.unsignedinteger] | np.dtype[np.bool_
 
 
 def spread_of(form: Bound, operation: Operation) -> Spread:
-    """Return how undefined bits reach the results of an instruction, by what it is a form of."""
+    """Return the propagation of undefined bits to the results of an instruction, by its form."""
     if operation.undefined is not None:
         return operation.undefined
     name = form.instruction.opcode[0]
@@ -61,7 +62,7 @@ def spread_of(form: Bound, operation: Operation) -> Spread:
 
 
 def _moves(form: Bound, name: str, operation: Operation) -> bool:
-    """Tell whether an instruction moves bits: a conversion does between integers that it does not clamp."""
+    """Return whether an instruction moves bits; conversions between integers do, without clamping."""
     if name == "cvt":
         return len(operation.sources) == 1 and _integers(operation) and "sat" not in form.words.values()
     return name in _MOVED and not form.word("boolop")
@@ -72,11 +73,11 @@ def _integers(operation: Operation) -> bool:
     return all(each[0] in "sub" and each[1:].isdecimal() for each in types)
 
 
-# --- the ways -----------------------------------------------------------------------------------
+# --- propagation --------------------------------------------------------------------------------
 
 
 def _whole(operation: Operation) -> Spread:
-    """Return the way by which any undefined bit makes all results undefined; of what lanes share, in all of them."""
+    """Return the propagation in which any undefined bit affects all results; in warp operations, those of all lanes."""
     kinds = [shadow_of(each) for each in operation.results] + [np.dtype(np.bool_)] * operation.writes_carry
 
     def spread(_values: Sequence[Array], bits: _Bits, mask: Mask) -> Sequence[Array]:
@@ -89,7 +90,7 @@ def _whole(operation: Operation) -> Spread:
 
 
 def _any(bits: _Bits) -> Array:
-    """Return where any source has an undefined bit."""
+    """Return the lanes in which any source has an undefined bit."""
     found: Array = np.asarray(np.logical_or.reduce([each != 0 for each in bits if each is not None]))
     return found
 
@@ -99,13 +100,13 @@ def _filled(where: Array, kind: np.dtype[np.unsignedinteger] | np.dtype[np.bool_
 
 
 def _raw(values: Array) -> Array:
-    """Return values as bits; truth values as they are."""
+    """Return values as bits; predicates are returned unchanged."""
     raw: Array = values if values.dtype == np.bool_ else values.view(np.dtype(f"<u{values.dtype.itemsize}"))
     return raw
 
 
 def _differing(operation: Operation, values: Sequence[Array], bits: _Bits, mask: Mask) -> list[Array]:
-    """Return which bits of the results change with the undefined bits of each source, all clear or all set."""
+    """Return the bits of the results that change if the undefined bits of each source are all clear or all set."""
     found: list[Array] = []
     first: list[Array] = []
     shape = np.broadcast_shapes(mask.shape, *(each.shape for each in values))
@@ -127,13 +128,13 @@ def _fillings(values: Sequence[Array], bits: _Bits) -> Iterator[list[Array]]:
         given = list(values)
         for index, filled in zip(undefined, choice, strict=True):
             unknown, raw = bits[index], _raw(np.ascontiguousarray(values[index]))
-            assert unknown is not None  # noqa: S101 - one of those that are
+            assert unknown is not None  # noqa: S101 - an index from `undefined`
             given[index] = (raw | unknown if filled else raw & ~unknown).view(values[index].dtype)
         yield given
 
 
 def _moving(operation: Operation, moved: Sequence[bool]) -> Spread:
-    """Return the way of an instruction that moves bits of the sources in `moved`, as the others say."""
+    """Return the propagation of an instruction that moves bits of the sources in `moved`, controlled by the others."""
     kinds = [shadow_of(each) for each in operation.results]
     whole = _whole(operation)
 
@@ -147,7 +148,7 @@ def _moving(operation: Operation, moved: Sequence[bool]) -> Spread:
 
 
 def _rising(operation: Operation) -> Spread:
-    """Return the way of sums and products: a carry goes upwards from the lowest undefined bit."""
+    """Return the propagation of integer addition and multiplication: upwards from the lowest undefined bit."""
     (kind,) = (shadow_of(each) for each in operation.results)
 
     def spread(_values: Sequence[Array], bits: _Bits, _mask: Mask) -> Sequence[Array]:
@@ -161,10 +162,10 @@ def _rising(operation: Operation) -> Spread:
 
 
 def _comparing(operation: Operation, comparison: str) -> Spread:
-    """Return the way of comparisons of integers: defined bits may decide them.
+    """Return the propagation of integer comparisons, which defined bits may determine.
 
-    Unequal bits that are defined decide `eq` and `ne`; what orders numbers is decided by the least and greatest ones,
-    if their signs are defined.
+    Unequal defined bits determine `eq` and `ne`. Order comparisons are determined by the minimum and the maximum of
+    each operand, if its sign is defined.
     """
     kind = dtype_of(operation.sources[0])
     sign = kind.kind == "i"
@@ -187,7 +188,7 @@ def _comparing(operation: Operation, comparison: str) -> Spread:
 
 
 def _by_element(operation: Operation) -> Spread | None:
-    """Return the way of packed values: element by element; of scalars that are packed, the last is the lowest."""
+    """Return the per-element propagation of packed values; of scalars that are packed, the last is the lowest."""
     if len(operation.results) != 1 or operation.warp:
         return None
     count = _elements(operation.results[0])
@@ -222,5 +223,5 @@ def _part(bits: Array, element: int, count: int) -> Array:
 
 
 def _elements(ptx_type: str) -> int:
-    """Return how many elements a type packs."""
+    """Return the number of elements that a type packs."""
     return int(ptx_type.rpartition("x")[2]) if packed_element(ptx_type) else 1

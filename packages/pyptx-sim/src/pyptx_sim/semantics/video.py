@@ -1,6 +1,6 @@
 """Video instructions. Manual: "Scalar Video Instructions" (9.7.18.1) and "SIMD Video Instructions" (9.7.18.2).
 
-Every intermediate result fits 64 bits with room to spare, so all of it is int64 arithmetic and a final cut.
+Intermediate results fit 64 bits, so everything is computed in int64 and truncated at the end.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _COMPARE: dict[str, Core] = {
     "ge": np.greater_equal,
 }
 _SECOND: dict[str, Core] = {"add": np.add, "min": np.minimum, "max": np.maximum}
-_SIZES = {"": 4, "b": 1, "h": 2}  # bytes of what a selector picks, by its letter
+_SIZES = {"": 4, "b": 1, "h": 2}  # bytes of the selected part, by the selector's letter
 _SCALES = {"": 0, "shr7": 7, "shr15": 15}
 
 
@@ -68,7 +68,7 @@ def _as_register(values: Array) -> Array:
 
 
 def _part(chosen: str, ptx_type: str) -> Callable[[Array], Array]:
-    """Return what extracts and extends the part of a register that `chosen` selects."""
+    """Return the function that extracts and extends the part of a register that `chosen` selects."""
     if not chosen:
         whole = _element(ptx_type, 4)
         return lambda a: a.view(whole).astype(_I64)
@@ -126,7 +126,7 @@ def _shift(*, left: bool) -> Bind:
             count = np.minimum(b, 32) if clamp else b & 31
             if not left:
                 return a >> count
-            # A whole word shifted by 32 leaves 64 bits; what matters of it is its sign, its size, and 32 zeros.
+            # A word shifted by 32 can exceed int64. Any large number with its sign and 32 low zeros is equivalent.
             return np.where(count == 32, np.sign(a) << 62, a << np.minimum(count, 31))
 
         return _scalar(form, core)
@@ -135,7 +135,7 @@ def _shift(*, left: bool) -> Bind:
 
 
 def _multiply_add(form: Bound) -> Operation:
-    """Bind vmad; a sum of a 64-bit product and a 32-bit number can leave 64 bits, so the two halves go separately."""
+    """Bind vmad; a 64-bit product plus a 32-bit number may exceed 64 bits, so both halves are computed separately."""
     _, a_operand, b_operand, c_operand = form.operands.values()
     extract_a = _part(selector(a_operand), form.word("atype"))
     extract_b = _part(selector(b_operand), form.word("btype"))
@@ -162,7 +162,7 @@ def _multiply_add(form: Bound) -> Operation:
 
 
 def _wide_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return `(high, low)` with `a * b == high * 2**32 + low` for numbers of 33 bits; `low` has 32 bits."""
+    """Return `(high, low)` with `a * b == high * 2**32 + low` for 33-bit numbers; `low` has 32 bits."""
     b_high, b_low = b >> 16, b & 0xFFFF
     first, second = a * b_high, a * b_low
     total = ((first & 0xFFFF) << 16) + second
@@ -170,7 +170,7 @@ def _wide_product(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _scaled(upper: Array, lower: Array, shift: int, limits: tuple[int, int] | None) -> Array:
-    """Return the low 32 bits of `(upper * 2**32 + lower) >> shift`, or that number limited."""
+    """Return the low 32 bits of `(upper * 2**32 + lower) >> shift`, or that number clamped to `limits`."""
     low_bits = ((upper << (32 - shift)) | (lower >> shift)) if shift else (upper << 32) | lower
     if limits is None:
         return _as_register(low_bits & 0xFFFFFFFF)
@@ -210,7 +210,7 @@ def _simd(form: Bound, lanes: int, core: Core) -> Operation:
 
 
 def _places(operand: Operand, otherwise: str) -> list[int]:
-    """Return the numbers of the elements that an operand's selector names, the last digit first."""
+    """Return the indices of the elements that an operand's selector names, the last digit first."""
     return [int(digit) for digit in reversed((selector(operand) or otherwise)[1:])]
 
 

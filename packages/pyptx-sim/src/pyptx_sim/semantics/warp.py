@@ -1,7 +1,7 @@
-"""Exchange between the lanes of a warp. Manual: 9.7.9.5, 9.7.9.6 (shfl) and 9.7.13.8 to 9.7.13.14.
+"""Data exchange between the lanes of a warp. Manual: 9.7.9.5, 9.7.9.6 (shfl) and 9.7.13.8 to 9.7.13.14.
 
-Every function gets the active mask first. A lane counts only if it is active and in the asking lane's member mask, so
-several groups of one warp may execute one instruction with masks of their own.
+The first argument of every function is the active mask. A lane participates if it is active and in the membermask of
+the executing lane, so several groups of one warp may execute one instruction with different membermasks.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Vote: TypeAlias = Callable[[Array, Array], Array]
 
 
 def members(mask: Mask, membermask: Array) -> Mask:
-    """Return `[rows, 32, 32]`: whether the lane of the last axis counts for the lane of the middle one."""
+    """Return `[rows, 32, 32]`: whether the lane of the last axis participates for the lane of the middle axis."""
     result: Mask = ((membermask[:, :, None] & LANE_BITS) != 0) & mask[:, None, :]
     return result
 
 
 def _uniform(mask: Mask, membermask: Array) -> Array | None:
-    """Return one member mask per row, `[rows, 1]`, if all active lanes of each row name the same, else None."""
+    """Return one membermask per row, `[rows, 1]`, if all active lanes of each row have the same one; else None."""
     common = np.bitwise_or.reduce(np.where(mask, membermask, U32(0)), axis=1, keepdims=True)
     return common if bool(((membermask == common) | ~mask).all()) else None
 
@@ -87,7 +87,7 @@ def _shuffle(form: Bound) -> Operation:
 def _with_predicate(
     form: Bound, compute: Callable[..., tuple[Array, Array]], *, unread: tuple[str, ...] = ()
 ) -> Operation:
-    """Return the operation of what computes a value and a predicate, of which the form may lack the second."""
+    """Return the operation of a function that computes a value and a predicate; the form may lack the predicate."""
     from pyptx_ir.syntax.operands import Pair
 
     both = operation(form, compute, warp=True, unread=unread)
@@ -99,7 +99,7 @@ def _with_predicate(
 # --- vote ---------------------------------------------------------------------------------------
 
 
-# From the bits of the lanes that count and those of them that are true.
+# Functions of the bits of the participating lanes, and of those whose predicate is true.
 _VOTES: dict[str, Vote] = {
     "all": np.equal,
     "any": lambda _counted, true: true != 0,
@@ -141,7 +141,7 @@ def _all_equal(mask: Mask, a: Array, membermask: Array) -> tuple[Array, Array]:
 
 
 def _leader(mask: Mask, membermask: Array) -> tuple[Array, Array]:
-    """Elect the lowest lane that takes part."""
+    """Elect the lowest participating lane."""
     counted = ballot(mask) & membermask
     leader = top_bit(counted & (~counted + U32(1)))
     return leader.astype(U32), leader == _LANES
@@ -149,7 +149,7 @@ def _leader(mask: Mask, membermask: Array) -> tuple[Array, Array]:
 
 # --- redux --------------------------------------------------------------------------------------
 
-# Reduction -> (function, what absent lanes contribute).
+# Reduction -> (function, neutral element for absent lanes).
 _REDUCTIONS: dict[tuple[str, str], tuple[np.ufunc, int]] = {
     ("add", "u32"): (np.add, 0),
     ("add", "s32"): (np.add, 0),
@@ -181,13 +181,13 @@ def _reduce(form: Bound) -> Operation:
             result = function.reduce(values, axis=1, keepdims=True, dtype=a.dtype)
         return result
 
-    # The row takes 32-bit registers of any integer type; what is least and greatest is said by the type of the opcode.
+    # The table row takes 32-bit registers of any integer type; the opcode's type determines the order of min and max.
     plain = operation(form, compute, warp=True)
     return replace(plain, results=(kind,), sources=(kind, *plain.sources[1:]))
 
 
 def _reduce_float(form: Bound) -> Operation:
-    """Bind redux.sync.min/max.f32; NaN is what absent lanes contribute, unless NaN counts."""
+    """Bind redux.sync.min/max.f32; absent lanes contribute NaN, or an infinity with `.NaN`."""
     largest, magnitude = form.word("op") == "max", "abs" in form.words
     pair = Extreme(largest, "NaN" in form.words)
     absent = np.float32(np.nan)
@@ -209,7 +209,7 @@ def _reduce_float(form: Bound) -> Operation:
 
 
 def _transpose(_mask: Mask, a: Array) -> Array:
-    """Transpose an 8 by 8 matrix of which four lanes hold a row, two elements each (9.7.14.5.17)."""
+    """Transpose an 8 x 8 matrix in which four lanes hold a row, two elements each (9.7.14.5.17)."""
     rows = a.shape[0]
     matrix = np.ascontiguousarray(a).view(np.uint16).reshape(rows, 8, 8)
     return np.ascontiguousarray(matrix.transpose(0, 2, 1)).reshape(rows, 2 * _WARP).view(U32)

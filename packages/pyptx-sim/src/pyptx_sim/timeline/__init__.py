@@ -1,4 +1,4 @@
-"""Timelines: what warps, barriers and asynchronous engines did in a run, as Chrome's trace events or as a drawing."""
+"""Timelines of warps, barriers and asynchronous operations in a run, as Chrome trace events or an SVG drawing."""
 
 from pyptx_sim.timeline.recording import Recording
 

@@ -1,4 +1,4 @@
-"""What asynchronous engines do: work under way, from its issue to its completion, and who waits for it."""
+"""Spans of asynchronous operations, from issue to completion, and arrows to the warps that wait for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Part:
-    """The part of an item of work that warps of one block have issued; `left` of its operations have not completed."""
+    """Operations of an item issued by warps of one CTA; `left`: number of outstanding operations."""
 
     track: Track
     issued: Point
@@ -38,9 +38,10 @@ class _Part:
 
 @dataclass(slots=True)
 class _Flight:
-    """An item of work: `owners` are the warps of its operations that have not completed, None where nobody has said.
+    """Outstanding item of asynchronous operations.
 
-    `kind` says whose group it belongs to, None for an mbarrier's.
+    `owners`: the warps of its outstanding operations; None if unknown. `kind`: the kind of its group; None if it
+    signals an mbarrier.
     """
 
     pc: int
@@ -52,26 +53,26 @@ class _Flight:
 
 
 class Flights:
-    """The asynchronous work of one wave. What is under way at the same time lies on tracks of its own."""
+    """Asynchronous operations of one wave. Operations outstanding at the same time are on separate tracks."""
 
     def __init__(self, tracks: WarpTracks, timeline: Timeline, places: Places) -> None:
-        """Begin with nothing under way; `tracks` are those of the warps of the wave."""
+        """Start without operations; `tracks` are the warp tracks of the wave."""
         self._tracks = tracks
         self._timeline = timeline
         self._places = places
         self._flights: dict[int, _Flight] = {}
         self._busy: set[Track] = set()
-        self._completed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # by kind of group, until somebody has waited
+        self._completed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # by kind, until a thread waits
 
     # --- issue --------------------------------------------------------------------------------------
 
     def issue(self, item: Item, now: int) -> None:
-        """Note an item that the recorded warps of the present block have issued."""
+        """Record an item issued by the recorded warps of the current block."""
         if self._tracks.current:
             self._flights[item.item_id] = _Flight(item.pc, now, self._tracks.current)
 
     def describe(self, work: Work) -> None:
-        """Learn whose operations an item is made of, and what they read and write."""
+        """Record the warps of an item's operations, and the bytes that they read and write."""
         flight = self._flights.get(work.item_id)
         if flight is None:
             return
@@ -87,13 +88,13 @@ class Flights:
             part.lanes, part.groups = work.lanes[here], work.groups[here]
 
     def follow(self, item_id: int, warps: IntArray) -> None:
-        """Learn whose arrivals an item is made of."""
+        """Record the warps of an item that consists of arrivals."""
         flight = self._flights.get(item_id)
         if flight is not None:
             self._divide(item_id, flight, warps, {})
 
     def _divide(self, item_id: int, flight: _Flight, warps: IntArray, moved: dict[str, np.ndarray]) -> None:
-        """Make the parts of an item: one for each recorded block."""
+        """Divide an item into parts, one per recorded CTA."""
         flight.owners = warps.copy()
         ctas = self._tracks.wave.geometry.cta[warps]
         for cta in np.unique(ctas[warps < self._tracks.rows]).tolist():
@@ -112,7 +113,7 @@ class Flights:
         flight.parts[cta] = _Part(track, Point(issuer, flight.issued), warps, len(warps), details)
 
     def _free(self, cta: int, engine: str) -> Track:
-        """Return the first track of an engine on which nothing is under way."""
+        """Return the first track of an engine without an outstanding operation."""
         slot = 0
         while (track := Track(cta, engine, 0, slot)) in self._busy:
             slot += 1
@@ -120,7 +121,7 @@ class Flights:
         return track
 
     def settle(self) -> None:
-        """Give items of which nobody has told anything to the warps that executed the block."""
+        """Assign items that no event has described to the warps that executed the block."""
         for item_id, flight in self._flights.items():
             if flight.owners is None and not flight.parts:
                 rows = np.array(list(flight.tracks), np.int64)
@@ -131,7 +132,7 @@ class Flights:
     # --- completion ------------------------------------------------------------------------------------
 
     def complete(self, item: Item, which: Mask | None, before: int, now: int) -> bool:
-        """Note that operations of an item have completed; tell whether any was recorded."""
+        """Record completion of operations of an item; return whether any was recorded."""
         flight = self._flights.get(item.item_id)
         left = len(item)
         if flight is None or left == before:
@@ -161,7 +162,7 @@ class Flights:
             self._completed.setdefault(flight.kind, []).append((part, Point(part.track, now)))
 
     def point(self, item_id: int, now: int) -> Point | None:
-        """Return where an item is completing, None if it is not recorded."""
+        """Return the point at which an item completes; None if it is not recorded."""
         flight = self._flights.get(item_id)
         part = next(iter(flight.parts.values()), None) if flight is not None else None
         return Point(part.track, now) if part is not None else None
@@ -169,7 +170,7 @@ class Flights:
     # --- waiting ------------------------------------------------------------------------------------
 
     def wait(self, kind: GroupKind, warps: IntArray, done: IntArray, at: Callable[[int], Point | None]) -> None:
-        """Draw arrows from what has completed to the first warp that has waited for its group."""
+        """Add arrows from completed operations to the first warp that has waited for their group."""
         row_of = {warp: row for row, warp in enumerate(warps.tolist())}
         unseen: list[tuple[_Part, Point]] = []
         for part, completed in self._completed.get(kind, []):
@@ -184,7 +185,7 @@ class Flights:
         self._completed[kind] = unseen
 
     def close(self, now: int) -> None:
-        """End everything; what is still under way has not completed."""
+        """Close all spans; operations that are still outstanding are marked as never completed."""
         for flight in self._flights.values():
             for part in flight.parts.values():
                 self._close(flight, part, now - 1, ended=False)

@@ -1,9 +1,9 @@
-"""Timelines as Chrome's trace events, in the object format, which Perfetto and chrome://tracing open.
+"""Timelines as Chrome trace events in the object format, which Perfetto and chrome://tracing open.
 
-One tick stands for one microsecond. Blocks are processes; warps, and what engines do at the same time, are threads.
-Perfetto takes a thread whose number is a process's for that process's first one, so threads are numbered behind the
-processes; and its tokenizer reads an event up to the time, so the time stands before names, which can be any text.
-Format: "Trace Event Format", the document of the Chrome project.
+One tick is shown as one microsecond. CTAs are processes. Warps, and engine tracks of simultaneous operations, are
+threads. Perfetto treats a thread with the number of a process as the main thread of that process, so thread numbers
+start after the process numbers. Its tokenizer reads an event up to the time, so the time precedes names, which may
+contain any text. Format: "Trace Event Format", the document of the Chrome project.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def chrome_trace(timeline: Timeline, places: Places) -> str:
-    """Return the text of the file: one event a line, the same for the same timeline."""
+    """Return the text of the file: one event per line, identical for identical timelines."""
     lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in _Events(timeline, places))
     other = {
         "kernel": timeline.entry,
@@ -32,7 +32,7 @@ def chrome_trace(timeline: Timeline, places: Places) -> str:
 
 
 class _Events:
-    """The events of a timeline, in order of time behind the names of tracks."""
+    """Events of a timeline: the names of tracks, then all other events in order of time."""
 
     def __init__(self, timeline: Timeline, places: Places) -> None:
         self._timeline = timeline
@@ -106,7 +106,7 @@ class _Events:
         }
 
     def _arrow(self, number: int, arrow: Arrow) -> Iterator[dict[str, object]]:
-        """Yield both ends of an arrow, unless a span that it needs was dropped."""
+        """Yield both ends of an arrow, unless the track of either end was dropped."""
         if arrow.start.track in self._tracks and arrow.end.track in self._tracks:
             yield {"ph": "s", **self._end(number, arrow.name, arrow.start)}
             yield {"ph": "f", **self._end(number, arrow.name, arrow.end), "bp": "e"}

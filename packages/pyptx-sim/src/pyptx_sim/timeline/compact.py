@@ -1,4 +1,4 @@
-"""Take those ticks out of a timeline in which warps did nothing but ask again for what they wait for."""
+"""Removal of ticks in which warps only retried their waits."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.timeline.model import Span, Timeline
 
-# What never ends is drawn beyond the last tick, by this part of the whole.
+# Spans that never end extend past the last tick by this fraction (1 / _BEYOND) of the total.
 _BEYOND = 10
 
 
 def squeeze(timeline: Timeline, stop: int) -> None:
-    """Keep the ticks before `stop` in which something ran or completed, and draw what never ends beyond them.
+    """Keep the ticks before `stop` in which something ran or completed; extend spans that never end past them.
 
-    Of a timeline from which spans were dropped nobody knows any more when those ran: it keeps all ticks.
+    If spans were dropped, their ticks are unknown, and all ticks are kept.
     """
     known = [(0, stop)] if timeline.dropped else [_busy(span) for span in timeline.spans if span.kind != "wait"]
     busy = np.array(known, np.int64).reshape(-1, 2)
@@ -40,7 +40,7 @@ def squeeze(timeline: Timeline, stop: int) -> None:
 
 
 def _busy(span: Span) -> tuple[int, int]:
-    """Return from when to when a span keeps the clock going: while it runs, and when it completes."""
+    """Return the ticks (first, end) that a span needs: its duration if it runs, else the tick of its completion."""
     return (span.start, span.end) if span.kind == "run" else (span.end - 1, span.end)
 
 
@@ -49,6 +49,6 @@ def _at(point: Point, before: IntArray) -> Point:
 
 
 def _moved(span: Span, before: IntArray, stop: int) -> Span | None:
-    """Return a span with its new ticks, None for a wait that was over at once."""
+    """Return a span with its new ticks; None if it has become empty."""
     start, end = int(before[span.start]), int(before[span.end]) if span.ended else stop
     return replace(span, start=start, end=end) if end > start else None

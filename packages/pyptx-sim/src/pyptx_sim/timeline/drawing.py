@@ -1,4 +1,4 @@
-"""Timelines as a drawing: an SVG that stands alone, light or dark as its reader's screen."""
+"""Timelines as a drawing: a standalone SVG, light or dark according to the reader's color scheme."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from pyptx_sim.timeline.model import Arrow, Mark, Point, Span, Timeline, Track
     from pyptx_sim.timeline.places import Places
 
-# All in pixels. The drawing is as wide as its ticks want, within bounds.
+# All in pixels. The width of the drawing is proportional to the number of ticks, within bounds.
 _TICK, _NARROWEST, _WIDEST = 2.5, 900, 2400
 _GUTTER, _MARGIN, _ROW, _BAR, _TOP, _BOTTOM = 150, 12, 20, 15, 48, 34
-_MANY, _THIN = 8, 5  # of more rows of one engine, each bar is thin
+_MANY, _THIN = 8, 5  # above this number of rows per engine, bars are thin
 _LETTER = 5.6
-_GRID = 70  # between two numbers of the axis, at least
-_THINNEST = 0.5  # what is narrower is drawn together with what stands before it
+_GRID = 70  # minimum distance between two numbers of the axis
+_THINNEST = 0.5  # narrower spans are drawn together with the preceding one
 
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -44,12 +44,12 @@ _LEGEND: Final = (
 
 
 def drawing(timeline: Timeline, places: Places) -> str:
-    """Return the text of the file, the same for the same timeline. A span's details are in its tooltip."""
+    """Return the text of the file, identical for identical timelines. A span's details are in its tooltip."""
     return "\n".join(_Sheet(timeline, places).lines()) + "\n"
 
 
 def _clean(text: str) -> str:
-    """Return text as it may stand in XML."""
+    """Return text escaped for XML."""
     return escape(_NOT_XML.sub("?", text))
 
 
@@ -58,7 +58,7 @@ def _number(value: float) -> str:
 
 
 def _shortened(name: str, letters: int) -> str:
-    """Return as much of a span's name as `letters` say: all, what tells it from its neighbours, or nothing."""
+    """Return the longest form of a span's name that fits `letters`: all, its distinguishing part, or nothing."""
     name = name.removeprefix("waiting at mbarrier ")
     line = name.rpartition(":")[2]
     shorter = (name, name.partition(",")[0], f":{line}" if line.isdigit() else name)
@@ -66,14 +66,14 @@ def _shortened(name: str, letters: int) -> str:
 
 
 class _Sheet:
-    """One drawing: where tracks and ticks lie on it."""
+    """One drawing: positions of tracks and ticks."""
 
     def __init__(self, timeline: Timeline, places: Places) -> None:
         self._timeline = timeline
         self._places = places
         self._stop = max(timeline.stop, 1)
         self._span = min(max(self._stop * _TICK, _NARROWEST), _WIDEST)
-        self._rows: dict[Track, tuple[float, int]] = {}  # from where down, and the height of a bar
+        self._rows: dict[Track, tuple[float, int]] = {}  # by track: vertical position, and height of a bar
         self._heads: dict[int, float] = {}
         tracks = timeline.tracks()
         self._at_once = Counter((track.cta, track.engine) for track in tracks)
@@ -174,7 +174,7 @@ class _Sheet:
                 yield f'<path class="arrow" d="{path}" marker-end="url(#head)"><title>{arrow.name}</title></path>'
 
     def _path(self, arrow: Arrow) -> str | None:
-        """Return a curve, or None for an arrow that would lead from or to a row which is not drawn."""
+        """Return a curve; None for an arrow from or to a row that is not drawn."""
         if arrow.start.track not in self._rows or arrow.end.track not in self._rows:
             return None
         (x, y), (to_x, to_y) = self._place(arrow.start), self._place(arrow.end)

@@ -1,7 +1,7 @@
-"""Machines that tell a recorder what they do. One that records nothing is not touched by any of this.
+"""Instrumentation: machines that notify a recorder. A machine that records nothing is unaffected.
 
-The code of a program is rewritten: what each basic block does first and last is wrapped. Instructions are neither added
-nor counted twice, so that a run goes exactly as it does without a recorder, by the same schedule.
+The code of a program is rewritten: the first and the last action of each basic block are wrapped. Instructions are
+neither added nor counted twice, so a run is identical to one without a recorder, with the same schedule.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def watched(code: Code, recorder: Recorder) -> Code:
-    """Return code that tells a recorder of the beginning and the end of each basic block."""
+    """Return code that notifies a recorder of the start and the end of each basic block."""
     return tuple(_closing(_opening(block, recorder), recorder) for block in code)
 
 
@@ -70,17 +70,17 @@ def _closing(block: Block, recorder: Recorder) -> Block:
 
 
 class WatchedEngine(Engine):
-    """An engine that tells a recorder what is issued and what completes."""
+    """Engine that notifies a recorder of issues and completions."""
 
     __slots__ = ("_recorder",)
 
     def __init__(self, recorder: Recorder, timing: Timing, random: np.random.Generator | None) -> None:
-        """Tell `recorder`; the rest as for every engine."""
+        """Create an engine that notifies `recorder`."""
         super().__init__(timing, random)
         self._recorder = recorder
 
     def issue(self, item: Item) -> int:
-        """Take on an item, and tell of it."""
+        """Add an item, and notify the recorder."""
         item_id = super().issue(item)
         self._recorder.issue(item)
         return item_id
@@ -98,17 +98,17 @@ class WatchedEngine(Engine):
 
 
 class WatchedLog(FindingLog):
-    """A log of findings that tells a recorder of each new one."""
+    """Log of findings that notifies a recorder of each new one."""
 
     recorder: Recorder
 
     @classmethod
     def of(cls, log: FindingLog, recorder: Recorder) -> WatchedLog:
-        """Return a log like `log` that tells `recorder`."""
+        """Return a log like `log` that notifies `recorder`."""
         made = cls(log.place_of, log.origins, log.rules)
         made.recorder = recorder
         return made
 
     def first(self, finding: Finding, pc: int) -> None:
-        """Tell of a finding."""
+        """Notify the recorder of a finding."""
         self.recorder.found(heading(finding.rule, finding.severity, finding.message), pc)

@@ -1,4 +1,4 @@
-"""What a timeline consists of. All times are ticks, see `Clock`; all positions are pcs."""
+"""Data of a timeline. All times are ticks, see `Clock`; all positions are pcs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["run", "wait", "async"]
 MarkKind: TypeAlias = Literal["barrier", "phase", "finding"]
 
-# Spans kept of one run, and as many of everything else: a file of some 100 MB, which Perfetto opens.
+# Maximum number of spans of one run, and of each other kind of entry: a file of about 100 MB, which Perfetto opens.
 KEPT = 400_000
 
 
 class Track(NamedTuple):
-    """A row of the timeline; rows sort by their fields.
+    """Row of the timeline; rows sort by their fields.
 
-    `cta` is the block's number in launch order. `engine` None: `number` is a warp, and `part` the first lane of those
-    that stand together. Else `part` tells apart what is under way at the same time.
+    `cta`: number of the CTA in launch order. If `engine` is None, `number` is a warp and `part` the first lane of a
+    warp split. Otherwise, `part` distinguishes simultaneous operations.
     """
 
     cta: int
@@ -30,7 +30,7 @@ class Track(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What a reader calls it."""
+        """Name for readers."""
         if self.engine is not None:
             return f"{self.engine} #{self.part + 1}" if self.part else self.engine
         return f"warp {self.number}, from lane {self.part}" if self.part else f"warp {self.number}"
@@ -45,7 +45,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What happens on a track from tick `start` up to `end`; `ended` False: it would have gone on for ever."""
+    """Activity on a track from tick `start` up to `end`; `ended` False: it would have lasted forever."""
 
     track: Track
     kind: Kind
@@ -59,7 +59,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What happens at one tick: a barrier met without waiting, a phase seen to be complete, a finding."""
+    """Event at one tick: a barrier passed without waiting, an observed phase completion, a finding."""
 
     at: Point
     kind: MarkKind
@@ -69,7 +69,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """That one thing led to another: an issue to its completion, or what came to whoever waited for it."""
+    """Cause and effect: an issue and its completion, or a completion or arrival and the waiting warp."""
 
     name: str
     start: Point
@@ -78,7 +78,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What is pending at an mbarrier from a tick on."""
+    """Pending count and tx-count of an mbarrier from a tick on."""
 
     cta: int
     name: str
@@ -90,9 +90,9 @@ class Count:
 
 @dataclass(slots=True)
 class Timeline:
-    """All that was recorded of a run; of more than `KEPT` entries of a sort the last ones.
+    """All records of a run; of more than `KEPT` entries of a kind, the last ones.
 
-    `ctas` names the blocks that were recorded, by number. `stop` is the last tick, `error` what ended the run early.
+    `ctas`: names of the recorded CTAs, by number. `stop`: the last tick. `error`: the error that ended the run early.
     """
 
     entry: str
@@ -106,29 +106,29 @@ class Timeline:
     error: str | None = None
 
     def add(self, span: Span) -> None:
-        """Keep a span that took any time."""
+        """Add a span, unless it is empty."""
         if span.end > span.start:
             self.dropped += len(self.spans) == KEPT
             self.spans.append(span)
 
     def tracks(self) -> list[Track]:
-        """Return the tracks on which anything happened, in order: of each block the warps, then the engines."""
+        """Return the tracks with spans or marks, in order: for each CTA the warps, then the engines."""
         seen = {span.track for span in self.spans} | {mark.at.track for mark in self.marks}
         return sorted(seen, key=lambda track: (track.cta, track.engine or "", track.number, track.part))
 
 
 class Clock:
-    """The time of a timeline: an order of events, not a GPU's time.
+    """Time of a timeline: an order of events, not a GPU's time.
 
     Each instruction that the simulator executes for any of the recorded warps takes one tick, for all of them together.
-    What completes between two basic blocks takes one tick more. Those of warps that only ask again whether their wait
-    is over are taken out in the end (see `compact`).
+    Completions between two basic blocks take one additional tick. Ticks in which warps only retry their waits are
+    removed at the end (see `compact`).
     """
 
     __slots__ = ("_first", "_inside", "_size", "_stirred", "now")
 
     def __init__(self) -> None:
-        """Begin at 0."""
+        """Start at tick 0."""
         self.now = 0
         self._first = 0
         self._size = 0
@@ -140,7 +140,7 @@ class Clock:
         return self.now + pc - self._first if self._inside else self.now
 
     def begin(self, first: int, size: int) -> None:
-        """Begin a basic block of `size` instructions."""
+        """Start a basic block of `size` instructions."""
         self._first, self._size, self._inside = first, size, True
 
     def end(self) -> None:
@@ -149,16 +149,16 @@ class Clock:
         self._inside = False
 
     def stop(self, pc: int) -> None:
-        """End in the middle of a block, behind instruction `pc`."""
+        """Stop in the middle of a block, after instruction `pc`."""
         if self._inside:
             self.now = self.at(pc) + 1
             self._inside = False
 
     def stir(self) -> None:
-        """Note that something has completed; between blocks that takes a tick."""
+        """Record a completion, which takes a tick between blocks."""
         self._stirred |= not self._inside
 
     def settle(self) -> None:
-        """Let the tick pass that a completion took."""
+        """Advance by the tick of a completion, if there was one."""
         self.now += self._stirred
         self._stirred = False

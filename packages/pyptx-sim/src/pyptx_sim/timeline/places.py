@@ -1,4 +1,4 @@
-"""What a reader calls an instruction: its Python line, or the label in front of it."""
+"""Names of instructions for readers: the Python line, or the preceding label."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Frame
     from pyptx_sim.program.program import Program
 
-# Words of an opcode that begin to say where from and where to; what stands before them says what it does.
+# Modifiers that start the source and destination part of an opcode; the words before them name the operation.
 _WHERE = ("shared", "global", "sync")
 
 
 class Places:
-    """The instructions of a program in the words of its user."""
+    """Instructions of a program with their source locations."""
 
     def __init__(self, program: Program, origins: Mapping[int, tuple[Frame, ...]]) -> None:
-        """Look up pcs of `program`; `origins` maps PTX lines to frames of Python."""
+        """Look up pcs of `program`; `origins` maps PTX lines to Python frames."""
         self._program = program
         self._origins = origins
 
     @cached_property
     def _labels(self) -> list[str]:
-        """The label in front of each instruction of the modules in reading order; before any, its function's name."""
+        """Label before each instruction of the modules, in reading order; without a label, the function's name."""
         found: list[str] = []
         label = ""
         for node, _ in (each for module in self._program.modules for each in positions(module)):
@@ -41,21 +41,21 @@ class Places:
         return found
 
     def frames(self, pc: int) -> tuple[Frame, ...]:
-        """Return the frames of Python that wrote an instruction, innermost first."""
+        """Return the Python frames that emitted an instruction, innermost first."""
         return self._origins.get(self._program.line(pc) or 0, ())
 
     def label(self, pc: int) -> str:
-        """Return the label in front of an instruction, or its function's name."""
+        """Return the label before an instruction, or its function's name."""
         site = self._program.sites[pc]
         return self._labels[site.ordinal] if site.ordinal >= 0 else site.function
 
     def title(self, pc: int) -> str:
-        """Return `file.py:12` of an instruction that Python wrote, else the label in front of it."""
+        """Return `file.py:12` for an instruction that Python emitted, else the label before it."""
         frames = self.frames(pc)
         return f"{PurePath(frames[0].file).name}:{frames[0].line}" if frames else self.label(pc)
 
     def source(self, pc: int) -> dict[str, object]:
-        """Return where an instruction stands: its spelling, its PTX line, its label, its Python lines."""
+        """Return the location of an instruction: its text, its PTX line, its label, its Python lines."""
         described: dict[str, object] = {
             "ptx": self._program.spell(pc),
             "ptx line": self._program.line(pc),
@@ -67,17 +67,17 @@ class Places:
         return described
 
     def opcode(self, pc: int) -> tuple[str, ...]:
-        """Return the words of an instruction's opcode."""
+        """Return the opcode and modifiers of an instruction."""
         return self._program.sites[pc].instruction.opcode
 
     def operation(self, pc: int) -> str:
-        """Return what an asynchronous instruction does, in the first words of its opcode: `cp.async.bulk.tensor.2d`."""
+        """Return the name of an asynchronous operation, the first words of its opcode: `cp.async.bulk.tensor.2d`."""
         words = self.opcode(pc)
         cut = next((i for i, word in enumerate(words) if word.partition("::")[0] in _WHERE), len(words))
         return ".".join(words[: max(cut, 2)])
 
     def engine(self, pc: int) -> str:
-        """Return what carries an asynchronous instruction out."""
+        """Return the engine that performs an asynchronous instruction."""
         words = self.opcode(pc)
         step = step_of(words)
         if step is not None and step.track is not None:
@@ -86,7 +86,7 @@ class Places:
 
 
 def ranges(numbers: list[int]) -> str:
-    """Return ascending numbers with runs put together: `0-3, 7`."""
+    """Return ascending numbers with consecutive ones joined: `0-3, 7`."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

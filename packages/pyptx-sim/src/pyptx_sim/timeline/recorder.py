@@ -1,4 +1,4 @@
-"""The recorder: hears what a machine does, and keeps it as a timeline."""
+"""The recorder: observes a machine and records a timeline."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Causes:
-    """What came to a phase of an mbarrier: the completions, and the last arrival if nothing completed behind it."""
+    """Causes of a phase completion: asynchronous completions, and the last arrival unless a completion followed it."""
 
     completions: list[Point] = field(default_factory=list[Point])
     arrival: Point | None = None
 
 
 class Recorder(Observer):
-    """Records the blocks below number `ctas` in launch order.
+    """Recorder of the CTAs below number `ctas` in launch order.
 
-    `machine/` knows nothing of it: the code that the machine runs calls `begin` and `end` around each basic block, and
-    its engine calls `issue` and `complete` (see `instrument`). The rest comes to it as to every observer.
+    `machine/` does not depend on it: the instrumented code calls `begin` and `end` around each basic block, and the
+    instrumented engine calls `issue` and `complete` (see `instrument`). All other methods are observer events.
     """
 
     def __init__(self, entry: str, places: Places, ctas: int) -> None:
-        """Begin with an empty timeline."""
+        """Start with an empty timeline."""
         self.timeline = Timeline(entry)
         self._places = places
         self._ctas = ctas
@@ -54,7 +54,7 @@ class Recorder(Observer):
     # --- basic blocks -------------------------------------------------------------------------------
 
     def begin(self, wave: Wave, block: Block, lanes: Lanes) -> None:
-        """Hear that lanes begin to execute a basic block."""
+        """Record that lanes start to execute a basic block."""
         tracks = self._tracks_of(wave)
         self._clock.settle()
         self._look(tracks)
@@ -63,7 +63,7 @@ class Recorder(Observer):
             self._clock.begin(block.first, len(block.steps) + (block.terminator is not None))
 
     def end(self) -> None:
-        """Hear that the block has been executed."""
+        """Record that the block has been executed."""
         tracks = self._tracks
         if tracks is None or not tracks.current:
             return
@@ -79,7 +79,7 @@ class Recorder(Observer):
             return tracks
         self._close()
         geometry = wave.geometry
-        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # in front, since launches go in order
+        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # a prefix, since CTAs launch in order
         tracks = WarpTracks(wave, recorded * geometry.launch.warps_per_cta, self.timeline, self._places)
         self._tracks, self._flights = tracks, Flights(tracks, self.timeline, self._places)
         x, y, z = geometry.ctaid
@@ -89,7 +89,7 @@ class Recorder(Observer):
         return tracks
 
     def _look(self, tracks: WarpTracks) -> None:
-        """Look at what has changed with nobody telling: who waits, and what is pending at mbarriers."""
+        """Record state changes without events: waiting warps, and the pending count and tx-count of mbarriers."""
         now, wave = self._clock.now, tracks.wave
         tracks.look(now)
         stride, numbers = wave.machine.shared_stride, wave.geometry.numbers
@@ -105,33 +105,33 @@ class Recorder(Observer):
     # --- asynchronous work --------------------------------------------------------------------------
 
     def issue(self, item: Item) -> None:
-        """Hear that an item of work is issued."""
+        """Record that an item is issued."""
         if self._tracks is not None:
             self._flights.issue(item, self._now())
 
     def complete(self, item: Item, which: Mask | None, before: int) -> None:
-        """Hear that operations of an item, which had `before`, have completed."""
+        """Record that operations of an item, which had `before` of them, have completed."""
         if self._tracks is not None and self._flights.complete(item, which, before, self._now()):
             self._clock.stir()
 
     def issued(self, work: Work) -> None:
-        """Hear what an item consists of."""
+        """Record the operations of an item."""
         self._flights.describe(work)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
-        """Hear whose arrivals an item consists of."""
+        """Record the warps of an item that consists of arrivals."""
         del kind, lanes, places
         self._flights.follow(item_id, np.unique(warps))
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
-        """Hear for which groups warps have waited."""
+        """Record that warps have waited for groups."""
         del masks, read
         self._flights.wait(kind, warps, done, self._here)
 
     # --- mbarriers ----------------------------------------------------------------------------------
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
-        """Hear that work which completes tells an mbarrier."""
+        """Record that a completing operation signals an mbarrier."""
         point = self._flights.point(item_id, self._now())
         if point is not None:
             causes = self._causes_of(place, phase)
@@ -139,13 +139,13 @@ class Recorder(Observer):
             causes.arrival = None
 
     def _causes_of(self, place: int, phase: int) -> _Causes:
-        self._causes.pop((place, phase - 2), None)  # a wait cannot tell it from this one any more
+        self._causes.pop((place, phase - 2), None)  # a parity wait can no longer distinguish it from this one
         return self._causes.setdefault((place, phase), _Causes())
 
     def signal(
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, releases: bool
     ) -> None:
-        """Hear that warps arrive."""
+        """Record that warps arrive."""
         del masks, pc, scope, releases
         point = self._here(int(warps[-1]))
         if point is not None:
@@ -154,7 +154,7 @@ class Recorder(Observer):
     def acquire(
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool
     ) -> None:
-        """Hear that warps find a phase complete: mark it, and draw arrows from what completed it."""
+        """Mark a phase completion that warps observe; add arrows from its causes."""
         del masks, scope, acquires
         if self._tracks is None or place < 0:
             return
@@ -170,17 +170,17 @@ class Recorder(Observer):
     # --- findings, and the end ----------------------------------------------------------------------
 
     def found(self, heading: str, pc: int) -> None:
-        """Hear that something is found at the present instruction."""
+        """Mark a finding at the current instruction."""
         current = self._tracks.current.values() if self._tracks is not None else ()
         for track in list(current)[:1]:
             self.timeline.marks.append(Mark(Point(track, self._now()), "finding", heading, pc))
 
     def wave_ended(self) -> None:
-        """Hear that no warp can go on."""
+        """Record that the wave has ended."""
         self._close()
 
     def finish(self, error: str | None) -> Timeline:
-        """End the timeline, and return it; `error` is what the run ended with."""
+        """Close and return the timeline; `error` is the error that ended the run."""
         self.timeline.error = error
         self._close()
         squeeze(self.timeline, self._clock.now)
@@ -205,7 +205,7 @@ class Recorder(Observer):
         return self._clock.at(self._tracks.wave.pc) if self._tracks is not None else self._clock.now
 
     def _here(self, row: int) -> Point | None:
-        """Return where a warp stands that executes the present block, and now does something worth a point."""
+        """Return the current point of a warp that executes the current block; end its retry of a wait, if any."""
         track = self._tracks.current.get(row) if self._tracks is not None else None
         if self._tracks is None or track is None:
             return None

@@ -1,4 +1,4 @@
-"""Where a timeline goes: which file, in which format, of how many blocks."""
+"""Output of a timeline: file, format, and number of CTAs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """A format of files: how a timeline is written, and of how many blocks if nobody says."""
+    """File format: function that returns the text of a timeline, and default number of CTAs."""
 
     write: Callable[[Timeline, Places], str]
     ctas: int
@@ -34,12 +34,12 @@ _FORMATS: Final = {".json": _Format(chrome_trace, 8), ".svg": _Format(drawing, 1
 
 
 class Recording:
-    """A timeline that is to be written to a file, whatever comes of the run."""
+    """Timeline that is written to a file, even if the run fails."""
 
     def __init__(self, path: str | os.PathLike[str], ctas: int | None, machine: Machine) -> None:
-        """Record what the first `ctas` blocks of `machine` will do, of clusters all; `path`'s suffix is the format.
+        """Record the first `ctas` CTAs of `machine`, rounded up to whole clusters; the suffix of `path` is the format.
 
-        Raise LaunchError for a suffix that is no format's, a folder that does not exist, and a count below 1.
+        Raise LaunchError for an unknown suffix, a folder that does not exist, and a count below 1.
         """
         self._path = Path(path)
         form = _FORMATS.get(self._path.suffix)
@@ -54,7 +54,7 @@ class Recording:
         self._recorder = self._attached(machine, form.ctas if ctas is None else ctas)
 
     def _attached(self, machine: Machine, ctas: int) -> Recorder:
-        """Return a recorder that hears of all that `machine` does."""
+        """Return a recorder that observes `machine`."""
         size = machine.launch.cluster_size
         recorder = Recorder(machine.program.entry.name, self._places, -(-ctas // size) * size)
         machine.code = watched(machine.code, recorder)
@@ -64,6 +64,6 @@ class Recording:
         return recorder
 
     def write(self, error: str | None = None) -> None:
-        """Write what has been recorded; `error` is what the run ended with."""
+        """Write the recorded timeline; `error` is the error that ended the run."""
         timeline = self._recorder.finish(error)
         self._path.write_text(self._write(timeline, self._places), encoding="utf-8")

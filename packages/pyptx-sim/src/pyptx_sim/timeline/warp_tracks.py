@@ -1,4 +1,4 @@
-"""What each warp does: the spans in which it runs, and those in which it waits."""
+"""Spans in which warps run, and spans in which they wait."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pyptx_sim.timeline.model import Timeline
     from pyptx_sim.timeline.places import Places
 
-# Lanes that were told "not yet" and are back at the same wait within so many instructions, with nothing to show for
-# them, have waited all the time.
+# Maximum number of instructions of a retry: lanes whose wait returned false, and that are back at the same wait within
+# this many instructions without other activity, count as waiting all the time.
 _RETRY = 32
 
 _BITS = np.left_shift(np.uint32(1), np.arange(WARP, dtype=np.uint32))
@@ -32,7 +32,7 @@ _BITS = np.left_shift(np.uint32(1), np.arange(WARP, dtype=np.uint32))
 
 @dataclass(slots=True)
 class _Run:
-    """Blocks that lanes have executed one behind the other, so far: under one label, and forwards."""
+    """Consecutive blocks that lanes have executed so far, in program order under one label."""
 
     start: int
     end: int
@@ -42,13 +42,13 @@ class _Run:
     lanes: int
 
     def continues(self, now: int, label: str, block: int, lanes: int) -> bool:
-        """Tell whether the same lanes go on at once, under the same label, with a later block."""
+        """Return whether the same lanes continue at once, under the same label, with a later block."""
         return self.end == now and self.block < block and self.label == label and self.lanes == lanes
 
 
 @dataclass(slots=True)
 class _Wait:
-    """What lanes wait for: `what` is their state with its key and pc; `retried` counts instructions of `retries`."""
+    """Wait of lanes: `what` is their state with its key and pc; `retried` counts the instructions of `retries`."""
 
     start: int
     what: tuple[int, int, int]
@@ -57,13 +57,13 @@ class _Wait:
     retried: int = 0
 
     def details(self) -> dict[str, object]:
-        """Return what a reader may want to know."""
+        """Return the retries, for the details of the span."""
         return {"retries": self.retries, "instructions": self.retried} if self.retries else {}
 
 
 @dataclass(slots=True)
 class _Retry:
-    """A wait that was told "not yet" at tick `end`, and what its lanes have run since."""
+    """Wait that returned false at tick `end`, and the runs of its lanes since then."""
 
     wait: _Wait
     end: int
@@ -71,22 +71,22 @@ class _Retry:
 
     @property
     def length(self) -> int:
-        """How many instructions that were."""
+        """Number of instructions of these runs."""
         return sum(run.end - run.start for run in self.runs)
 
 
 class WarpTracks:
-    """The spans of the recorded warps of one wave: those of its first `rows` warps.
+    """Spans of the recorded warps of one wave: those of its first `rows` warps.
 
-    Lanes that have parted from the others of their warp are told apart by the first of them.
+    The splits of a diverged warp are identified by their first lanes.
     """
 
     def __init__(self, wave: Wave, rows: int, timeline: Timeline, places: Places) -> None:
-        """Begin with every warp ready."""
+        """Start with every warp ready."""
         self.wave = wave
         self.rows = rows
-        self.current: dict[int, Track] = {}  # the tracks of the warps that execute the present block
-        self.woken: set[Track] = set()  # those that an mbarrier has let go
+        self.current: dict[int, Track] = {}  # tracks of the warps that execute the current block
+        self.woken: set[Track] = set()  # tracks whose mbarrier wait has just ended
         self._timeline = timeline
         self._places = places
         self._known: dict[int, Track] = {}
@@ -96,7 +96,7 @@ class WarpTracks:
         self._seen: IntArray = np.zeros((0, 4), np.int64)
 
     def track(self, row: int, lane: int) -> Track:
-        """Return the track of lanes of a warp of which `lane` is the first."""
+        """Return the track of the warp split with first lane `lane`."""
         known = self._known.get(row * WARP + lane)
         if known is None:
             geometry = self.wave.geometry
@@ -107,7 +107,7 @@ class WarpTracks:
     # --- running ------------------------------------------------------------------------------------
 
     def begin(self, block: Block, lanes: Lanes, now: int) -> bool:
-        """Let lanes execute a block from tick `now` on; tell whether any of them is recorded."""
+        """Record that lanes execute a block from tick `now` on; return whether any of them is recorded."""
         rows, mask = lanes.row_numbers(), lanes.full_mask
         here = (rows < self.rows) & mask.any(axis=1)
         first, bits = mask[here].argmax(axis=1).tolist(), (mask[here] @ _BITS).tolist()
@@ -140,7 +140,7 @@ class WarpTracks:
             self.give_up(track)
 
     def end(self, block: Block, now: int) -> None:
-        """Hear that the block has ended at tick `now`; mark a barrier at which somebody did not have to wait."""
+        """Record the end of the block at tick `now`; mark a barrier that warps passed without waiting."""
         opcode = self._places.opcode(block.end)
         if block.terminator is None or opcode[0] not in {"bar", "barrier"}:
             return
@@ -155,7 +155,7 @@ class WarpTracks:
     # --- waiting ------------------------------------------------------------------------------------
 
     def look(self, now: int) -> None:
-        """Begin and end the waits that have changed since the last look."""
+        """Start and end the waits that have changed since the last call."""
         splits = self.wave.splits
         some = splits.state != State.READY
         some &= (splits.state != State.DEAD) & (splits.warp < self.rows)
@@ -181,7 +181,7 @@ class WarpTracks:
                 self._begin_wait(track, what, now)
 
     def _tracks(self, which: Mask) -> dict[Track, int]:
-        """Return the tracks of some of the splits, with their numbers."""
+        """Return the tracks of some of the splits, with the numbers of the splits."""
         splits = self.wave.splits
         ids = np.flatnonzero(which & (splits.warp < self.rows))
         first = splits.mask[ids].argmax(axis=1).tolist()
@@ -211,14 +211,14 @@ class WarpTracks:
         self._waits[track] = _Wait(now, what, name)
 
     def _taken_back(self, track: Track) -> _Wait:
-        """Return a wait whose lanes are back at it after a retry."""
+        """Return the wait that lanes continue after a retry."""
         retry = self._retries.pop(track)
         retry.wait.retries += 1
         retry.wait.retried += retry.length
         return retry.wait
 
     def give_up(self, track: Track) -> None:
-        """End a wait whose lanes were told "not yet", if they were: they do something else now."""
+        """End a wait that returned false, if there is one, because its lanes have continued with other work."""
         retry = self._retries.pop(track, None)
         if retry is not None:
             self._keep(track, retry.wait, retry.end, {"told": "not yet"})
@@ -237,14 +237,14 @@ class WarpTracks:
     # --- the end ------------------------------------------------------------------------------------
 
     def cut(self, now: int) -> None:
-        """End the present block before its time."""
+        """Truncate the runs of the current block at tick `now`."""
         for track in self.current.values():
             run = self._runs.get(track)
             if run is not None:
                 run.end = min(run.end, now)
 
     def close(self, now: int) -> None:
-        """End everything at tick `now`; who still waits would have waited for ever."""
+        """Close all spans at tick `now`; waits that are still active would have lasted forever."""
         for track in list(self._runs):
             self._close_run(track)
         alive = self._tracks(self.wave.splits.state != State.DEAD)

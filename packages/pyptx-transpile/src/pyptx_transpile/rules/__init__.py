@@ -1,1 +1,1 @@
-"""Ways of saying PTX in better Python, one file for each kind; `table` has their order."""
+"""Rewrite rules, one file for each kind; `table` has their order."""

@@ -1,4 +1,4 @@
-"""A branch forward that may fall through: `with ptx.if_(…)`, and `with ptx.else_(…)` where both ways are code."""
+"""A forward branch that may fall through: `with ptx.if_(…)`, and `with ptx.else_(…)` if both paths have code."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["IF"]
 
-_MOST_SHARED = 3  # branches to one label that are blocks in one another; more leave one block
+_MOST_SHARED = 3  # branches to one label that become nested blocks; more become one `ptx.block`
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield claims for each branch forward, short ones first: with `else_`, then with its label, then without."""
+    """Yield rewrites for each forward branch, short ones first: with `else_`, then with its label, then without."""
     jumps = [jump for jump in body.jumps if jump.guarded and is_forward(body, jump)]
     for jump in sorted(jumps, key=lambda jump: (jump.target - jump.at, jump.at)):
         yield from _alternatives(body, plan, jump)

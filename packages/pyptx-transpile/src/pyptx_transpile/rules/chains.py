@@ -1,7 +1,7 @@
-"""Blocks of which one runs: `with ptx.if_(…)`, `with ptx.elif_(…)` and `with ptx.else_()` that meet at one label.
+"""Alternative blocks: `with ptx.if_(…)`, `with ptx.elif_(…)` and `with ptx.else_()` that join at one label.
 
-`elif_` is what an `if_` in an `else_` is, where nothing else stands in that: it begins with the condition, and what
-is behind its blocks is what is behind the `else_`.
+`elif_` replaces an `if_` that is the only statement of an `else_`: it starts with the condition, and its blocks end at
+the same label as the `else_`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _FEWEST = 2  # conditions of a chain
 
 
 def is_forward(body: Body, jump: Jump) -> bool:
-    """Tell whether a branch leads forward to a label in its own scope."""
+    """Return whether a branch goes forward to a label in its own scope."""
     return jump.target > jump.at and body.scopes[jump.at] == body.scopes[jump.target]
 
 
 def join_of(body: Body, jump: Jump) -> int | None:
-    """Return where both ways meet again, if the one that falls through ends in a branch behind the other."""
+    """Return the join of both paths if the fall-through path ends in a branch past the other path; else None."""
     last = body.jump_at(jump.target - 1)
     if last is None or last.guarded or last.target <= jump.target or not is_forward(body, last):
         return None
@@ -46,22 +46,22 @@ def join_of(body: Body, jump: Jump) -> int | None:
 
 
 def are_ways(body: Body, jump: Jump, join: int) -> bool:
-    """Tell whether nothing jumps into either way, but to the beginning of the second one."""
+    """Return whether no branch enters either path, except at the start of the second one."""
     entered = all(jump.at <= other.at < jump.target for other in body.jumps_to(jump.target))
     return entered and body.is_closed(jump.at, jump.target) and body.is_closed(jump.target, join)
 
 
 def defines_label(body: Body, plan: Plan, at: int, label: int) -> bool:
-    """Tell whether the branch at a place may define a label behind it: the first of those that lead there."""
+    """Return whether the branch at `at` may define `label`: no branch to it precedes `at`."""
     return label not in plan.contested and all(jump.at >= at for jump in body.jumps_to(label))
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Blocks that run where a branch is not taken, one for each of the `conditions`, and what is behind them all.
+    """Blocks executed if a branch is not taken, one for each of the `conditions`, with a common join.
 
-    The label there is at `join`; the chain `defines` it, unless another one does. With `has_else` a last block runs
-    where all branches are taken.
+    The label at `join` is defined by the chain if `defines`. With `has_else`, a last block is executed if all branches
+    are taken.
     """
 
     conditions: tuple[Predicate, ...]
@@ -70,7 +70,7 @@ class Chain:
     defines: bool
 
     def ways(self, body: Body) -> tuple[tuple[int, int], ...]:
-        """Return the slices of the blocks: behind a branch, and in front of what leaves for the label behind all."""
+        """Return the slices of the blocks: from after a branch to before the branch to the join."""
         starts = [condition.at + 1 for condition in self.conditions]
         skips = [self.skip(body, number) for number in range(len(starts))]
         if self.has_else:
@@ -79,7 +79,7 @@ class Chain:
         return (*((start, skip - 1) for start, skip in early), last)
 
     def skip(self, body: Body, number: int) -> int:
-        """Return the place of the label that is behind a block."""
+        """Return the index of the label after a block."""
         jump = body.jump_at(self.conditions[number].at)
         if jump is None:
             raise TypeError(f"no branch to a label is at {self.conditions[number].at}")
@@ -87,7 +87,7 @@ class Chain:
 
 
 def branch_claim(body: Body, rule: str, chain: Chain) -> Claim:
-    """Return the claim that prints a chain."""
+    """Return the rewrite that prints a chain."""
     ways = chain.ways(body)
     count = len(chain.conditions)
 
@@ -117,7 +117,7 @@ def branch_claim(body: Body, rule: str, chain: Chain) -> Claim:
 
 
 def _first_left(body: Body, chain: Chain) -> int:
-    """Return the number of the first block that a branch inside leaves for the label behind the chain, or the last."""
+    """Return the index of the first block that contains a branch to the join; the last block if none does."""
     *early, _ = ways = chain.ways(body)
     jumps = body.jumps_to(chain.join)
     left = (number for number, (start, end) in enumerate(early) if any(start <= jump.at < end for jump in jumps))
@@ -131,14 +131,14 @@ def _labels(body: Body, chain: Chain) -> tuple[int, ...]:
 
 
 def _jumps(body: Body, chain: Chain) -> tuple[int, ...]:
-    """Return the branches of a chain: those of its conditions, and those behind its blocks."""
+    """Return the branches of a chain: those of its conditions, and those at the ends of its blocks."""
     places = [condition.at for condition in chain.conditions]
     skips = [chain.skip(body, number) for number in range(len(places) - (not chain.has_else))]
     return (*places, *[skip - 1 for skip in skips])
 
 
 def _header(printer: BodyPrinter, chain: Chain, number: int) -> Expression:
-    """Return what stands above a block, and print what is said of the first branch."""
+    """Return the header of a block; for the first block, print the formatting of the branch before it."""
     body = printer.body
     if number == len(chain.conditions):
         return call("with ptx.else_", _ending(printer, chain, number))
@@ -159,7 +159,7 @@ def _header(printer: BodyPrinter, chain: Chain, number: int) -> Expression:
 
 
 def _ending(printer: BodyPrinter, chain: Chain, number: int) -> list[str]:
-    """Return the keywords for the label behind a chain, and for the branch there behind the block before."""
+    """Return the keywords for the label at the join, and for the branch to it at the end of the previous block."""
     body = printer.body
     ways = chain.ways(body)
     if len(ways) == 1:
@@ -173,11 +173,11 @@ def _ending(printer: BodyPrinter, chain: Chain, number: int) -> list[str]:
     return keywords
 
 
-# --- two conditions and more ------------------------------------------------------------------------
+# --- two or more conditions -------------------------------------------------------------------------
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each chain of two conditions and more, outer ones first; with its label, then without."""
+    """Yield rewrites for each chain of two or more conditions, outer ones first; with its label, then without."""
     taken: set[int] = set()
     for jump in body.jumps:
         if jump.at in taken:
@@ -193,7 +193,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _chain(body: Body, plan: Plan, jump: Jump, first: Predicate) -> Chain | None:
-    """Return the chain that begins with a branch, if another condition follows on its first block."""
+    """Return the chain that starts with a branch; None if no other condition follows its first block."""
     conditions, join, has_else = [first], join_of(body, jump), True
     if join is None:
         return None
@@ -211,7 +211,7 @@ def _chain(body: Body, plan: Plan, jump: Jump, first: Predicate) -> Chain | None
 
 
 def _next(body: Body, jump: Jump, join: int) -> Predicate | None:
-    """Return the condition with which the other way of a branch begins, if its blocks end where that does."""
+    """Return the condition at the start of the other path of a branch, if its blocks have the same join."""
     start = jump.target + 1
     for at in (start, start + 1):
         other = body.jump_at(at)

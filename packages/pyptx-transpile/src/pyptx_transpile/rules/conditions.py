@@ -1,8 +1,8 @@
-"""Predicates in the place of what computes them: `with ptx.if_(ptx.inst.setp.lt.s32(p[1], r[1], 8), …)`.
+"""Predicates inlined: `with ptx.if_(ptx.inst.setp.lt.s32(p[1], r[1], 8), …)`.
 
-A call of `ptx.inst` returns its destination, so where the instruction in front of a branch writes the predicate of the
-branch, it can stand inside the call that branches. Python evaluates arguments first: the order is that of the text. At
-the end of a loop it is a function, which is called there.
+A call of `ptx.inst` returns its destination. So if the instruction before a branch writes the branch's predicate, its
+call can be an argument of the call that branches. Python evaluates arguments first, which keeps the text order. At the
+end of a loop it is a lambda, which is called there.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _ENDS = frozenset({"bra", "exit", "ret", "trap"})
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """The guard of the branch at a place; what computes it is its part from `start` on, if that is in front of it."""
+    """Guard of the branch at `at`; if `start` is less, includes the instruction at `start` that computes it."""
 
     at: int
     start: int
 
     def first(self, printer: BodyPrinter, line: Callable[[str], str], *, negated: bool = False) -> str:
-        """Return the predicate as it stands in a line, and print what is said of the branch.
+        """Return the predicate for the branch's line, and print the formatting of the branch.
 
-        What computes it is printed by itself where the line that is made of it would be too long.
+        The instruction that computes it is printed as a statement if the line would be too long.
         """
         if self.start == self.at:
             printer.deviation(self.at)
@@ -49,18 +49,18 @@ class Predicate:
         return self.name(printer, negated=negated)
 
     def whole(self, printer: BodyPrinter, *, negated: bool = False) -> str:
-        """Return the predicate with what computes it, however long that is."""
+        """Return the predicate including the instruction that computes it, whatever its length."""
         return self.name(printer, negated=negated) if self.start == self.at else self._call(printer, negated=negated)
 
     def last(self, printer: BodyPrinter, line: Callable[[str], str]) -> tuple[str, bool]:
-        """Return the line above a block that is made of a predicate behind it; tell whether it computes that too."""
+        """Return the header of a block that ends with the predicate, and whether the header computes the predicate."""
         whole = line(f"lambda: {self._call(printer)}") if self.start < self.at else ""
         if whole and _fits(printer, whole):
             return whole, True
         return line(self.name(printer)), self.start == self.at
 
     def name(self, printer: BodyPrinter, *, negated: bool = False) -> str:
-        """Return the predicate by itself, nothing if there is none."""
+        """Return the predicate as a register; "" if there is none."""
         guard = printer.body.branch(self.at).guard
         return "" if guard is None else printer.guard(guard, negated=negated)
 
@@ -75,9 +75,10 @@ def _fits(printer: BodyPrinter, line: str) -> bool:
 
 
 def predicates(body: Body, at: int, *, late: bool = False) -> Iterator[Predicate]:
-    """Yield what the guard of a branch may be: with the instruction in front of it, and by itself.
+    """Yield the alternatives for the guard of a branch: with the instruction before it, and alone.
 
-    What is computed `late`, behind a block, is said above it, where nothing can be said of how it is written.
+    A predicate computed `late`, at the end of a block, is printed in the block's header, where no formatting can be
+    set.
     """
     if _computes(body, at) and not (late and body.deviates(at - 1)):
         yield Predicate(at, at - 1)
@@ -85,7 +86,7 @@ def predicates(body: Body, at: int, *, late: bool = False) -> Iterator[Predicate
 
 
 def _computes(body: Body, at: int) -> bool:
-    """Tell whether the instruction in front of a branch writes its guard, and nothing else is said in between."""
+    """Return whether the instruction directly before a branch writes its guard."""
     guard, node = body.branch(at).guard, body.instruction(at - 1) if at > body.start else None
     if guard is None or node is None or node.guard is not None or len(node.operands) < 2 or body.deviates(at):
         return False
@@ -93,7 +94,7 @@ def _computes(body: Body, at: int) -> bool:
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each guarded branch that is no block's, with what computes its guard."""
+    """Yield rewrites of guarded branches that do not form a block, with the instruction that computes the guard."""
     for at in body.places(*_ENDS):
         if at > body.start and body.branch(at).guard is not None and plan.owner(at) is None:
             computed, *_ = predicates(body, at)

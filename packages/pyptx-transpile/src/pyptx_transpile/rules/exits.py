@@ -1,4 +1,4 @@
-"""Branches that leave what is around them: `ptx.break_()`, `ptx.continue_()`, and the blocks that they leave."""
+"""Branches out of enclosing blocks: `ptx.break_()`, `ptx.continue_()`, and the blocks that they leave."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["BLOCK", "EXIT"]
 
 
 def find_blocks(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a block in front of each label that branches still lead forward to, those of most branches first."""
+    """Yield a block before each label that unrewritten branches target forward; most branches first."""
     left = [jump for jump in body.jumps if jump.target > jump.at and plan.owner(jump.at) is None]
     count = Counter(jump.target for jump in left)
     starts: dict[int, int] = {}
@@ -40,7 +40,7 @@ def find_blocks(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _around(starts: dict[int, int], start: int) -> int:
-    """Return where a block begins so that it crosses none whose label is in front of its own."""
+    """Return the start of a block, moved up so that it does not cross a block whose label is earlier."""
     for target in sorted(starts, reverse=True):
         if starts[target] < start <= target:
             start = starts[target]
@@ -48,7 +48,7 @@ def _around(starts: dict[int, int], start: int) -> int:
 
 
 def _start(body: Body, plan: Plan, jump: Jump) -> int | None:
-    """Return where a block begins that a branch leaves: at what has it, beside its label; None if nothing does."""
+    """Return the start of a block that a branch leaves: the item or rewrite with the branch, in the label's scope."""
     start = plan.outermost(jump.at, jump.target)
     scope = body.scopes[jump.target]
     while start is not None and body.scopes[start] != scope:
@@ -68,7 +68,7 @@ def _block(body: Body, start: int, target: int) -> Claim:
 
 
 def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each branch that leaves a loop, block or `if_` around it, or goes to a loop's next turn."""
+    """Yield a rewrite for each branch that leaves an enclosing loop, block or `if_`, or continues a loop."""
     for jump in body.jumps:
         if plan.owner(jump.at) is not None:
             continue
@@ -83,14 +83,14 @@ def find_exits(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _function(claim: Claim, jump: Jump) -> str | None:
-    """Return what a branch does to what a claim opens, if it leaves that, or goes to its next turn."""
+    """Return the function for a branch: `break_` if it leaves the rewrite, `continue_` for a loop's next iteration."""
     if claim.exits == jump.target:
         return "break_"
     return "continue_" if claim.loops and claim.inner[0][0] - 1 == jump.target else None
 
 
 def _exit(body: Body, jump: Jump, predicate: Predicate, function: str, left: Claim | None) -> Claim:
-    """Return a claim for a branch out of what a claim opens, the innermost loop unless it says which."""
+    """Return the rewrite of a branch out of the rewrite `left`; None stands for the innermost loop."""
     uniform = ["uniform=True"] if "uni" in body.branch(jump.at).opcode else []
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:

@@ -1,8 +1,7 @@
-"""Instructions as expressions: which results are written where they are used, in the order of the instructions.
+"""Instructions as nested expressions: results that are inlined where they are used, in instruction order.
 
-Python evaluates the operands of a call from the left to the right, and then the call. So an instruction can stand in
-the place of its result where what is in front of it in the text stands in front of it in the expression: the sources of
-an instruction may be the last expressions before it, in their order.
+Python evaluates the operands of a call from left to right, and then the call. So an instruction can replace its result
+if text order equals evaluation order: the sources of an instruction may be the last expressions before it, in order.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Tree", "Trees", "call_width", "places_of_sources", "register_width"]
 
-_WIDEST = 100  # columns of a statement, by estimate; what is wider takes two lines, and saves none
+_WIDEST = 100  # columns of a statement, estimated; a wider one takes two lines and saves none
 _MOST_INSTRUCTIONS = 8  # in one expression
-_LONGEST_VECTOR = 3  # elements of a list in which expressions may stand; longer ones are slices of banks
+_LONGEST_VECTOR = 3  # elements of a list that may be expressions; longer lists are slices of register groups
 _OF_CALL = len("ptx.inst.()")
 _OF_ADDRESS = len("ptx.addr()")
 _OF_INDEX = len("r[8 * i]")
@@ -36,10 +35,10 @@ _MOST_COLUMNS = (1 << 16) - 1
 
 @dataclass(slots=True)
 class Tree:
-    """A statement: the place of its last instruction, and what is written for its sources, by their registers.
+    """Statement: the index of its last instruction, and the expressions inlined for its source registers.
 
-    `operator` is the operation if an operator says it. `width` is about how many columns it takes, `size` how many
-    instructions it has. A `named` one says which register it writes; others write the next temporary.
+    `operator` is the operation if it is printed as an operator. `width` is the approximate number of columns, `size`
+    the number of instructions. A `named` one prints the register that it writes; others write the next temporary.
     """
 
     at: int
@@ -51,26 +50,29 @@ class Tree:
     named: bool = False
 
     def like(self, origin: int) -> Hashable:
-        """Return what is equal for statements that are written alike, at places counted from their origins."""
+        """Return a key that is equal for statements printed alike at indices relative to their origins."""
         return self.at - origin, self.operator, tuple([each.like(origin) for each in self.inner.values()])
 
     def temporaries(self) -> Iterator[int]:
-        """Yield the places of the inner instructions in the order in which Python evaluates them: that of the text."""
+        """Yield the indices of the inner instructions in evaluation order, which is text order."""
         for each in self.inner.values():
             yield from each.temporaries()
             yield each.at
 
 
 class Trees:
-    """Makes statements of the instructions of one body, each as large as it may be."""
+    """Builds statements from the instructions of one body, each as large as permitted."""
 
     def __init__(self, body: Body, operations: Operations) -> None:
-        """Find out which registers have one use."""
+        """Find the registers that are used once."""
         self._body, self._operations = body, operations
         self._once = uses_of(body).once
 
     def statements(self, places: range, *, turn: bool) -> list[Tree | None]:
-        """Return the statements of a row of instructions, of a turn of a loop perhaps; None for what is none."""
+        """Return the statements of a range of items; None for an item that is not an instruction.
+
+        `turn`: whether the range is an iteration of a loop.
+        """
         done: list[Tree | None] = []
         for at in places:
             node = self._body.instruction(at)
@@ -84,7 +86,7 @@ class Trees:
         return done
 
     def _alone(self, at: int, node: nodes.Instruction, *, turn: bool) -> Tree:
-        """Return an instruction as a statement of its own; it has a result if it may stand inside another one."""
+        """Return an instruction as a statement of its own; with a result if it may be inlined."""
         operator = self._operations.operator(node)
         known = node.guard is None and bool(node.operands) and self._operations.banks.type_of(node.operands[0])
         result = node.operands[0] if known and not self._body.deviates(at) else None
@@ -93,11 +95,11 @@ class Trees:
         return Tree(at, result.name if isinstance(result, tree.Register) else None, operator, width)
 
     def _is_taken(self, done: Sequence[Tree | None]) -> bool:
-        """Tell whether the last statement may stand inside of another one."""
+        """Return whether the last statement may be inlined into another one."""
         return bool(done) and done[-1] is not None and done[-1].result in self._once
 
     def _take_in(self, one: Tree, node: nodes.Instruction, done: list[Tree | None], *, turn: bool) -> None:
-        """Write the last statements into a new one, as many as are its sources in their order."""
+        """Inline the last statements into a new one, as many as are its sources in order."""
         sources = list(places_of_sources(node))
         taken: list[Tree] = []
         while sources and self._is_taken(done):
@@ -115,7 +117,7 @@ class Trees:
 
 
 def places_of_sources(node: nodes.Instruction) -> Iterator[str]:
-    """Yield the registers of an instruction in whose place an expression may stand, in the order of the text."""
+    """Yield the registers of an instruction that an expression may replace, in text order."""
     for number, operand in enumerate(node.operands):
         match operand:
             case tree.Register(name) if number:
@@ -129,13 +131,13 @@ def places_of_sources(node: nodes.Instruction) -> Iterator[str]:
 
 
 def register_width(name: str, *, turn: bool) -> int:
-    """Return about how many columns a register takes; in a turn of a loop it is one of several, with a longer index."""
-    return _OF_INDEX if turn else len(name) + (-1 if "$" in name else 1)  # of a parameter, it has one more
+    """Return the approximate columns of a register; longer in a loop iteration, where the index is computed."""
+    return _OF_INDEX if turn else len(name) + (-1 if "$" in name else 1)  # a parameter has one more
 
 
 def _width(operand: tree.Operand, *, turn: bool) -> int:
-    """Return about how many columns an operand takes."""
-    if type(operand) is tree.Register:  # as most of them are
+    """Return the approximate number of columns of an operand."""
+    if type(operand) is tree.Register:  # the most frequent case
         return register_width(operand.name, turn=turn)
     match operand:
         case tree.Symbol(name) | tree.Immediate(name):
@@ -150,7 +152,7 @@ def _width(operand: tree.Operand, *, turn: bool) -> int:
 
 
 def call_width(body: Body, at: int, *, turn: bool) -> int:
-    """Return about how many columns the call of an instruction takes, in a turn of a loop perhaps."""
+    """Return the approximate number of columns of an instruction's call."""
     known = body.derived(_widths)[turn]
     if not known[at - body.start]:
         known[at - body.start] = min(_call_width(body.branch(at), turn=turn), _MOST_COLUMNS)
@@ -158,7 +160,7 @@ def call_width(body: Body, at: int, *, turn: bool) -> int:
 
 
 def _widths(body: Body) -> tuple[array[int], array[int]]:
-    """Return the widths of the calls of a body, outside of turns and in them: none is known yet."""
+    """Return caches for the widths of a body's calls, outside and inside iterations; 0 is unknown."""
     none = array("H", bytes(2 * (body.end - body.start)))
     return none, none[:]
 

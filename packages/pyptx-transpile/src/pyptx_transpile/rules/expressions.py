@@ -1,4 +1,4 @@
-"""Instructions in the place of their results: expressions of Python, with the registers of the results beside them."""
+"""Instructions inlined for their results: Python expressions, with the result registers listed in `temps`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPRESSION", "runs", "statement"]
 
-_LEAST = 2  # instructions of a block that stand in the place of their results
-_WIDEST = 72  # columns of their registers, which are read beside each other, in front of the block
-_SHORT = 3  # statements of a block that calls inside of each other may say with fewer lines
-_FARTHEST = 4  # statements without any that a block goes on over
+_LEAST = 2  # inlined instructions in a block
+_WIDEST = 72  # columns of the list of temporaries
+_SHORT = 3  # statements of a block that nested calls may print with fewer lines
+_FARTHEST = 4  # consecutive statements without inlined instructions that a block may contain
 _ENDS = frozenset({"bra", "brx", "exit", "ret"})
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield the rows of statements that have fewer lines when instructions stand in the place of their results."""
+    """Yield the blocks of statements that need fewer lines with inlined instructions."""
     trees = Trees(body, Operations(banks_of(body), body.row.spelled()))
     for run in runs(body, plan):
         turn = plan.in_turn(run.start)
@@ -42,17 +42,17 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _takes_fewer_lines(body: Body, claim: Claim, statements: int, *, turn: bool) -> bool:
-    """Tell whether a block of statements has no more lines, with its first one, than calls inside of each other."""
+    """Return whether a block of statements with its header has no more lines than nested calls."""
     calls = nested(body, range(claim.start, claim.end), turn=turn)
     return statements + 1 <= sum(1 for _ in calls)
 
 
 def runs(body: Body, plan: Plan, least: int = _LEAST + 1) -> Iterator[range]:
-    """Yield the rows of instructions, and what compilers write between them, that no branch and no block ends.
+    """Yield the ranges of instructions and `.loc` statements without branches or blocks.
 
-    What a claim says is in none.
+    Items that a rewrite prints are excluded.
     """
-    for slice_ in list(plan.unclaimed()):  # before any of what is found is claimed
+    for slice_ in list(plan.unclaimed()):  # a copy: rewrites are accepted during iteration
         start = slice_.start
         for at in slice_:
             if not _is_plain(body, at):
@@ -69,9 +69,9 @@ def _is_plain(body: Body, at: int) -> bool:
 
 
 def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Iterator[list[int | Tree]]:
-    """Yield the blocks of a row: statements, or the places of those that are written as they are."""
+    """Yield the blocks of a range: statements, or the indices of items printed unchanged."""
     block: list[int | Tree] = []
-    end = taken = width = 0  # where its last expression ends, and the instructions inside expressions so far
+    end = taken = width = 0  # end of its last statement with inlined instructions; their number so far
     at = run.start
     for each in statements:
         size, wider = (0, 0) if each is None else (each.size - 1, _width(each, turn=turn))
@@ -89,7 +89,7 @@ def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Ite
 
 
 def _width(one: Tree, *, turn: bool) -> int:
-    """Return how many columns the registers of the expressions inside a statement take in a list."""
+    """Return the columns that the registers of a statement's inner expressions take in a list."""
     names = [each.result for each in one.inner.values() if each.result is not None]
     own = sum(len(", ") + register_width(name, turn=turn) for name in names)
     return own + sum(_width(each, turn=turn) for each in one.inner.values())
@@ -118,7 +118,7 @@ def _claim(body: Body, block: Sequence[int | Tree]) -> Claim:
 
 
 def _temporaries(names: list[str]) -> Expression:
-    """Return the keyword that names the registers of results, a slice of a bank or some of them."""
+    """Return the keyword that names the result registers: a slice of a register group, or a tuple."""
     if len(names) == 1 and names[0].startswith("*"):
         return f"temps={names[0][1:]}"
     return keyword("temps", Group("(", tuple(names), ",)" if len(names) == 1 else ")"))
@@ -129,7 +129,7 @@ def _has_operator(one: Tree) -> bool:
 
 
 def statement(printer: BodyPrinter, one: Tree) -> None:
-    """Print a statement, with what stands in the place of its sources."""
+    """Print a statement with its inlined sources."""
     node = printer.body.branch(one.at)
     if one.operator is not None and not printer.body.deviates(one.at) and printer.is_assigned(node.operands[0]):
         result, operation = printer.values.expression(node.operands[0]), _operation(printer, one, one.operator)
@@ -141,7 +141,7 @@ def statement(printer: BodyPrinter, one: Tree) -> None:
 
 
 def _call(printer: BodyPrinter, one: Tree, destination: str) -> Group:
-    """Return the call of an instruction; `destination` is what is written for its first operand if it is a register."""
+    """Return the call of an instruction; `destination` replaces its first operand if that is a register."""
     node = printer.body.branch(one.at)
     operands: list[Expression] = [_operand(printer, one, each) for each in node.operands]
     if isinstance(node.operands[0], tree.Register):
@@ -152,7 +152,7 @@ def _call(printer: BodyPrinter, one: Tree, destination: str) -> Group:
 
 
 def _operation(printer: BodyPrinter, one: Tree, operator: str) -> str:
-    """Return the expression of an operator."""
+    """Return the operator expression."""
     node = printer.body.branch(one.at)
     sources = [_operand(printer, one, each, within=True) for each in node.operands[1:]]
     sign = OPERATORS[operator]
@@ -160,7 +160,7 @@ def _operation(printer: BodyPrinter, one: Tree, operator: str) -> str:
 
 
 def _operand(printer: BodyPrinter, one: Tree, operand: tree.Operand, *, within: bool = False) -> str:
-    """Return an operand, with expressions in the place of registers of it; `within` an operator in brackets."""
+    """Return an operand with inlined expressions for its registers; in brackets if `within` an operator."""
     match operand:
         case tree.Register(name) if (inner := one.inner.get(name)) is not None:
             if inner.operator is None:

@@ -1,4 +1,4 @@
-"""Long forms of instructions that a module uses several times: names, which stand at the head of the file."""
+"""Names for long instruction forms that a module uses several times; they are defined at the head of the file."""
 
 from __future__ import annotations
 

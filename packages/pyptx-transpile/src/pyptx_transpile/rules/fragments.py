@@ -1,7 +1,7 @@
-"""Fragments of matrices by a name: `ldmatrix(a := r[1:5], …)`, and `a` in the products below.
+"""Named matrix fragments: `ldmatrix(a := r[1:5], …)`, and `a` in the MMA instructions after it.
 
-A name is that of registers, whatever they hold: the first instruction that has all of them binds it, in its own call,
-and what stands below says it wherever it has the whole vector.
+A name stands for registers, whatever they contain. The first instruction that has all of them binds it in its call;
+later instructions use it for the whole vector.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["FRAGMENT"]
 
-_FEWEST_USES = 2  # of a name, behind the place where it is bound
+_FEWEST_USES = 2  # of a name, after its binding
 _PRODUCTS = frozenset({"mma", "wgmma"})
-_ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # by the place of a fragment among the operands of a product
+_ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # by operand index of the fragment in the MMA
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each instruction that is the first to have a fragment which others have, too."""
+    """Yield a rewrite for each instruction that first uses a fragment which other instructions use too."""
     if body.declared != body.start:
-        return  # it stands for several places, whose fragments are parameters
+        return  # a helper, whose fragments are parameters
     first: dict[tree.Vector, int] = {}
     roles: dict[tree.Vector, str] = {}
     uses: Counter[tree.Vector] = Counter()
@@ -52,7 +52,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _vectors(body: Body, plan: Plan) -> Iterator[tuple[int, tree.Vector, int]]:
-    """Yield the vectors of registers in the instructions that no rule says, with their places among the operands."""
+    """Yield the register vectors of instructions without rewrites, with their operand indices."""
     for slice_ in list(plan.unclaimed()):
         if plan.in_turn(slice_.start):
             continue
@@ -66,7 +66,7 @@ def _vectors(body: Body, plan: Plan) -> Iterator[tuple[int, tree.Vector, int]]:
 
 
 def _is_addressed(body: Body, at: int) -> bool:
-    """Tell whether the instruction in front of one computes its address, in whose place that may stand."""
+    """Return whether the instruction before one computes its address, so that it may be inlined there."""
     before = body.instruction(at - 1)
     bases = [each.base for each in body.branch(at).operands if isinstance(each, tree.Address)]
     return before is not None and bool(before.operands) and before.operands[0] in bases

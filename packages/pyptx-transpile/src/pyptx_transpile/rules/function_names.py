@@ -1,4 +1,4 @@
-"""What a function for a repeated sequence is called: after its dominant instructions, as `mbarrier_try_wait`."""
+"""Names of helper functions, after their dominant instructions, such as `mbarrier_try_wait`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["docstring", "main", "stem"]
 
-# From what says least about a sequence to what says most; all that is not here says more.
+# In ascending order of significance; other mnemonics are the most significant.
 _RANKS: tuple[frozenset[str], ...] = (
     frozenset({"mov", "cvt", "cvta", "setp", "selp", "bra", "call", "ret"}),
     frozenset({"add", "addc", "sub", "subc", "and", "or", "xor", "not", "neg", "shl", "shr", "mul", "mad", "shf"}),
     frozenset({"ld", "st", "fma", "min", "max", "abs", "lop3", "prmt", "bfe", "bfi", "div", "rem"}),
 )
 _MOST_WORDS = 3
-_WIDEST = 100  # columns of a docstring that names all instructions
+_WIDEST = 100  # columns of a docstring that lists all instructions
 _SHAPE = re.compile(r"m\d+n\d+k\d+\Z", re.ASCII)
 _UNSAID = frozenset({"sync", "aligned", "lo", "wide", "cc", "rn", "rz", "parity", "v2", "v4", "v8"})
 
@@ -32,7 +32,7 @@ def _rank(node: nodes.Instruction) -> int:
 
 
 def main(instructions: Sequence[nodes.Instruction]) -> int:
-    """Return the number of the instruction that says most: the most frequent of those of the highest rank."""
+    """Return the index of the most significant instruction: the most frequent one of the highest rank."""
     highest = max(map(_rank, instructions))
     counts = Counter([node.opcode for node in instructions if _rank(node) == highest])
     most = max(counts, key=lambda opcode: counts[opcode])
@@ -40,7 +40,7 @@ def main(instructions: Sequence[nodes.Instruction]) -> int:
 
 
 def stem(instructions: Sequence[nodes.Instruction]) -> str:
-    """Return a name: of one instruction, or of the most frequent ones where all of them load, compute and store."""
+    """Return a name: of the main instruction, or of the most frequent ones if all are loads, arithmetic and stores."""
     one = instructions[main(instructions)]
     if _rank(one) == len(_RANKS):
         return _name(one)
@@ -51,7 +51,7 @@ def stem(instructions: Sequence[nodes.Instruction]) -> str:
 
 
 def _short(node: nodes.Instruction) -> str:
-    """Return the mnemonic of an instruction, of loads and stores with the state space."""
+    """Return the mnemonic of an instruction; for loads and stores with the state space."""
     words = [word.partition("::")[0] for word in node.opcode[:2]]
     return "_".join(words) if words[0] in {"ld", "st"} and len(words) > 1 and words[1] not in BY_NAME else words[0]
 
@@ -67,7 +67,7 @@ def _name(node: nodes.Instruction) -> str:
 
 
 def docstring(instructions: Sequence[nodes.Instruction]) -> str:
-    """Return what a function emits, with the count of its instructions."""
+    """Return the docstring of a helper: the emitted instructions, or their number."""
     names = list(dict.fromkeys([".".join(node.opcode) for node in instructions]))
     all_of_them = f"Emit {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}."
     if len(instructions) == len(names) and len(all_of_them) <= _WIDEST:

@@ -1,7 +1,7 @@
-"""Sequences that occur several times, in one body or in several: one function, and a call at each place.
+"""Sequences that occur several times, in one body or in several: one helper function, and a call at each site.
 
-What stands in a scope of inline assembly is such a sequence as a rule. The first place gives the function its body: a
-body like others, which the other rules read, with parameters in the place of what differs.
+Typical sequences are scopes of inline assembly. The first site gives the helper its body, with parameters for the
+operands that differ. Other rules rewrite it like any body.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ __all__ = ["FUNCTION", "Survey"]
 
 _LEAST = 3  # instructions
 _LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # lines
-_AROUND = 2  # lines of a function around its body: its name and its docstring
+_AROUND = 2  # lines of a function other than its body: header and docstring
 _LEAST_OF_SCOPE = 2  # instructions
-_ANY = 1 << 30  # arguments, of what one asm statement leaves
-_FEW = 4  # sites that are looked at first
-_WIDTH = 100  # columns of a call that takes one line
+_ANY = 1 << 30  # arguments, for the scope of one asm statement
+_FEW = 4  # sites that are examined first
+_WIDTH = 100  # columns of a call on one line
 
 
 def find(_body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield the calls that were found for a body when all of them were looked at."""
+    """Yield the calls that the survey of all bodies found for this one."""
     yield from plan.calls
 
 
 def _least(helper: Helper, calls: Sequence[int], fewer: int, most: float) -> int | None:
-    """Return how many calls make a function worth its lines, if calls take so many as these; None if none do.
+    """Return how many calls make a helper worthwhile, if each takes as many lines as `calls`; None if none do.
 
-    In its place stand so many `fewer` lines than in its body, and about `most` at most, by what other rules say there.
+    The replaced statements have `fewer` lines than the helper's body, and about `most` at most after other rewrites.
     """
     page = Page()
     helper.write(page, Naming())
@@ -71,7 +71,7 @@ def _least_saved(*, is_scope: bool) -> int:
 
 
 def _may_save(body: Body, found: Repeated, calls: Sequence[int], *, is_scope: bool) -> bool:
-    """Tell whether a function may save lines if no rule says its body shorter: the body is not looked at yet."""
+    """Return whether a helper may save lines if its body is not rewritten; a first estimate."""
     lines = _AROUND
     for at in range(found.sites[0], found.sites[0] + found.length):
         node = body.instruction(at)
@@ -85,7 +85,7 @@ def _may_save(body: Body, found: Repeated, calls: Sequence[int], *, is_scope: bo
 
 
 def _saved_by_loops(claims: Iterable[Claim]) -> int:
-    """Return about how many lines the loops among claims save, outer ones first; those inside of others save none."""
+    """Return about how many lines the loops among rewrites save, outer ones first; nested loops do not count."""
     saved = end = 0
     for claim in claims:
         if claim.repeats and claim.start >= end:
@@ -94,29 +94,29 @@ def _saved_by_loops(claims: Iterable[Claim]) -> int:
 
 
 def _is_scope(body: Body) -> bool:
-    """Tell whether a body is one scope, as one asm statement leaves it."""
+    """Return whether a body is one scope, as of one asm statement."""
     return body.row.ends.get(body.start) == body.end - 1
 
 
 class Survey:
-    """Looks for sequences in all bodies of a module."""
+    """Finds sequences in all bodies of a module."""
 
     def __init__(self, plans: Mapping[int, Plan], rules: Sequence[SugarRule], taken: Iterable[str]) -> None:
-        """Look, by what other rules say of the bodies; names that are `taken` are not given again."""
+        """Find sequences, considering other rewrites of the bodies; names in `taken` are not used."""
         self._plans, self._starts, self._rules = plans, sorted(plans), rules
         self._loops = {start: [each for each in plan.claims() if each.repeats] for start, plan in plans.items()}
         self._names = {start: Names(plan.body) for start, plan in plans.items()}
         self._leaves = {start: Leaves(names) for start, names in self._names.items()}
         self._taken = list(taken)
         self.calls: dict[int, list[Claim]] = {}
-        """The calls by the starts of bodies."""
+        """Calls by body start."""
         if plans:
             size = len(next(iter(plans.values())).body.items)
             self._estimate = _Estimate(plans, size)
             repeated(plans, self._names, size, self._estimate.saved, self._take)
 
     def _take(self, found: Repeated) -> bool:
-        """Make a function of a sequence; tell whether that saves enough, and reads well."""
+        """Make a helper of a sequence; return whether it saves enough lines and is readable."""
         names = [self._names[self._starts[bisect_right(self._starts, site) - 1]] for site in found.sites]
         bodies = [each.body for each in names]
         loops, few = self._looped(found), bodies[:_FEW]
@@ -149,27 +149,27 @@ class Survey:
         return True
 
     def _looped(self, found: Repeated) -> int:
-        """Return how many lines the loops save that the first site of a sequence has."""
+        """Return how many lines the loops of a sequence's first site save."""
         start = found.sites[0]
         loops = self._loops[self._starts[bisect_right(self._starts, start) - 1]]
         return _saved_by_loops(each for each in loops if start <= each.start and each.end <= start + found.length)
 
     def _sites(self, bodies: Sequence[Body], found: Repeated) -> list[Site]:
-        """Return the sites of a sequence that are in these bodies, which may be the first ones."""
+        """Return the sites of a sequence in these bodies, which may be only the first ones."""
         return [
             self._leaves[body.start].site(at, at + found.length) for body, at in zip(bodies, found.sites, strict=False)
         ]
 
 
 def _name(instructions: Sequence[nodes.Instruction], taken: Sequence[str]) -> str:
-    """Return a name that is not taken, with a type or a number if there is another one like it."""
+    """Return a free name, with a type or a number if a similar one exists."""
     plain = identifier(stem(instructions))
     more = f"{plain}_{instructions[main(instructions)].opcode[-1]}"
     return plain if plain not in taken else identifier(more, taken)
 
 
 def _width(name: str, arguments: Sequence[Argument]) -> int:
-    """Return about how many lines a call takes."""
+    """Return the approximate number of lines of a call."""
     return 1 if len(name) + sum(each.width() + 2 for each in arguments) <= _WIDTH else 1 + len(arguments)
 
 
@@ -181,10 +181,10 @@ def _call(helper: Helper, start: int, end: int, arguments: Sequence[Argument]) -
 
 
 class _Estimate:
-    """About how many lines are saved by a function, before it is made."""
+    """Estimate of the lines that a helper saves, before it is made."""
 
     def __init__(self, plans: Mapping[int, Plan], size: int) -> None:
-        """Count lines and instructions up to each item."""
+        """Accumulate lines and instructions up to each item."""
         lines, counts = [0.0] * (size + 1), [0] * (size + 1)
         self._ends = next(iter(plans.values())).body.row.ends
         for plan in plans.values():
@@ -198,11 +198,11 @@ class _Estimate:
         self._lines, self._counts = list(accumulate(lines)), list(accumulate(counts))
 
     def lines(self, start: int, length: int) -> float:
-        """Return the lines of a sequence."""
+        """Return the number of lines of a sequence."""
         return self._lines[start + length] - self._lines[start]
 
     def saved(self, start: int, length: int, count: int) -> float:
-        """Return the lines that are saved where a sequence has so many sites; 0 for one that is no function."""
+        """Return the lines saved if a sequence has `count` sites; 0 if it is not worth a helper."""
         end = start + length
         if count < 2 or self._counts[end] - self._counts[start] < _LEAST_OF_SCOPE:
             return 0
@@ -211,7 +211,7 @@ class _Estimate:
 
 
 def _template(names: Names, found: Repeated, site: Site, given: Signature) -> Body:
-    """Return a body that has the statements of the first site, with registers for the parameters."""
+    """Return a body with the statements of the first site, with registers for the parameters."""
     start, end = found.sites[0], found.sites[0] + found.length
     replaced = iter(given.names)
 
@@ -238,7 +238,7 @@ def _template(names: Names, found: Repeated, site: Site, given: Signature) -> Bo
 
 
 def _statements(body: Body, start: int, end: int, rewriting: Rewriting) -> list[nodes.Statement]:
-    """Return the statements of a slice with other leaves."""
+    """Return the statements of a slice with replaced leaves."""
     found: list[nodes.Statement] = []
     at = start
     while at < end:
@@ -257,7 +257,7 @@ def _statements(body: Body, start: int, end: int, rewriting: Rewriting) -> list[
 
 
 def _declarations(site: Site, given: Signature) -> list[nodes.RegisterDeclaration]:
-    """Return what declares the registers for the parameters, as banks of the types that they have at a site."""
+    """Return the declarations of the parameters' registers, as register groups of their types at a site."""
     banks: dict[str, tuple[str, int]] = {}
     for leaf, name in zip(site.leaves, given.names, strict=True):
         if name is not None and leaf.type not in {NUMBER, SYMBOL}:

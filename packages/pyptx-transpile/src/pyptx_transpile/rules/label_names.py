@@ -1,4 +1,4 @@
-"""Labels that are called by where they stand: the module says how, and nobody names them."""
+"""Labels whose names follow from their positions: the module states the scheme, and the file does not name them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A label and the last branch back to it: `with ptx.loop(…)`.
 
-Rotated loops, which a branch goes around, are `with ptx.while_(…, guard=…)`.
+A rotated loop, which a branch may skip, is `with ptx.while_(…, guard=…)`.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["LOOP", "WHILE"]
 
 
 def latches(body: Body) -> dict[int, Jump]:
-    """Return the last branch back to each label, of those in the scope of the label."""
+    """Return the last branch back to each label, if it is in the scope of the label."""
     found: dict[int, Jump] = {}
     for jump in body.jumps:
         if jump.target < jump.at and body.scopes[jump.at] == body.scopes[jump.target]:
-            found[jump.target] = jump  # branches come in the order of the text
+            found[jump.target] = jump  # branches are in text order
     return found
 
 
 def exit_label(body: Body, head: int, latch: int) -> int | None:
-    """Return the place of the label behind a loop, if one is there that something inside jumps to."""
+    """Return the index of the label directly after a loop, if all branches to it are inside the loop; else None."""
     end = latch + 1
     if end >= body.end or body.items[end].kind != "Label" or body.deviates(end):
         return None
@@ -42,7 +42,7 @@ def exit_label(body: Body, head: int, latch: int) -> int | None:
 
 
 def find_loops(body: Body, _plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each loop, those of most branches first; with the label behind it, if it is left for that."""
+    """Yield rewrites for each loop, most branches first; with the label after it, if branches leave the loop for it."""
     for head, latch in sorted(latches(body).items(), key=lambda pair: (-len(body.jumps_to(pair[0])), pair[0])):
         end = exit_label(body, head, latch.at)
         start = entry(body, head, latch.at)
@@ -54,7 +54,7 @@ def find_loops(body: Body, _plan: Plan) -> Iterator[Claim]:
 
 
 def entry(body: Body, head: int, latch: int) -> Jump | None:
-    """Return the branch in front of a loop into its first turn, if nothing is between the two."""
+    """Return the unconditional branch directly before a loop into its first iteration; None if there is none."""
     jump = body.jump_at(head - 1)
     if jump is None or jump.guarded or "uni" not in body.branch(jump.at).opcode or body.deviates(head):
         return None
@@ -97,7 +97,7 @@ def _loop(body: Body, head: int, predicate: Predicate, end: int | None, start: J
 
 
 def _block(printer: BodyPrinter, predicate: Predicate, line: Callable[[str], str], slot: Slot, end: int | None) -> None:
-    """Print a loop with its predicate in the line above it, or with what computes that at its end."""
+    """Print a loop with its predicate in the header, or with the computation of the predicate at its end."""
     header, whole = predicate.last(printer, line)
     with printer.block(header, -1 if end is None else end):
         printer.slot(slot)
@@ -111,14 +111,14 @@ def _continues(body: Body, head: int, latch: int) -> bool:
 
 
 def _uniform(body: Body, latch: int) -> list[str]:
-    """Return the keyword for a branch at the end of a loop that is not as usual."""
+    """Return the keyword for a branch at the end of a loop whose `.uni` is not the default."""
     node = body.branch(latch)
     uniform = "uni" in node.opcode
     return [] if uniform == (node.guard is None) else [f"uniform={uniform}"]
 
 
 def find_rotated(body: Body, _plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each loop with a test at its end that a branch with another test goes around."""
+    """Yield rewrites for each loop with a test at its end that a branch with another test skips."""
     around = {jump.target: jump for jump in reversed(body.jumps) if jump.guarded and jump.target > jump.at}
     for head, latch in sorted(latches(body).items()):
         entry = around.get(latch.at + 1)

@@ -1,4 +1,4 @@
-"""Mangled names: functions are called in Python as they are in C++, and their docstrings have the whole declaration."""
+"""Mangled names: Python functions get the C++ name, and their docstrings the whole C++ declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions in the place of an operand of the next one: a call returns the register that it writes."""
+"""Instructions as operands of the next one: a call returns the register that it writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST = 2  # instructions
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield the instructions that are operands of the one behind them, with that one."""
+    """Yield rewrites of instructions that are operands of the next one."""
     for run in runs(body, plan, least=_LEAST):
         for one in nested(body, run, turn=plan.in_turn(run.start)):
             if one is not None and one.inner:

@@ -1,4 +1,4 @@
-"""Calls with calls in the place of their operands: which instructions stand inside of the one behind them."""
+"""Nested calls: which instructions can be operands of the next one."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 __all__ = ["nested"]
 
-_WIDEST, _WIDEST_IN_TURN = 96, 80  # columns of a call with others inside, by estimate
+_WIDEST, _WIDEST_IN_TURN = 96, 80  # columns of a call with nested calls, estimated
 
 
 def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
-    """Yield the statements that calls of some places are, with the calls that stand inside; None for what is as it is.
+    """Yield the statements of some items, with their nested calls; None for an item that is printed unchanged.
 
-    In a `turn` of a loop, registers have longer names.
+    In a `turn` (iteration) of a loop, registers have longer expressions.
     """
-    before: list[Tree] = []  # what may be an operand
+    before: list[Tree] = []  # candidates for operands
     for at in places:
         outer = _alone(body, at, turn=turn)
         if outer is not None:
@@ -37,9 +37,9 @@ def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
 
 
 def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
-    """Return the call of an instruction, with its result if it may be an operand; None for what is as it is.
+    """Return the call of an instruction, with its result if it may be an operand; None if it is printed unchanged.
 
-    What changes a register in place is a statement of its own: as an operand it would be overlooked.
+    An instruction that updates a register in place stays a statement: as an operand it would be overlooked.
     """
     node = body.instruction(at)
     if node is None or body.deviates(at):
@@ -47,12 +47,12 @@ def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
     first = node.operands[0] if node.operands and node.guard is None else None
     result = first.name if isinstance(first, tree.Register) and first not in node.operands[1:] else None
     if result is not None and result.endswith("$"):
-        result = None  # the parameter of a function that is a vector, which no call returns
+        result = None  # a helper's parameter that is a vector: a call does not return it
     return Tree(at, result, None, call_width(body, at, turn=turn), named=True)
 
 
 def _take_in(body: Body, outer: Tree, before: list[Tree], *, turn: bool) -> None:
-    """Write the last instructions into a call, as many as are its sources in their order, and fit."""
+    """Nest the last instructions in a call, as many as are its sources in order and fit."""
     sources = list(places_of_sources(body.branch(outer.at)))
     taken: list[Tree] = []
     while before and (last := before[-1]).result is not None and sources.count(last.result) == 1:

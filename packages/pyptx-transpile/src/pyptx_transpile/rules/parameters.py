@@ -1,7 +1,7 @@
-"""Loads of parameters in one statement: `n, alpha = ptx.params(*params[1:3], into=[r[1], f[1]])`.
+"""Parameter loads in one statement: `n, alpha = ptx.params(*params[1:3], into=[r[1], f[1]])`.
 
-Pointers that become addresses of global memory right where they are loaded are `ptx.global_ptrs(…)`, which takes
-registers too: those that were loaded further up. What has a name is bound to it, as the rule `register` names it.
+Pointers that are converted to global addresses directly after the load are `ptx.global_ptrs(…)`, which also accepts
+registers with pointers loaded earlier. Results are bound to names as in the rule `register`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARAMETER"]
 
-_LEAST = 2  # parameters of a call; the operand of an instruction says one pointer as well, but has no name
+_LEAST = 2  # parameters of a call; a single pointer is as short as a nested operand, except for the name
 _POINTERS = ("u64", "b64")
 _TO_GLOBAL = ("cvta", "to", "global", "u64")
 _ELEMENT = re.compile(r"(\w+)\[(\d+)\]", re.ASCII)
@@ -41,9 +41,9 @@ _ELEMENT = re.compile(r"(\w+)\[(\d+)\]", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What one parameter or pointer is said by: the places of its instructions, the first and the last one.
+    """One parameter or pointer: the indices of its first and last instruction.
 
-    `source` is a parameter, or the register that holds a pointer; `loaded` is the type of the load.
+    `source` is a parameter, or the register with a pointer; `loaded` is the type of the load.
     """
 
     at: int
@@ -55,14 +55,14 @@ class Given:
 
     @property
     def kind(self) -> str:
-        """Return what tells those that one call takes from others."""
+        """Return a key; one call takes only entries with equal keys."""
         return "value" if self.loaded and self.generic is None else f"pointer {self.loaded}"
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each row of parameters, or of pointers, that one call says."""
+    """Yield a rewrite for each run of parameters, or of pointers, that one call loads."""
     if body.declared != body.start:
-        return  # it stands for several places, whose parameters are its own
+        return  # a helper has parameters of its own
     finder = _Finder(body)
     for slice_ in list(plan.unclaimed()):
         for row in _rows(finder.given(slice_)):
@@ -73,7 +73,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _rows(given: Iterable[Given]) -> Iterator[list[Given]]:
-    """Yield those that stand behind each other and are of one kind."""
+    """Yield runs of adjacent entries with equal `kind`."""
     row: list[Given] = []
     for each in given:
         if row and (each.at != row[-1].last + 1 or each.kind != row[-1].kind):
@@ -85,7 +85,7 @@ def _rows(given: Iterable[Given]) -> Iterator[list[Given]]:
 
 
 class _Finder:
-    """Looks for loads of parameters in one body."""
+    """Finds the parameter loads of one body."""
 
     def __init__(self, body: Body) -> None:
         self._body, self._banks = body, banks_of(body)
@@ -96,7 +96,7 @@ class _Finder:
         self._called: dict[tree.Operand, str] = {}
 
     def given(self, places: range) -> Iterator[Given]:
-        """Yield the parameters that these instructions load, and the pointers that they make, in their order."""
+        """Yield the parameters that these items load, and the pointers that they convert, in order."""
         behind = places.start
         for at in self._places[bisect_left(self._places, places.start) : bisect_left(self._places, places.stop)]:
             if at < behind:
@@ -136,7 +136,7 @@ class _Finder:
                 return None
 
     def parts(self, row: Sequence[Given]) -> Iterator[tuple[list[Given], list[str]]]:
-        """Yield the parts of a row that one call can say, with the keywords that say the types of the loads."""
+        """Yield the parts of a run that one call can load, with the keywords for the types of the loads."""
         part: list[Given] = []
         modes: set[str] = set()
         for each in row:
@@ -149,7 +149,7 @@ class _Finder:
         yield part, _keywords(modes)
 
     def _modes(self, each: Given) -> set[str]:
-        """Return the ways in which the type of a load can be said; the shortest one is the least."""
+        """Return the keywords that can express the type of a load; the smallest string is the shortest."""
         if each.kind != "value":
             return {"bits=True" if each.loaded == "b64" else ""}
         dtype, found = self._types.get(str(getattr(each.source, "name", ""))), set[str]()
@@ -162,7 +162,7 @@ class _Finder:
         return found
 
     def names(self, part: Sequence[Given]) -> list[str]:
-        """Return the names of what is read often enough."""
+        """Return the names of results that are read often enough; "" for others."""
         uses = uses_of(self._body)
         return [self._called.get(each.result, "") if uses.is_one_value(each.result.name) else "" for each in part]
 
@@ -192,7 +192,7 @@ def _fits(printer: BodyPrinter, part: Sequence[Given], keywords: Sequence[str], 
 
 
 def _bound(names: Sequence[str]) -> str:
-    """Return what a call is assigned to, with its sign, if it has any name."""
+    """Return the assignment targets of a call with `=`; "" if no result has a name."""
     said = [name or "_" for name in names]
     while said and said[-1] == "_":
         said.pop()
@@ -223,13 +223,13 @@ def _call(printer: BodyPrinter, part: Sequence[Given], keywords: Sequence[str]) 
 
 
 def _list(texts: Sequence[str]) -> Expression:
-    """Return a list of registers, which may be a slice of their bank."""
+    """Return a list of registers, or a slice of their register group."""
     folded = _folded(texts)
     return folded[0][1:] if len(folded) == 1 and folded[0][0] == "*" else listed(folded)
 
 
 def _folded(texts: Sequence[str]) -> list[str]:
-    """Return the elements of a list; those that follow each other in a sequence are a slice: `*rd[1:3]`."""
+    """Return the elements of a list; consecutive ones become a slice: `*rd[1:3]`."""
     found: list[str] = []
     at = 0
     while at < len(texts):
@@ -243,7 +243,7 @@ def _folded(texts: Sequence[str]) -> list[str]:
 
 
 def _step(before: Sequence[str], behind: Sequence[str]) -> int:
-    """Return how far the first element of `behind` is from the only one of `before`; 0 if they have no sequence."""
+    """Return the index difference from `before[0]` to `behind[0]`; 0 if they are not elements of one group."""
     one = _ELEMENT.fullmatch(before[0])
     two = _ELEMENT.fullmatch(behind[0]) if behind else None
     return int(two[2]) - int(one[2]) if one is not None and two is not None and one[1] == two[1] else 0

@@ -1,4 +1,4 @@
-"""Instructions with the same guard behind each other: `with ptx.predicated(p):`, where that takes no more lines."""
+"""Consecutive instructions with the same guard: `with ptx.predicated(p):`, if that takes no more lines."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["PREDICATED"]
 
 _FEWEST = 2  # instructions of a block
-_LONG = 60  # characters of PTX; the calls of shorter instructions fit on a line with their guards
+_LONG = 60  # characters of PTX; calls of shorter instructions fit on a line with their guards
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each row of instructions with one guard of which a call may be broken for it."""
+    """Yield a rewrite for each run of instructions with one guard, if the call of one of them may not fit on a line."""
     for row in plan.unclaimed():
         at = row.start
         while at < row.stop:
@@ -37,7 +37,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _end(body: Body, start: int, stop: int) -> int:
-    """Return where the instructions end that have the guard of the first one, which none of them writes."""
+    """Return the end of the run of instructions with the guard of the first one; writing the guard ends it."""
     guard = _guard(body, start)
     at = start
     while guard is not None and at < stop and _guard(body, at) == guard:
@@ -48,7 +48,7 @@ def _end(body: Body, start: int, stop: int) -> int:
 
 
 def _guard(body: Body, at: int) -> nodes.Guard | None:
-    """Return the guard of an instruction of which no spelling is said, and that is no branch."""
+    """Return the guard of an instruction; None for branches and for source text of its own."""
     node = body.instruction(at)
     if node is None or node.guard is None or node.opcode[0] in {"bra", "brx", "ret", "exit"}:
         return None

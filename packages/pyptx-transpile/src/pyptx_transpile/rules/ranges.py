@@ -1,7 +1,7 @@
-"""Loops that count: `for _ in counted(0, 8, counter=r[1], pred=p[1])`.
+"""Counting loops: `for _ in counted(0, 8, counter=r[1], pred=p[1])`.
 
-Behind the body stand the step of the counter, its test and the branch back, as `ptx.range_` emits them where it is told
-how they are spelt. A module says that once: `counted = partial(ptx.range_, spelling="mov.b32 add.s32 setp.ne.s32")`.
+The body ends with the step of the counter, its test and the branch back, as `ptx.range_` emits them for a `spelling`. A
+module states that once: `counted = partial(ptx.range_, spelling="mov.b32 add.s32 setp.ne.s32")`.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 __all__ = ["RANGE"]
 
-_NAMES = ("counted", "counted_2", "counted_3")  # which are reserved: see pyptx_transpile.names
+_NAMES = ("counted", "counted_2", "counted_3")  # reserved in pyptx_transpile.names
 _INVERSE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq", "": ""}
-_BEHIND = 3  # instructions behind the body
+_BEHIND = 3  # instructions after the body
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A loop from `head` to `latch` whose `counter` steps by `step` and is compared with `stop` in front of the latch.
+    """Loop from `head` to `latch` whose `counter` is increased by `step` and compared with `stop` before the latch.
 
-    `moved` tells whether it is set in front of the loop: to `start`, which is the counter itself otherwise.
+    `moved`: whether a `mov` before the loop sets the counter to `start`; otherwise `start` is the counter.
     """
 
     head: int
@@ -58,7 +58,7 @@ class Counted:
 
 
 def find(body: Body, _plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each loop that counts, with the label behind it, if it is left for that."""
+    """Yield rewrites for each counting loop; with the label after it, if branches leave the loop for it."""
     names = body.row.derived(_named)
     for loop in _loops(body):
         end = exit_label(body, loop.head, loop.latch)
@@ -75,7 +75,7 @@ def _loops(body: Body) -> Iterator[Counted]:
 
 
 def _counted(body: Body, banks: Banks, latch: Jump) -> Counted | None:
-    """Return the loop that a branch ends, if what is in front of it counts as Python's `range` does."""
+    """Return the loop that a branch ends, if the instructions before it count like Python's `range`; else None."""
     at = latch.at
     if any(map(body.deviates, (at - 2, at - 1, at))):
         return None
@@ -95,7 +95,7 @@ def _counted(body: Body, banks: Banks, latch: Jump) -> Counted | None:
 
 
 def _goes_on(relation: str, step: tree.Operand) -> bool:
-    """Tell whether a loop that goes on under a relation ends, as `ptx.range_` judges that."""
+    """Return whether a loop that continues under a relation terminates, by the criterion of `ptx.range_`."""
     number = _number(step)
     if number is None:
         return relation in {"lt", "gt", "ne"}
@@ -103,7 +103,7 @@ def _goes_on(relation: str, step: tree.Operand) -> bool:
 
 
 def _are_alike(banks: Banks, counter: tree.Operand, *others: tree.Operand) -> bool:
-    """Tell whether operands are registers of the counter's width, or numbers that fit it whatever its sign."""
+    """Return whether operands are registers of the counter's width, or numbers that fit it as signed and unsigned."""
     dtype = banks.type_of(counter)
     if dtype is None or not from_name(dtype).is_integer:
         return False
@@ -122,7 +122,7 @@ def _number(operand: tree.Operand) -> int | None:
 
 
 def _from_start(body: Body, banks: Banks, loop: Counted) -> Counted | None:
-    """Return a loop with the `mov` right in front of it that sets its counter."""
+    """Return a loop including the `mov` directly before it that sets its counter; None if there is none."""
     node = body.instruction(loop.head - 1) if loop.head > body.start else None
     if node is None or node.opcode[0] != "mov" or node.guard is not None or body.deviates(loop.head):
         return None
@@ -136,7 +136,7 @@ def _from_start(body: Body, banks: Banks, loop: Counted) -> Counted | None:
 
 
 def _runs(loop: Counted, start: tree.Operand) -> bool:
-    """Tell whether a loop of numbers runs, and meets its stop if that is what ends it."""
+    """Return whether a loop with constant bounds is executed, and reaches its stop exactly if the test is `ne`."""
     first, stop, step = map(_number, (start, loop.stop, loop.step))
     if first is None or stop is None or step is None:
         return True
@@ -181,7 +181,7 @@ def _claim(loop: Counted, constant: Constant | None, end: int | None) -> Claim:
 
 
 def _counting(printer: BodyPrinter, loop: Counted, header: str, slot: Slot) -> None:
-    """Print a loop that counts, in which its counter has a name if anything reads it."""
+    """Print a counting loop; its counter gets a name if the body reads it."""
     page, register = printer.page, spell(loop.counter)
     first = len(page.lines)
     name = None if _is_written(printer.body, loop) else printer.counter()
@@ -194,7 +194,7 @@ def _counting(printer: BodyPrinter, loop: Counted, header: str, slot: Slot) -> N
 
 
 def _is_written(body: Body, loop: Counted) -> bool:
-    """Tell whether anything but its step writes the counter of a loop, which is then more than that."""
+    """Return whether an instruction other than the step writes the counter."""
     inner = (body.instruction(at) for at in range(loop.head + 1, loop.latch - 2))
     return any(node is not None and loop.counter in node.operands[:1] for node in inner)
 
@@ -216,7 +216,7 @@ def _header(printer: BodyPrinter, loop: Counted, constant: Constant | None, end:
 
 
 def _plain(printer: BodyPrinter, loop: Counted, pred: str, end: int | None) -> str:
-    """Return what stands above the loop where a line has no room for what counts."""
+    """Return the `ptx.loop` header, for a counting header that does not fit on a line."""
     label = [] if not printer.label("label", loop.head) else [quoted(printer.body.label(loop.head))]
     return f"with ptx.loop({', '.join([*label, f'pred={pred}', *_ends(printer, loop, end)])})"
 
@@ -227,7 +227,7 @@ def _ends(printer: BodyPrinter, loop: Counted, end: int | None) -> list[str]:
 
 
 def _named(row: Row) -> Mapping[str, Constant]:
-    """Return how the loops of a module are spelt, under a name for each; the most frequent first."""
+    """Return the spellings of a module's counting loops, each with a name; most frequent first."""
     counts = Counter(loop.spelling for body in row.bodies() for loop in _loops(body))
     return {
         spelling: Constant(name, call("partial", ["ptx.range_", f"spelling={quoted(spelling)}"]))

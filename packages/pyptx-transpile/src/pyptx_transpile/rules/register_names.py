@@ -1,7 +1,7 @@
-"""Registers by what they hold: the thread's number is `tid_x`, a parameter has its own name.
+"""Registers named after their values: the thread index is `tid_x`, a parameter has its own name.
 
-What is written once, in front of all that reads it, holds one value; where a special register or a parameter is moved
-there, the call that does so binds its name, and everything behind it uses that instead of an element of a bank.
+A register that is written once, before all reads, holds one value. If it is loaded from a special register or a
+parameter, the call of that instruction binds the name, and later statements use it instead of the group's element.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _NUMBERED = re.compile(r".*_(param_\d+)", re.ASCII | re.DOTALL)
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each instruction that no other rule says, and whose result has a name by its source."""
+    """Yield rewrites of instructions that no other rule rewrites, and whose result is named after its source."""
     if body.declared != body.start:
-        return  # it stands for several places, whose registers are parameters
+        return  # a helper's registers are parameters
     uses, banks = uses_of(body), banks_of(body)
     loaded: dict[tree.Operand, str] = {}
     for at in body.places("mov", "ld", "cvta"):
@@ -49,7 +49,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def wanted_name(node: nodes.Instruction, loaded: dict[tree.Operand, str], function: str) -> str | None:
-    """Return what the result of an instruction is called after: a special register, or a parameter."""
+    """Return the name of the source of an instruction's result: a special register or a parameter; None for others."""
     match node:
         case nodes.Instruction(("mov", *_), (_, tree.Register(name) | tree.Symbol(name)), None):
             return name[1:].replace(".", "_") if special_register(name) else None
@@ -63,7 +63,7 @@ def wanted_name(node: nodes.Instruction, loaded: dict[tree.Operand, str], functi
 
 
 def naming(rule: str, at: int, node: nodes.Instruction, wanted: str) -> Claim:
-    """Return the claim of a rule that gives the result of an instruction a name, much as wanted."""
+    """Return the rewrite that binds the result of an instruction to a name, `wanted` if possible."""
 
     def write(printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:
         said, result = printer.called(node), node.operands[0]

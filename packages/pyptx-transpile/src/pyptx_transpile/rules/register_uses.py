@@ -1,4 +1,4 @@
-"""How often the registers of a body are written and read: which of them hold one value, and are worth a name."""
+"""Counts of reads and writes of a body's registers: which hold one value and are worth a name."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Uses", "uses_of"]
 
-_FEWEST = 2  # uses of a name
-_NO_RESULTS = frozenset({"st", "red", "bar", "bra", "call", "brx"})  # what reads its first operand
+_FEWEST = 2  # reads of a name
+_NO_RESULTS = frozenset({"st", "red", "bar", "bra", "call", "brx"})  # instructions that read their first operand
 
 
 @dataclass(slots=True)
 class Uses:
-    """How often registers are written and read in a body, and which are read in front of what writes them.
+    """Number of writes and reads of each register in a body.
 
-    Those that one instruction has as its first operand, and one other one reads, are used `once`.
+    `early`: registers read before the instruction that writes them. `once`: registers that are the first operand of one
+    instruction and occur in one other place.
     """
 
     written: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -34,7 +35,7 @@ class Uses:
     once: set[str] = field(default_factory=set[str])
 
     def take(self, node: nodes.Instruction, names: Sequence[str], first: int) -> None:
-        """Count the registers of the next instruction: the names in its operands, so many of them in the first one."""
+        """Count the registers of the next instruction: `names` of its operands, `first` of them in the first one."""
         if node.opcode[0] in _NO_RESULTS or not first or type(node.operands[0]) is tree.Address:
             first = 0
         for name in names[first:] if node.guard is None else (*names[first:], node.guard.register):
@@ -45,16 +46,16 @@ class Uses:
             self.written[name] += 1
 
     def is_known(self, name: str) -> bool:
-        """Tell whether a register holds one value wherever it is read."""
+        """Return whether a register holds one value at all its reads."""
         return self.written.get(name) == 1 and name not in self.early
 
     def is_one_value(self, name: str) -> bool:
-        """Tell whether a register holds one value, which is read often enough to be worth a name."""
+        """Return whether a register holds one value that is read often enough to be worth a name."""
         return self.is_known(name) and self.read.get(name, 0) >= _FEWEST
 
 
 def uses_of(body: Body) -> Uses:
-    """Return the uses of the registers of a function's body, which are counted once."""
+    """Return the register uses of a function's body, counted once."""
     return body.derived(_counted)
 
 

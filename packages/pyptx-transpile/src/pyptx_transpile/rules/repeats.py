@@ -1,6 +1,7 @@
-"""The same statements again and again, with other numbers: a `for` of Python, whose numbers are steps or a table.
+"""Repeated statements that differ in numbers: a Python `for`; its numbers are arithmetic sequences or a table.
 
-What is in a turn may be repeated itself. Turns begin where they hand least to each other: what one computes, it uses.
+Loops may be nested. Iterations start where the fewest registers are live across the boundary, so that an iteration uses
+the values that it computes.
 """
 
 from __future__ import annotations
@@ -29,29 +30,30 @@ if TYPE_CHECKING:
 
 __all__ = ["REPEAT"]
 
-_LONGEST = 64  # items of one turn
-_CANDIDATES = 5  # lengths of a turn that are tried at one place
+_LONGEST = 64  # items of one iteration
+_CANDIDATES = 5  # iteration lengths tried at one index
 _LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 2, 5  # lines of Python
-_MOST_STEPS_OF_TWO = 4  # different ones, from one turn to the only other: more are as they happen to be
-_FEW = 4  # turns that are looked at first; more are where these have few tables
-_OPEN, _CLOSE = 1, 2  # the shapes of braces
-# The number of a register (of an array, behind its name: %sums0_1), of one that stands for others in a function, and a
-# literal that stands by itself.
+_MOST_STEPS_OF_TWO = 4  # distinct differences between two iterations, if there are only two: more are coincidental
+_FEW = 4  # iterations examined first; more are examined if these need few tables
+_OPEN, _CLOSE = 1, 2  # shapes of braces
+# The number of a register (in an array, after its name: %sums0_1), of a helper's parameter register, and a literal that
+# is a
+# whole token.
 _NUMBER = re.compile(
     r"(?<=%)([A-Za-z_$]*?|[A-Za-z][\w$]*_)(\d+)(?![\w$])|(?<=\w\$)(\d+)(?![\w$])|(?<![\w$.%])(-?\d+)(?![\w$.])",
     re.ASCII,
 )
-_NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)  # a label
+_NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)  # label
 _NOTHING: tuple[str, tuple[int, ...]] = "", ()
 _RESULTS = (tree.Register, tree.Vector)  # operands
 
 Parts: TypeAlias = "dict[int, tuple[str, tuple[int, ...]]]"
-"""What operands are without their numbers, and these, by their identity."""
+"""By identity of the operand: its text without numbers, and the numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """`count` turns of `length` items from `start` on, inside of `level` other loops; `saved` are lines of Python."""
+    """`count` iterations of `length` items from `start`, inside `level` other loops; `saved` is in lines of Python."""
 
     start: int
     length: int
@@ -62,20 +64,21 @@ class Run:
 
     @property
     def end(self) -> int:
-        """The place behind the last turn."""
+        """Index after the last iteration."""
         return self.start + self.length * self.count
 
     @property
     def worth(self) -> int:
-        """What is saved, less what turns hand to each other, of which no expression is made."""
+        """Saved lines, minus registers live across iterations, which cannot be inlined in expressions."""
         return self.saved - self.handed
 
 
 @dataclass(slots=True)
 class Items:
-    """The items of a body: numbers for what they are but for their numbers, 0 for what is never in a turn, and these.
+    """Items of a body: `shapes` numbers them by their text without numbers, 0 for items that cannot be in an iteration.
 
-    `next_like` has the next item of the same shape, the end if there is none.
+    `numbers` are the numbers in the texts. `next_like` is the index of the next item of the same shape; the end if
+    there is none.
     """
 
     body: Body
@@ -84,7 +87,7 @@ class Items:
     next_like: list[int] = field(default_factory=list[int])
 
     def read(self, plan: Plan) -> None:
-        """Read the items that no claim has."""
+        """Read the items without rewrites."""
         owned = {at for claim in plan.claims() for at in claim.own()}
         known: dict[Hashable, int] = {"{": _OPEN, "}": _CLOSE}
         parts: Parts = {}
@@ -99,7 +102,7 @@ class Items:
             last[self.shapes[at]] = at
 
     def _read(self, at: int, parts: Parts) -> tuple[Hashable, tuple[int, ...]]:
-        """Return what an item is, without its numbers, and these; nothing for what is in no turn."""
+        """Return an item's text without numbers, and the numbers; `_NOTHING` if it cannot be in an iteration."""
         item = self.body.items[at]
         node = item.node
         refused = self.body.row.refused.get(at)
@@ -116,14 +119,14 @@ class Items:
         return _without_numbers(item.canonical()) if is_read else _NOTHING
 
     def _label(self, at: int, name: str) -> tuple[str, tuple[int, ...]]:
-        """Return what a label is that marks a place, without its number, and that."""
+        """Return the text of a debug label without its number, and the number."""
         found = _NUMBERED.fullmatch(name)
         if found is None or not self.body.marks(at):
             return _NOTHING
         return f"{found[1]}#:", (int(found[2]),)
 
     def columns(self, start: int, length: int, count: int) -> list[tuple[int, ...]]:
-        """Return each number of a turn as it is in all turns."""
+        """Return each number of an iteration with its values in all iterations."""
         end = start + length * count
         return [
             column
@@ -132,7 +135,7 @@ class Items:
         ]
 
     def count(self, start: int, end: int, length: int, most: int) -> int:
-        """Return how many turns of a length are alike from a place on."""
+        """Return the number of equal iterations of a length from `start`, at most `most`."""
         last = min(end - length, start + (most - 1) * length)
         at = start
         while at < last and self.shapes[at] == self.shapes[at + length] and self.shapes[at]:
@@ -140,13 +143,13 @@ class Items:
         return (at - start) // length + 1
 
     def is_repeated(self, start: int, length: int, end: int) -> bool:
-        """Tell whether two turns of a length are alike from a place on."""
+        """Return whether the items from `start` form two equal iterations of a length."""
         turn = self.shapes[start : start + length]
         behind = start + 2 * length
         return behind <= end and turn == self.shapes[start + length : behind] and 0 not in turn
 
     def is_balanced(self, start: int, length: int) -> bool:
-        """Tell whether each scope of a turn is whole."""
+        """Return whether an iteration contains only whole scopes."""
         depth = 0
         for shape in self.shapes[start : start + length]:
             depth += (shape == _OPEN) - (shape == _CLOSE)
@@ -155,7 +158,7 @@ class Items:
         return depth == 0
 
     def handed(self, start: int, end: int, length: int) -> list[int]:
-        """Return, for turns that begin so many items behind `start`, how many registers one turn hands to the next."""
+        """Return the number of registers live across iterations that start 0 to `length - 1` items after `start`."""
         written: dict[str, int] = {}
         uses: dict[tuple[str, int], int] = {}
         for at in range(start, min(start + 2 * length, end)):
@@ -178,11 +181,11 @@ class Items:
 
 
 def _instruction(node: nodes.Instruction, parts: Parts) -> tuple[Hashable, tuple[int, ...]]:
-    """Return what an instruction is without its numbers, and these; `parts` holds what operands are."""
+    """Return an instruction's text without numbers, and the numbers; `parts` caches operands."""
     guard = None if node.guard is None else _without_numbers(f"@{'!' * node.guard.negated}{node.guard.register}")
     texts: list[Hashable] = [node.opcode, None if guard is None else guard[0]]
     numbers = () if guard is None else guard[1]
-    for operand in node.operands:  # those that are equal are one object in a tree that was parsed
+    for operand in node.operands:  # equal operands are one object in a parsed tree
         part = parts.get(id(operand))
         if part is None:
             part = parts[id(operand)] = _without_numbers(spell(operand))
@@ -203,7 +206,7 @@ def _without_numbers(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield the runs of turns that save most, from the top down, and those inside of their turns."""
+    """Yield the runs of iterations that save most, from top to bottom, each followed by its nested runs."""
     items = Items(body)
     items.read(plan)
     for run in _runs(items, 0, len(items.shapes), 0):
@@ -211,7 +214,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _runs(items: Items, start: int, end: int, level: int) -> Iterator[Run]:
-    """Yield the runs in a slice, and those inside of their turns."""
+    """Yield the runs of a slice and their nested runs."""
     at = start
     while at < end:
         best = _best(items, at, end, level)
@@ -225,7 +228,7 @@ def _runs(items: Items, start: int, end: int, level: int) -> Iterator[Run]:
 
 
 def _inside(items: Items, outer: Run) -> Iterator[Run]:
-    """Yield the runs inside of turns that all turns have."""
+    """Yield the runs nested in an iteration that all iterations have."""
     level = outer.level + 1
     if level == len(NAMES):
         return
@@ -241,7 +244,7 @@ def _steps(columns: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
 
 
 def _best(items: Items, at: int, end: int, level: int) -> Run | None:
-    """Return the turns from a place on that save most, or those that begin as late as in the second one."""
+    """Return the run near an index that saves most; it may start within the first iteration from there."""
     best: Run | None = None
     like = items.next_like[at] if items.shapes[at] else end
     for _ in range(_CANDIDATES):
@@ -257,7 +260,7 @@ def _best(items: Items, at: int, end: int, level: int) -> Run | None:
 
 
 def _of_length(items: Items, at: int, end: int, length: int, level: int) -> Iterator[Run]:
-    """Yield the turns of a length from a place on, and those that begin where least is handed on."""
+    """Yield the runs of a length from `at`, and from the start with the fewest live registers."""
     handed = items.handed(at, end, length)
     late = min(range(length), key=handed.__getitem__)
     for start in {at, at + late}:
@@ -266,7 +269,7 @@ def _of_length(items: Items, at: int, end: int, length: int, level: int) -> Iter
 
 
 def _turns(items: Items, one: Run, end: int) -> Iterator[Run]:
-    """Yield the turns like one: as many as are alike, and as many as have steps alone."""
+    """Yield runs like `one`: with as many iterations as are equal, and with as many as need no table."""
     most, count = _FEW, items.count(one.start, end, one.length, _FEW)
     columns = items.columns(one.start, one.length, count)
     steps = list(map(stepped, columns))
@@ -289,7 +292,7 @@ def _turns(items: Items, one: Run, end: int) -> Iterator[Run]:
 
 
 def _tables(columns: Sequence[tuple[int, ...]], steps: Sequence[int], turns: int) -> dict[tuple[int, ...], None]:
-    """Return the columns that have no step in so many turns, each once; `steps` tells in how many they have one."""
+    """Return the distinct columns that need a table; `steps` has the length of each column's arithmetic prefix."""
     return {each[:turns]: None for each, step in zip(columns, steps, strict=True) if step < turns}
 
 
@@ -299,7 +302,7 @@ def _claim(start: int, run: Run) -> Claim:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         turns = [printer.apart(slot) for slot in slots]
         loop = looped([turn.unindented() for turn in turns], run.level)
-        if loop is None:  # names of registers have no steps
+        if loop is None:  # names of registers have no indices
             with printer.registers.numbered() as others:
                 turns = [printer.apart(slot) for slot in slots] if others else turns
             loop = looped([turn.unindented() for turn in turns], run.level)
@@ -313,7 +316,7 @@ def _claim(start: int, run: Run) -> Claim:
 
 
 def _saves(loop: Loop, turns: Sequence[Page]) -> bool:
-    """Tell whether a loop has fewer statements than its turns, in which other rules may have left few."""
+    """Return whether a loop has fewer statements than its iterations, which other rules may have shortened."""
     return len(loop.lines) + 1 < sum(len(turn.lines) for turn in turns)
 
 

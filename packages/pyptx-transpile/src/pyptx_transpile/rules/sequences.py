@@ -1,8 +1,8 @@
-"""Sequences of statements that a module has several times, equal but for their leaves.
+"""Sequences of statements that occur several times in a module, equal except for their leaf operands.
 
-Statements are numbered by their shapes. Ranks of windows whose lengths are powers of two tell sequences apart at once,
-as in the construction of suffix arrays by doubling; places of one rank that follow each other, compared as far as they
-are equal, give the candidates. Those that save most are taken first, at all places that are still free.
+Statements are numbered by shape. Windows with power-of-two lengths are ranked by prefix doubling, as in the
+construction of suffix arrays. Consecutive positions of one rank, compared as far as they are equal, give the
+candidates. Candidates that save most are chosen first, at all positions that are still free.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Repeated", "repeated"]
 
-_LEVELS = 7  # so that a sequence has less than 256 items
+_LEVELS = 7  # so a sequence has fewer than 256 items
 _LEAST_ITEMS = 3
-_MOST_LENGTHS = 16  # of the candidates that begin with one window
-_NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # what a scope holds, and is not without it
-_NUMBERS = "I"  # of arrays, in which a number of a long module takes four bytes
+_MOST_LENGTHS = 16  # per first window of the candidates
+_NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # declarations, which stay within their scope
+_NUMBERS = "I"  # array type code: 4 bytes per number, for long modules
 _KINDS = (nodes.Instruction, nodes.Loc, *_NAMING)
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A sequence of `length` items, and the places at which it begins, in the order of the module.
+    """Sequence of `length` items, with the indices at which it starts, in module order.
 
-    `printed` are the numbers of those that have lines of their own: of the turns of a loop, the first one has.
+    `printed` has the indices into `sites` of those with lines of their own: of a loop, only the first iteration.
     """
 
     length: int
@@ -50,7 +50,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One of the turns of what is repeated from `start` to before `end`; the next one begins at `behind`."""
+    """One iteration of a loop rewrite from `start` to before `end`; the next one starts at `behind`."""
 
     start: int
     end: int
@@ -59,15 +59,15 @@ class Turn:
 
 
 class Statements:
-    """The items of a module's bodies: `shapes` are equal where statements are but for their leaves, 0 for none's.
+    """Items of a module's bodies; `shapes` are equal if statements differ only in leaf operands, 0 for excluded items.
 
-    A sequence has all of the items from `first[at]` to before `last[at]`, if it has the item `at`. What is repeated is
-    in it with all of its turns, or it is in one of them: `turns` has those around an item, the outermost first;
-    `loops` are the ends of what is repeated, by their beginnings.
+    A sequence with the item `at` must contain `first[at]` to before `last[at]`. It contains a loop rewrite with all its
+    iterations, or is inside one iteration. `turns` has the iterations around an item, outermost first. `loops` maps
+    starts of loop rewrites to ends.
     """
 
     def __init__(self, plans: Mapping[int, Plan], names: Mapping[int, Names], size: int) -> None:
-        """Give numbers to the items of bodies; what claims say cannot be taken apart."""
+        """Assign numbers to the items of bodies; rewrites are indivisible."""
         self.shapes = [0] * size
         self.first, self.last = list(range(size)), list(range(1, size + 1))
         self.turns: list[tuple[Turn, ...]] = [()] * size
@@ -86,7 +86,7 @@ class Statements:
                     self._bind(at, claim.start, claim.end)
         places = zip(self.first, self.last, self.turns, strict=True)
         self._bound = bytes([last - first > 1 or turns != () for first, last, turns in places])
-        """1 for each item that belongs to a slice or is repeated."""
+        """1 for each item that is bound to a slice or in an iteration."""
         self._ties = list(self._tied_rows(size))
         self._ends = [end for _, end, _, _ in self._ties]
 
@@ -114,7 +114,7 @@ class Statements:
                 self.turns[at] = inside
 
     def _join(self, start: int, end: int) -> None:
-        """Keep the first and the last item of a slice together."""
+        """Bind the first and the last item of a slice to the slice."""
         self._bind(start, start, end)
         self._bind(end - 1, start, end)
 
@@ -123,7 +123,7 @@ class Statements:
         self.last[at] = max(self.last[at], end)
 
     def _tied_rows(self, size: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the rows of items that belong to one slice: where they begin and end, and this slice."""
+        """Yield maximal ranges of items bound to one slice: start, end, and the bounds of the slice."""
         at = 0
         while at < size:
             begin, first, last = at, self.first[at], self.last[at]
@@ -134,7 +134,7 @@ class Statements:
                 yield begin, at, first, last
 
     def whole(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts of a slice that take nothing apart."""
+        """Yield the parts of a slice that split no bound slice."""
         if self._bound.find(1, start, end) < 0:
             yield start, end
             return
@@ -148,18 +148,18 @@ class Statements:
             yield from self._in_turns(begin, end)
 
     def is_whole(self, start: int, end: int) -> bool:
-        """Tell whether a slice takes nothing apart."""
+        """Return whether a slice splits no bound slice and no loop."""
         if self._bound.find(1, start, end) < 0:
             return True
         whole = all(first >= start and last <= end for _, _, first, last in self._tied(start, end))
         return whole and self._cut(start, end) is None
 
     def printed(self, sites: Sequence[int]) -> list[int]:
-        """Return the numbers of the sites that have lines of their own: of turns, the first one has."""
+        """Return the indices of sites with lines of their own: of a loop, only sites in the first iteration."""
         return [number for number, at in enumerate(sites) if not any(turn.number for turn in self.turns[at])]
 
     def _in_turns(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts of a slice that have whole loops, or are in the first turn of one: the others are like it."""
+        """Yield the parts of a slice that contain whole loops, or are in the first iteration, which others equal."""
         while start < end:
             first = self.turns[start]
             again = next((turn for turn in first if turn.number), None)
@@ -172,7 +172,7 @@ class Statements:
             start = cut
 
     def _cut(self, start: int, end: int) -> int | None:
-        """Return the first place at which a slice is to be cut so as to take no loop apart; None if it takes none."""
+        """Return the first index at which to cut a slice so that it splits no loop; None if it splits none."""
         first, last = self.turns[start], self.turns[end - 1]
         if not first and not last:
             return None
@@ -188,7 +188,7 @@ class Statements:
         return None
 
     def _tied(self, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the rows of items in a slice, or that reach into it, that belong to one slice."""
+        """Yield the ranges from `_tied_rows` that overlap a slice."""
         for index in range(bisect_right(self._ends, start), len(self._ties)):
             tie = self._ties[index]
             if tie[0] >= end:
@@ -197,7 +197,7 @@ class Statements:
 
 
 def _shape(body: Body, at: int, shapes: Shapes) -> Hashable | None:
-    """Return what an item is but for its leaves; None for what belongs to the function: its labels and registers."""
+    """Return the shape of an item; None for items that belong to the function, such as its labels and registers."""
     item = body.items[at]
     node = item.node
     own = (item.lead, spelling_of(item), at in body.row.refused) if body.deviates(at) else None
@@ -213,7 +213,7 @@ def _shape(body: Body, at: int, shapes: Shapes) -> Hashable | None:
 
 
 def _is_of_function(body: Body, at: int, node: nodes.Instruction) -> bool:
-    """Tell whether an instruction reads a parameter of the function, or leaves it, or goes to one of its labels."""
+    """Return whether an instruction accesses a parameter of the function, exits it, or branches to its labels."""
     if node.opcode[0] in {"bra", "brx", "ret", "exit"}:
         jump = body.jump_at(at)
         return jump is None or body.items[jump.target].depth == 1
@@ -227,10 +227,10 @@ def repeated(
     saved: Callable[[int, int, int], float],
     taken: Callable[[Repeated], bool],
 ) -> None:
-    """Hand over the sequences that are worth it, those that save most first; no two of them have an item in common.
+    """Find the worthwhile sequences, in descending order of saved lines, without common items.
 
-    `saved` says how many lines are saved, from the start of a sequence, its length and how often it occurs; none if it
-    is not positive. `taken` is handed a sequence, and tells whether its places are no longer free.
+    `saved` returns the lines saved for the start, length and number of sites of a sequence; worthless if not positive.
+    `taken` gets a sequence and returns whether its items are now taken.
     """
     statements = Statements(plans, names, size)
     ranks = _ranks(statements.shapes)
@@ -261,7 +261,7 @@ def repeated(
 
 
 def _ranks(shapes: Sequence[int]) -> list[array[int]]:
-    """Return, by level, a number for the window of `2**level` items at each place; 0 for one that occurs once."""
+    """Return, by level, the rank of the window of `2**level` items at each index; 0 if the window occurs once."""
     size = len(shapes)
     rank, places = _counted(size, {at: shape for at, shape in enumerate(shapes) if shape})
     ranks = [rank]
@@ -279,7 +279,7 @@ def _ranks(shapes: Sequence[int]) -> list[array[int]]:
 
 
 def _counted(size: int, numbers: Mapping[int, int]) -> tuple[array[int], list[int]]:
-    """Return the numbers of places, 0 for one that occurs once, and the places of the others."""
+    """Return the rank of each index, 0 for ranks that occur once, and the other indices."""
     counts = Counter(numbers.values())
     rank, places = array(_NUMBERS, bytes(size * array(_NUMBERS).itemsize)), list[int]()
     for at, number in numbers.items():
@@ -290,7 +290,7 @@ def _counted(size: int, numbers: Mapping[int, int]) -> tuple[array[int], list[in
 
 
 def _places(rank: Sequence[int]) -> dict[int, array[int]]:
-    """Return the places of each rank."""
+    """Return the indices of each rank."""
     places: defaultdict[int, array[int]] = defaultdict(lambda: array(_NUMBERS))
     for at, each in enumerate(rank):
         if each:
@@ -301,7 +301,7 @@ def _places(rank: Sequence[int]) -> dict[int, array[int]]:
 def _candidates(
     statements: Statements, ranks: Sequence[Sequence[int]], windows: Sequence[Mapping[int, Sequence[int]]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the starts and the lengths of sequences that may occur several times, each once."""
+    """Yield starts and lengths of sequences that may occur several times, each once."""
     seen: defaultdict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
     for start, end in _pieces(statements, ranks, windows):
         length = end - start
@@ -318,20 +318,20 @@ def _candidates(
 def _pieces(
     statements: Statements, ranks: Sequence[Sequence[int]], windows: Sequence[Mapping[int, Sequence[int]]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the slices that two places have in common, as far as they go, and those of whole scopes and loops."""
+    """Yield the longest common slices of two indices, and whole scopes and loops."""
     shapes = statements.shapes
     for level, places in enumerate(windows[1:], 1):
         wider = ranks[level + 1] if level < _LEVELS else ()
         for group in places.values():
             before = {shapes[at - 1] for at in group}
             if len(before) == 1 and 0 not in before:
-                continue  # one item earlier, they have more in common
+                continue  # the common slice starts one item earlier
             for at, like in pairwise(group):
                 if wider and wider[at] and wider[at] == wider[like] and shapes[at - 1] != shapes[like - 1]:
-                    continue  # they follow each other there, too, where this group is not left out
+                    continue  # the wider level compares this pair too
                 common = _common(ranks, at, like)
                 yield from statements.whole(at, at + common)
-                if common > like - at:  # one behind the other, which no site of the whole would leave room for
+                if common > like - at:  # overlapping: sites of the whole slice would not be disjoint
                     yield from statements.whole(at, like)
     for at, end in chain(enumerate(statements.last), statements.loops.items()):
         if end > at + 1 and statements.first[at] == at and shapes[at]:
@@ -341,7 +341,7 @@ def _pieces(
 
 
 def _common(ranks: Sequence[Sequence[int]], at: int, like: int) -> int:
-    """Return how many items from two places on are equal, up to the most that a sequence has."""
+    """Return the number of equal items from two indices on, up to the maximum length of a sequence."""
     length = 0
     for level in range(len(ranks) - 1, -1, -1):
         rank = ranks[level]
@@ -358,7 +358,7 @@ def _sites(
     start: int,
     length: int,
 ) -> Iterator[int]:
-    """Yield where a sequence stands and nothing else has been taken, without those that overlap one before."""
+    """Yield the free sites of a sequence, without overlaps."""
     level = length.bit_length() - 1
     behind = length - (1 << level)
     wanted, end = ranks[level][start + behind], 0

@@ -1,7 +1,7 @@
-"""Places in shared memory by a name: registers that hold the address of a variable, or of so many bytes behind it.
+"""Named shared memory addresses: registers with the address of a variable, or a constant number of bytes after it.
 
-`tile_base = ptx.inst.mov.u32(r[1], tile)`, and `tile_1024 = ptx.inst.add.s32(r[2], tile_base, 1024)`. This rule comes
-last, and names what no other one says: an expression without a name is shorter than two statements with one.
+`tile_base = ptx.inst.mov.u32(r[1], tile)`, and `tile_1024 = ptx.inst.add.s32(r[2], tile_base, 1024)`. This rule is last
+and names only results that no other rule rewrites: an unnamed nested expression is shorter than two named statements.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["PLACE"]
 
-_LONGEST, _LONGEST_WORD = 8, 4  # characters of a name, or of the first word of a longer one: lines must not break
+_LONGEST, _LONGEST_WORD = 8, 4  # characters of a name; of the first word of a longer name: lines must not break
 
 
 def find(body: Body, plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each instruction that no other rule says, and whose result is such an address."""
+    """Yield rewrites of instructions that no other rule rewrites, and whose result is such an address."""
     shared = body.row.derived(_shared_variables)
     if body.declared != body.start or not shared:
-        return  # it stands for several places, whose registers are parameters
+        return  # a helper's registers are parameters
     uses, banks = uses_of(body), banks_of(body)
     stems: dict[tree.Operand, str] = {}
     for at in body.places("mov", "add"):
@@ -57,7 +57,7 @@ def find(body: Body, plan: Plan) -> Iterator[Claim]:
 
 
 def _stem(variable: str, *, alone: bool) -> str:
-    """Return what places of a variable are called after: its name, or a word of it unless it is `alone`, or `smem`."""
+    """Return the stem of names for addresses of a variable: its name, a word of it unless it is `alone`, or `smem`."""
     if len(variable) <= _LONGEST:
         return variable
     word = variable.partition("_")[0]
@@ -65,7 +65,7 @@ def _stem(variable: str, *, alone: bool) -> str:
 
 
 def _shared_variables(row: Row) -> frozenset[str]:
-    """Return the names of the variables in shared memory, of the module and of its functions."""
+    """Return the names of the shared variables of the module and its functions."""
     found = [item.node for item in row.items if isinstance(item.node, nodes.Variable)]
     return frozenset([each.name for node in found if node.space == "shared" for each in node.declarators])
 

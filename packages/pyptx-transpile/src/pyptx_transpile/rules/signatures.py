@@ -1,6 +1,6 @@
-"""What a function for a repeated sequence is handed: what differs from place to place, as few arguments as read well.
+"""Parameters of a helper for a repeated sequence: the operands that differ between sites, as few as are readable.
 
-Registers of a bank that follow each other at each place are one list; a vector is one argument.
+Consecutive registers of a group at each site are one list; a vector is one argument.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Leaves", "Signature", "Site", "differ_too_much", "signature"]
 
-_LISTS = ((3, 1), (2, 1), (2, 2))  # fewest registers of a list, and the widest step between two: tried in this order
-_LISTS_OF_LOOPS = ((3, 8), (2, 8))  # where turns have registers each
+_LISTS = ((3, 1), (2, 1), (2, 2))  # minimum registers of a list, and largest index step in it; tried in this order
+_LISTS_OF_LOOPS = ((3, 8), (2, 8))  # for sequences with loops, whose iterations have registers of their own
 _LEAST_VECTOR = 3  # registers of a vector that is one argument
 _MOST, _MOST_OF_LONG = 6, 7  # arguments
-_LONG = 48  # instructions of a sequence that may have more of them
-_TAKEN = ("i", "t", "u", "v", "_")  # variables of `for`
+_LONG = 48  # instructions of a sequence that may have `_MOST_OF_LONG` arguments
+_TAKEN = ("i", "t", "u", "v", "_")  # loop variables
 
 Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place of a sequence: the leaves that it does not declare itself, and the slices of them that are vectors.
+    """Site of a sequence: the leaf operands that it does not declare itself, and slices of them that are vectors.
 
-    `keys` are what leaves have in common that are one argument, `inner` tells whether it may declare some of them.
+    Leaves with equal `keys` are one argument; `inner`: whether the sequence may declare some of the leaves.
     """
 
     leaves: tuple[Leaf, ...]
@@ -50,15 +50,15 @@ class Site:
 
 
 class Leaves:
-    """The leaves of the instructions of a body; those that were asked for are kept."""
+    """Cache of the leaf operands of a body's instructions."""
 
     def __init__(self, names: Names) -> None:
-        """Read names as a body declares them."""
+        """Resolve names as the body declares them."""
         self._names = names
         self._known: dict[int, Site] = {}
 
     def site(self, start: int, end: int) -> Site:
-        """Return what a slice has."""
+        """Return the leaves of a slice."""
         leaves: list[Leaf] = []
         keys: list[Key] = []
         vectors: list[tuple[int, int]] = []
@@ -98,7 +98,7 @@ class Leaves:
 
 
 def _without(site: Site, start: int, end: int) -> Site:
-    """Return a site without the leaves that a slice declares, and without vectors that have some of these."""
+    """Return a site without the leaves that the slice declares, and without vectors that contain such leaves."""
     kept = [leaf.declared is None or not start <= leaf.declared.at < end for leaf in site.leaves]
     numbers = list(accumulate(kept, initial=0))
     vectors = [
@@ -110,7 +110,7 @@ def _without(site: Site, start: int, end: int) -> Site:
 
 
 def _key(leaf: Leaf) -> Key:
-    """Return what leaves at one place have in common if they are one argument."""
+    """Return a key that is equal for leaves that are one argument."""
     if leaf.declared is not None:
         return leaf.declared.name, leaf.declared.number, leaf.declared.at
     if isinstance(leaf.operand, tree.Immediate):
@@ -120,23 +120,23 @@ def _key(leaf: Leaf) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Columns of leaves that are one argument: a list of registers of a bank, of `width`; else one leaf or a vector."""
+    """Columns of leaves that are one argument: a list of group registers (`width` of them), one leaf, or a vector."""
 
     columns: tuple[int, ...]
     offsets: tuple[int, ...] = ()
 
     @property
     def width(self) -> int:
-        """How many registers a list has, with those that nothing reads or writes."""
+        """Number of registers in a list, including unused ones."""
         return self.offsets[-1] + 1 if self.offsets else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parameters of a helper, and the arguments of each site.
+    """Parameters of a helper, and the arguments of each site.
 
-    `names` are those of the registers that stand for the leaves of the first site, None where the leaf stays; `whole`
-    that of the register for a vector, by the one of its first element.
+    `names`: per leaf of the first site its parameter register; None if the leaf is constant. `whole`: per register of a
+    vector's first element the register for the vector.
     """
 
     parameters: tuple[Parameter, ...]
@@ -146,10 +146,10 @@ class Signature:
 
 
 class Columns:
-    """The leaves of all sites: those that are equal to each other at each site are one column."""
+    """Leaves of all sites: leaves that are equal to each other at every site form one column."""
 
     def __init__(self, bodies: Sequence[Body], sites: Sequence[Site], *, loops: bool = False) -> None:
-        """Compare the leaves of sites of one shape, which are in these bodies; `loops` have longer lists."""
+        """Compare the leaves of equally shaped sites in `bodies`; `loops`: lists may be longer."""
         self.bodies, self.sites = bodies, sites
         self._ways = _LISTS_OF_LOOPS if loops else _LISTS
         known: dict[tuple[Key, ...], int] = {}
@@ -164,10 +164,10 @@ class Columns:
         self.keys = list(known)
         is_long = len({leaf.at for leaf in sites[0].leaves}) >= _LONG
         self.most = _MOST_OF_LONG if is_long else _MOST
-        """The most arguments."""
+        """Maximum number of arguments."""
 
     def given(self) -> list[Given]:
-        """Return the arguments, as few as may be."""
+        """Return the arguments, as few as possible."""
         open_ = [column for column in dict.fromkeys(self.of) if self._differs(column)]
         vectors = list(self._vectors())
         inside = {column for vector in vectors for column in vector}
@@ -180,11 +180,11 @@ class Columns:
         return given
 
     def _differs(self, column: int) -> bool:
-        """Tell whether a column is an argument: numbers and symbols that are the same everywhere are none."""
+        """Return whether a column is an argument: constants and symbols that are equal at all sites are not."""
         return self.rows[column][0].declared is not None or len(set(self.keys[column])) > 1
 
     def _vectors(self) -> Iterator[tuple[int, ...]]:
-        """Yield the vectors of whose registers nothing else has any; one of a single register is that register."""
+        """Yield the vectors whose registers occur only in them; a vector of a single register is that register."""
         found = [tuple(self.of[first:end]) for first, end in self.sites[0].vectors if end - first >= _LEAST_VECTOR]
         uses: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
         for vector in found:
@@ -201,7 +201,7 @@ class Columns:
                 yield vector
 
     def _lists(self, columns: Sequence[int], least: int, step: int) -> Iterator[Given]:
-        """Yield the columns as lists where at least so many registers follow each other, else one by one."""
+        """Yield the columns as lists of at least `least` consecutive registers, others one by one."""
         tied: defaultdict[object, list[tuple[int, int]]] = defaultdict(list)
         for column in columns:
             tied[self._tie(column)].append((self._number(column), column))
@@ -216,7 +216,7 @@ class Columns:
         yield from (Given((column,)) for _, column in tied[None])
 
     def _tie(self, column: int) -> object:
-        """Return what columns have in common whose registers have the same distance everywhere; None without a bank."""
+        """Return a key that is equal for columns at constant register distance at all sites; None without a group."""
         banks: list[object] = []
         first = self.rows[column][0].declared
         for leaf in self.rows[column]:
@@ -231,7 +231,7 @@ class Columns:
 
 
 def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[Given]:
-    """Yield registers that follow each other as a list, or one by one if they are too few."""
+    """Yield consecutive registers as a list, or one by one if they are too few."""
     if len(run) < least:
         yield from (Given((column,)) for _, column in run)
     else:
@@ -239,16 +239,16 @@ def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[Given]:
 
 
 def differ_too_much(bodies: Sequence[Body], sites: Sequence[Site], most: int, *, loops: bool) -> bool:
-    """Tell whether some sites of a sequence need more arguments than `most`; then all of its sites together do."""
+    """Return whether some sites need more arguments than `most`, so that all sites together do."""
     columns = Columns(bodies, sites, loops=loops)
     return len(columns.given()) > min(columns.most, most)
 
 
 def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int, most: int, *, loops: bool) -> Signature | None:
-    """Return the parameters and the arguments of sites; None for more than `most`, and where none is handed over.
+    """Return the parameters and arguments of sites; None if there are none, or more than `most`.
 
-    `main` is the place of the instruction in the first site whose operands give the names. A sequence with `loops` has
-    lists for all of their turns.
+    `main` is the index of the instruction in the first site whose operands name the parameters. With `loops`, lists
+    cover all iterations.
     """
     columns = Columns(bodies, sites, loops=loops)
     given = columns.given()
@@ -265,7 +265,7 @@ def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int, most: in
         names |= {column: f"{stem}{number}" for column, number in zip(each.columns, numbers, strict=True)}
         is_vector = not each.offsets and len(each.columns) > 1
         if is_vector:
-            whole[names[each.columns[0]]] = stem  # its first register may be further ones of it too
+            whole[names[each.columns[0]]] = stem  # later elements may be the same register
         alone: dict[str, int | None] = {stem if is_vector else f"{stem}0": None}
         registers = {f"{stem}{number}": number for number in each.offsets} or alone
         parameters.append(Parameter(name, _annotation(columns, each), registers))
@@ -296,20 +296,20 @@ def _annotation(columns: Columns, given: Given) -> str:
 
 
 def _uses(columns: Columns, given: Given) -> Iterator[Leaf]:
-    """Yield the leaves of the first site that an argument stands for, in the order of the text."""
+    """Yield the leaves of the first site that an argument replaces, in text order."""
     wanted = set(given.columns)
     return (leaf for leaf, column in zip(columns.sites[0].leaves, columns.of, strict=True) if column in wanted)
 
 
 def _order(columns: Columns, given: Given, main: int) -> tuple[int, int, int]:
-    """Return what sorts arguments: those of the main instruction in its order, then the others in that of the text."""
+    """Return the sort key of an argument: operand order of the main instruction, then text order."""
     uses = list(_uses(columns, given))
     in_main = [leaf.number for leaf in uses if leaf.at == main and leaf.number is not None]
     return (0, in_main[0], 0) if in_main else (1, uses[0].at, uses[0].number or 0)
 
 
 def _wanted(columns: Columns, given: Given, main: int) -> str:
-    """Return the name that a parameter should have: a list's is its bank's, others are called as in the manual."""
+    """Return the preferred name of a parameter: for a list that of its group, else the manual's operand name."""
     uses = list(_uses(columns, given))
     leaf = next((each for each in uses if each.at == main), uses[0])
     if given.offsets and leaf.declared is not None:
@@ -323,7 +323,7 @@ def _wanted(columns: Columns, given: Given, main: int) -> str:
 
 
 def _role(node: nodes.Instruction, leaf: Leaf) -> str:
-    """Return what the manual calls the operand that a leaf is of."""
+    """Return the manual's name of the operand that contains a leaf."""
     operand = node.operands[leaf.number or 0]
     if leaf.type == NUMBER and isinstance(operand, tree.Address):
         return "offset"

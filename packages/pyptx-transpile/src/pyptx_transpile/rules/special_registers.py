@@ -1,4 +1,4 @@
-"""Special registers: operands as the functions of `ptx.special` that return them."""
+"""Special registers as calls of the functions of `ptx.special`."""
 
 from __future__ import annotations
 

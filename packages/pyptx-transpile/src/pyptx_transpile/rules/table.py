@@ -1,4 +1,4 @@
-"""The rules that come with this package, in the order in which they are asked."""
+"""The rules of this package, in order of application."""
 
 from __future__ import annotations
 

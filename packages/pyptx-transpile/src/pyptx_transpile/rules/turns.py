@@ -1,6 +1,6 @@
-"""Texts that differ in numbers alone, as the block of one `for`: numbers are steps, or come from a table.
+"""Lines that differ only in numbers, as the block of one `for`: numbers are arithmetic sequences or from a table.
 
-Blocks may hold loops already. Then a number is the sum of what it is in each of them: `r[4 + 36 * i + j]`.
+Blocks may already contain loops. Then a number is the sum of its terms in all loops: `r[4 + 36 * i + j]`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["MOST_TABLES", "NAMES", "Loop", "lines_of_table", "looped", "runs_of", "stepped"]
 
 _WIDEST_TABLE = 80  # columns
-_BLOCKS = 3  # around a loop, by estimate
+_BLOCKS = 3  # indentation of a loop, estimated
 _SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # numbers
 NAMES = (("i", "t", "u", "v"), ("j", "x", "y", "z"), ("n", "a", "b", "c"))
-"""What counts the turns of a loop, and what its tables are called, by the number of loops around it."""
+"""Counter and table names of a loop, by the number of enclosing loops."""
 MOST_TABLES = len(NAMES[0]) - 1
 _LITERAL = re.compile(r"""((?:\bf)?"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])(-?\d+)(?![\w.])""", re.ASCII)
 _IS_NUMBER = re.compile(r"-?\d+", re.ASCII).fullmatch
-_TEXT = re.compile(  # a label, or a place in a variable: "$L_7", "ring+1024", and those of a loop inside
+_TEXT = re.compile(  # a label, or an offset from a variable: "$L_7", "ring+1024", and those with terms of nested loops
     r"""f?"(?P<name>[^"{}\\]*?)(?:(?P<number>\d+)|\{(?P<first>\d+)(?P<more>[^"{}]*)\})\"""", re.ASCII
 )
 _NAME = f"[{''.join(name for names in NAMES for name in names)}]"
 _SLICE = re.compile(rf"\[([^\[\]]*\b{_NAME}\b[^\[\]]*)\]", re.ASCII)
-_NOTHING = re.compile(rf"(?<![\w.])0 ([+-]) (?=(?:\d+ \* )?{_NAME}\b)", re.ASCII)  # in front of what a loop counts
+_NOTHING = re.compile(rf"(?<![\w.])0 ([+-]) (?=(?:\d+ \* )?{_NAME}\b)", re.ASCII)  # a zero before a loop's term
 _OPERATOR = re.compile(r"[-+*/<>&|^=] \Z", re.ASCII)
 _ADDS = re.compile(r" [+-] ", re.ASCII)
 _OPERATES = re.compile(r" [-+*/<>&|^=!]", re.ASCII)
@@ -38,14 +38,14 @@ _OPERATES = re.compile(r" [-+*/<>&|^=!]", re.ASCII)
 
 @dataclass(slots=True)
 class Loop:
-    """A `for` over some values with the lines of its block; `names` are its variables."""
+    """A `for` over values with the lines of its block; `names` are its variables."""
 
     names: tuple[str, ...]
     over: Group
     lines: list[str]
 
     def header(self) -> str:
-        """Return what stands in front of the values."""
+        """Return the header before the values."""
         counter, *tables = self.names or ("_",)
         if self.over.opening == "enumerate(" and len(tables) > 1:
             return f"for {counter}, ({', '.join(tables)}) in "
@@ -54,14 +54,14 @@ class Loop:
 
 @dataclass(slots=True)
 class _Merging:
-    """What is made of the turns of one loop: `tables` has the names of the columns without a step."""
+    """Merged iterations of one loop; `tables` maps columns that are not arithmetic to their names."""
 
     level: int
     tables: dict[tuple[int, ...], str] = field(default_factory=dict[tuple[int, ...], str])
     counted: bool = False
 
     def line(self, lines: Sequence[str]) -> str | None:
-        """Return one line for those of all turns; None if more than numbers differs, or too many of them."""
+        """Return one line for the corresponding lines of all iterations; None if they cannot be merged."""
         if lines[0].lstrip(" ").startswith("#"):
             return lines[0] if len(set(lines)) == 1 else None
         pieces = [_LITERAL.split(line) for line in lines]
@@ -78,14 +78,14 @@ class _Merging:
         return text if self.level else _SLICE.sub(_spaced, _without_nothing(text))
 
     def _literal(self, numbers: Sequence[str], before: str, behind: str) -> str | None:
-        """Return what stands for a number that is another one in each turn, between two texts that are the same."""
+        """Return the expression for a number that varies between iterations, between two constant texts."""
         if not all(map(_IS_NUMBER, numbers)):
             return None
         number = self._number(tuple(map(int, numbers)))
         return f"({number})" if number is not None and _needs_brackets(number, before, behind) else number
 
     def _text(self, texts: Sequence[str]) -> str | None:
-        """Return a string whose last number is another one in each turn, or in each of a loop around it."""
+        """Return a string whose last number varies between iterations of this loop or an enclosing one."""
         if len(set(texts)) == 1:
             return texts[0]
         found = [match for match in map(_TEXT.fullmatch, texts) if match is not None]
@@ -97,7 +97,7 @@ class _Merging:
         return None if number is None else f'f"{name}{{{number}{more}}}"'
 
     def _number(self, column: tuple[int, ...]) -> str | None:
-        """Return the expression of a number that is another one in each turn; None if that takes too many tables."""
+        """Return the expression of a number that varies between iterations; None if that takes too many tables."""
         start, step = column[0], column[1] - column[0]
         counter, *names = NAMES[self.level]
         if stepped(column) < len(column):
@@ -112,26 +112,26 @@ class _Merging:
 
 
 def _needs_brackets(number: str, before: str, behind: str) -> bool:
-    """Tell whether a sum is an operand of an operator; what another loop adds to it is a part of the sum."""
+    """Return whether a sum needs brackets as an operand; terms of another loop extend the sum."""
     if not _ADDS.search(number):
         return False
     return bool(_OPERATOR.search(before) or (_OPERATES.match(behind) and not _ADDS.match(behind)))
 
 
 def _without_nothing(text: str) -> str:
-    """Return a line without zeros to which a loop adds something."""
+    """Return a line without zeros to which a loop adds a term."""
     pieces = re.split(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""", text)
     pieces[::2] = [_NOTHING.sub(lambda found: "-" * (found[1] == "-"), piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 
 def _spaced(index: re.Match[str]) -> str:
-    """Return an index with blanks around the colons between expressions, as formatters put them."""
+    """Return an index with spaces around colons between expressions, as formatters print them."""
     return f"[{index[1].replace(':', ' : ')}]"
 
 
 def looped(turns: Sequence[Sequence[str]], level: int) -> Loop | None:
-    """Return the `for` of turns that differ in numbers alone, None for others, inside of so many other loops."""
+    """Return the `for` of iterations that differ only in numbers, at nesting `level`; None for others."""
     if len({len(turn) for turn in turns}) != 1:
         return None
     merging, lines = _Merging(level), list[str]()
@@ -151,7 +151,7 @@ def _loop(merging: _Merging, count: int, lines: list[str]) -> Loop:
 
 
 def _values(columns: Sequence[tuple[int, ...]]) -> Group:
-    """Return the rows of a table if they fit on a line, else its columns, in which runs of numbers are short."""
+    """Return the rows of a table if they fit on a line, else its columns, with runs of numbers abbreviated."""
     rows = [str(row[0]) if len(row) == 1 else f"({', '.join(map(str, row))})" for row in zip(*columns, strict=True)]
     if len(", ".join(rows)) <= _WIDEST_TABLE:
         return Group("(", tuple(rows), ")")
@@ -160,13 +160,13 @@ def _values(columns: Sequence[tuple[int, ...]]) -> Group:
 
 
 def lines_of_table(columns: Sequence[tuple[int, ...]]) -> int:
-    """Return how many lines a `for` over some columns has besides its first, inside of some blocks."""
+    """Return the number of additional lines of a `for` over some columns, at typical indentation."""
     over = call("enumerate", [_values(columns)])
     return sum(1 for _ in lines(over, _BLOCKS, "for i, (t, u) in ", ":")) - 1
 
 
 def stepped(column: Sequence[int]) -> int:
-    """Return how many numbers from the first on have the same step."""
+    """Return the length of the arithmetic prefix."""
     if len(column) > 2:
         step, number = column[1] - column[0], column[1]
         for at in range(2, len(column)):
@@ -177,7 +177,7 @@ def stepped(column: Sequence[int]) -> int:
 
 
 def runs_of(column: Sequence[int]) -> list[str]:
-    """Return the numbers of a column; those that have a step, or come again and again, as one item."""
+    """Return the numbers of a column, with arithmetic or periodic runs as one item each."""
     found: list[str] = []
     at = 0
     while at < len(column):
@@ -188,7 +188,7 @@ def runs_of(column: Sequence[int]) -> list[str]:
 
 
 def _row(column: Sequence[int]) -> tuple[str, int]:
-    """Return the numbers at the beginning that have a step, and how many they are; one if they are too few."""
+    """Return the arithmetic run at the start and its length; one number if the run is too short."""
     length = stepped(column)
     step = column[1] - column[0] if length >= _SHORTEST_RUN else 0
     if step == 0:
@@ -198,7 +198,7 @@ def _row(column: Sequence[int]) -> tuple[str, int]:
 
 
 def _cycle(column: Sequence[int]) -> tuple[str, int]:
-    """Return the numbers at the beginning that come again and again, and how many they are in all."""
+    """Return the periodic run at the start and its total length."""
     best = "", 0
     for period in range(1, _LONGEST_CYCLE + 1):
         same = (one == other for one, other in zip(column, column[period:], strict=False))

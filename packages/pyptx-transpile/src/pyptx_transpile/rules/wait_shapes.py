@@ -1,6 +1,6 @@
-"""What stands around a poll of an mbarrier: which form of `ptx.mbarrier.wait` it is, and what its steps are.
+"""Recognition of mbarrier polls: which form of `ptx.mbarrier.wait` surrounds a poll, and its steps.
 
-The forms are those of the DSL: a step of one of its rows is found here by the function of the same name.
+The forms are those of the DSL: a step of one of its rows is matched here by the function of the same name.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ __all__ = ["Found", "wait_at", "waits"]
 _POLLS = frozenset({("mbarrier", "try_wait"), ("mbarrier", "test_wait")})
 _SEMS, _SCOPES, _SPACES = {"acquire", "relaxed"}, {"cta", "cluster"}, {"shared", "shared::cta"}
 _ROWS = tuple(sorted((*FORMS.items(), *GUARDED.items()), key=lambda row: -len(row[1].steps)))  # the longest first
-_FARTHEST = 12  # places in front of a poll at which a form may begin
+_FARTHEST = 12  # items before a poll at which a form may start
 
 
 @dataclass(slots=True)
 class Found:
-    """A wait: its form and its places, and by the keywords of `wait` what its steps say.
+    """A matched wait: form and item range, and the values of its steps by keyword of `wait`.
 
-    `knobs` are names, words and numbers, `operands` what is printed as an operand of PTX. `mbar` and `phase` are the
-    first two arguments; `computed` has the places of instructions that compute them in each turn. `declares` tells
-    whether the form declares its predicate.
+    `knobs` are strings, names and numbers; `operands` are PTX operands. `mbar` and `phase` are the first two arguments.
+    `computed` has the indices of instructions that compute them in each iteration. `declares`: whether the form
+    declares its predicate.
     """
 
     form: str
@@ -44,11 +44,11 @@ class Found:
     computed: list[int] = field(default_factory=list[int])
 
     def says(self, **knobs: object) -> bool:
-        """Take what a step says; tell whether no step before has said otherwise."""
+        """Record values of a step; return whether they agree with those of earlier steps."""
         return all(self.knobs.setdefault(name, value) == value for name, value in knobs.items())
 
     def has(self, **operands: tree.Operand) -> bool:
-        """Take the operands of a step; tell whether no step before has others."""
+        """Record operands of a step; return whether they agree with those of earlier steps."""
         return all(self.operands.setdefault(name, value) == value for name, value in operands.items())
 
 
@@ -62,7 +62,7 @@ def waits(body: Body) -> Iterator[Found]:
 
 
 def wait_at(body: Body, poll: int) -> Found | None:
-    """Return the longest wait around a poll; None if it is no form of `ptx.mbarrier.wait`."""
+    """Return the longest wait around a poll; None if no form of `ptx.mbarrier.wait` matches."""
     for form, row in _ROWS:
         for start in range(poll, max(poll - _FARTHEST, body.start) - 1, -1):
             found = Found(form, start, declares=bool(row.scoped))
@@ -72,7 +72,7 @@ def wait_at(body: Body, poll: int) -> Found | None:
 
 
 def _matches(body: Body, found: Found, row: WaitForm) -> bool:
-    """Tell whether the steps of a form stand at a place, and find their names."""
+    """Return whether the steps of a form match at the start of `found`; record their values."""
     braced = ("{", *row.scoped, "}") if row.scoped else ()
     at, number = found.start, 0
     for step in (*row.before, *braced, *row.behind):
@@ -92,7 +92,7 @@ def _matches(body: Body, found: Found, row: WaitForm) -> bool:
 
 
 def _located(body: Body, found: Found, at: int, step: str, number: int) -> int:
-    """Step over the `.loc` that some compilers put in front of labels, and of instructions without a guard."""
+    """Step over the `.loc` that some compilers emit before labels and before instructions without a guard."""
     node = body.items[at].node if at < body.end else None
     if step[0] in "@.":
         return at
@@ -108,7 +108,7 @@ def _located(body: Body, found: Found, at: int, step: str, number: int) -> int:
 
 
 def _computing(body: Body, found: Found, at: int) -> int:
-    """Step over the instructions behind the label that compute something in each turn, at most two."""
+    """Step over at most two instructions after the label that compute an operand in each iteration."""
     for place in (at, at + 1):
         node = body.instruction(place) if place < body.end else None
         if node is None or node.guard is not None or node.opcode[0] in {"bra", "mbarrier"}:
@@ -118,7 +118,7 @@ def _computing(body: Body, found: Found, at: int) -> int:
 
 
 def _computes(body: Body, found: Found) -> bool:
-    """Tell whether what is computed in each turn is the barrier, the phase, or one and then the other."""
+    """Return whether an iteration's instructions compute the barrier, the phase, or first the one, then the other."""
     mbar, phase = found.operands["mbar"], found.operands["phase"]
     base = mbar.base if isinstance(mbar, tree.Address) and mbar.offset is None else mbar
     written = [body.branch(at).operands[0] if body.branch(at).operands else None for at in found.computed]
@@ -126,7 +126,7 @@ def _computes(body: Body, found: Found) -> bool:
 
 
 def _is_whole(body: Body, found: Found) -> bool:
-    """Tell whether nothing else jumps into a wait, and the style says how it is written, but for its beginning."""
+    """Return whether no branch from outside enters a wait, and only its first item may have its own formatting."""
     inside = range(found.start, found.end)
     jumps = [jump for at in inside for jump in body.jumps_to(at)]
     return all(jump.at in inside for jump in jumps) and not any(map(body.deviates, inside[1:]))
@@ -161,7 +161,7 @@ def _polls(found: Found, node: nodes.Statement | None) -> bool:
 
 
 def _is_done(found: Found, operand: tree.Operand) -> bool:
-    """Tell whether an operand is the predicate that the form has declared, or take it for that of a form without."""
+    """Return whether an operand is the form's predicate; a form without a declaration takes any."""
     if not isinstance(operand, tree.Register | tree.Symbol):
         return False
     return found.says(done=operand.name) if found.declares else found.has(done=tree.Register(operand.name))
@@ -170,7 +170,7 @@ def _is_done(found: Found, operand: tree.Operand) -> bool:
 def _branches(
     found: Found, node: nodes.Statement | None, label: str, guard: str | None = None, *, negated: bool = False
 ) -> bool:
-    """Tell whether a statement is a branch to a label of the wait, guarded by a predicate of it or by none."""
+    """Return whether a statement is a branch to a label of the wait, guarded by its predicate `guard` or unguarded."""
     match node:
         case nodes.Instruction(("bra", *more), (tree.Symbol(name),)) if more in ([], ["uni"]):
             there = found.says(**{label: name}, uniform=bool(more))
@@ -237,4 +237,4 @@ _STEPS: Mapping[str, Callable[[Found, nodes.Statement | None], bool]] = {
     "setp": _compares,
     "@failed bra again": _goes_back,
 }
-"""What each step of `pyptx_dsl.instructions.wait_forms` is, when it is read."""
+"""Matchers for the steps of `pyptx_dsl.instructions.wait_forms`."""

@@ -1,6 +1,6 @@
-"""Waits for a phase of an mbarrier: each of the shapes that libraries and compilers have for it is one call.
+"""Waits for an mbarrier phase: each pattern that libraries and compilers use is one call.
 
-What the waits of a module have in common is said once: `wait = partial(ptx.mbarrier.wait, form=…)`.
+Arguments that the waits of a module share are bound once: `wait = partial(ptx.mbarrier.wait, form=…)`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["WAIT", "Options", "common", "keywords", "literal"]
 
 Options: TypeAlias = "tuple[tuple[str, object], ...]"
-"""Keywords of `ptx.mbarrier.wait` that are words, names and numbers."""
+"""Keyword arguments of `ptx.mbarrier.wait` that are strings, names and numbers."""
 
 _USUAL: Mapping[str, object] = {
     "form": "retry",
@@ -41,16 +41,16 @@ _USUAL: Mapping[str, object] = {
     "setp": "setp.eq.s32",
     **dict.fromkeys(("sem", "scope", "loc")),
 }
-"""What `ptx.mbarrier.wait` takes where it is told nothing."""
+"""Defaults of `ptx.mbarrier.wait`."""
 
 _KEYWORDS = tuple(WaitOptions.__annotations__)
-_OF_ONE = frozenset({"loc"})  # keywords that are another one's at each wait
-_NAMES = ("wait", "wait_2", "wait_3")  # which are reserved: see pyptx_transpile.names
-_LEAST = 2  # waits that have the same in common, and keywords of it
+_OF_ONE = frozenset({"loc"})  # keywords that differ at each wait
+_NAMES = ("wait", "wait_2", "wait_3")  # reserved in pyptx_transpile.names
+_LEAST = 2  # waits with equal keywords, and number of these keywords
 
 
 def find(body: Body, _plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each wait."""
+    """Yield a rewrite for each wait."""
     for found in waits(body):
         yield _claim(found, body.row.derived(_named).get(common(found)))
 
@@ -68,7 +68,7 @@ def _claim(found: Found, constant: Constant | None) -> Claim:
 
 
 def keywords(printer: BodyPrinter, found: Found, said: Options) -> list[str]:
-    """Return the keywords of a wait, but for those that were `said` elsewhere."""
+    """Return the keyword arguments of a wait, except those in `said`, which the constant binds."""
     names = {name for name, _ in said}
     literals = {name: value for name, value in _literals(found).items() if name not in names}
     operands = _more(found, is_number=False)
@@ -77,7 +77,7 @@ def keywords(printer: BodyPrinter, found: Found, said: Options) -> list[str]:
 
 
 def _computed(printer: BodyPrinter, found: Found, name: str) -> str:
-    """Return the barrier or the phase, a function where it is computed in each turn."""
+    """Return the expression for the barrier or phase; a lambda if it is computed in each iteration."""
     operand = found.operands[name]
     if isinstance(operand, tree.Address) and operand.offset is None:
         operand = operand.base if isinstance(operand.base, tree.Register) else operand
@@ -89,19 +89,19 @@ def _computed(printer: BodyPrinter, found: Found, name: str) -> str:
 
 
 def _literals(found: Found) -> dict[str, object]:
-    """Return the keywords that are words, names and numbers, but for those that say what is usual."""
+    """Return the keywords whose values are strings, names and numbers, except default values."""
     knobs = {"form": found.form, **found.knobs, **_more(found, is_number=True)}
     return {name: knobs[name] for name in _KEYWORDS if name in knobs and _USUAL.get(name, ...) != knobs[name]}
 
 
 def _more(found: Found, *, is_number: bool) -> dict[str, tree.Operand]:
-    """Return the operands behind the first two arguments that are numbers, or those that are none."""
+    """Return the operands after the first two arguments: the constants if `is_number`, else the others."""
     more = {name: value for name, value in found.operands.items() if name not in {"mbar", "phase"}}
     return {name: value for name, value in more.items() if isinstance(value, tree.Immediate) == is_number}
 
 
 def literal(value: object) -> str:
-    """Return the value of a keyword: a word, a name, a number, or several of them."""
+    """Return the expression for the value of a keyword: a string, a name, a number, or a tuple of them."""
     match value:
         case str():
             return quoted(value)
@@ -113,17 +113,17 @@ def literal(value: object) -> str:
             return repr(value)
 
 
-# --- what waits have in common ----------------------------------------------------------------------
+# --- shared keywords --------------------------------------------------------------------------------
 
 
 def common(found: Found) -> Options:
-    """Return the keywords of a wait that others may have too: not the labels of its function."""
+    """Return the keywords of a wait that other waits may share: without labels of its function."""
     own = _OF_ONE if found.declares and found.form != "poll_retry" else {*_OF_ONE, "label", "past_label"}
     return tuple([(name, value) for name, value in _literals(found).items() if name not in own])
 
 
 def _named(row: Row) -> dict[Options, Constant]:
-    """Return what the waits of a module have in common, under a name for each; the most frequent first."""
+    """Return the shared keywords of a module's waits, each set with a name; most frequent first."""
     counts = Counter(common(found) for body in row.bodies() for found in waits(body))
     shared = [options for options, count in counts.most_common() if count >= _LEAST and len(options) >= _LEAST]
     return {options: Constant(name, _partial(options)) for name, options in zip(_NAMES, shared, strict=False)}

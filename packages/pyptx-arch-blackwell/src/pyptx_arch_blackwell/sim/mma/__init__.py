@@ -1,1 +1,1 @@
-"""Products in tensor memory: `tcgen05.mma`, dense and sparse, scaled, weight-stationary, of one block and of a pair."""
+"""`tcgen05.mma`: dense and sparse, block-scaled, weight-stationary, for one CTA and for a CTA pair."""

@@ -1,6 +1,6 @@
-"""The buffers of the tensor core that keep a factor from product to product. Manual: "tcgen05.mma", `.collector_usage`.
+"""Collector buffers, which keep an operand from MMA to MMA. Manual: "tcgen05.mma", `.collector_usage`.
 
-Products are computed from what lies in memory: reuse is a permission. What is judged is whether it was given rightly.
+MMAs are computed from memory, because reuse of a buffer is optional. The checks verify that the buffer has the operand.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEEPS: Final = ("fill", "use")
 
 
 class _Kept(NamedTuple):
-    """What a buffer holds: where the matrix lies, how much of it was read, and by which instruction."""
+    """Contents of a buffer: descriptor and extent of the matrix, and the instruction that filled it."""
 
     matrix: int
     extent: object
@@ -28,22 +28,22 @@ class _Kept(NamedTuple):
 
 
 def collecting(operands: Operands) -> tuple[tuple[str, str], ...]:
-    """Return the buffers that an instruction uses, each with what it does there; what it does not name it discards."""
+    """Return the buffers that an instruction uses, each with its use; a buffer that is not named is discarded."""
     default = "b0" if "ws" in operands.opcode else "a"
     said = [word.split("::") for word in operands.opcode if word.startswith("collector::")]
     return tuple((buffer, does) for _, buffer, does in said) or ((default, "discard"),)
 
 
 class Collectors:
-    """What the buffers of each block, or of the pair that begins with it, hold."""
+    """Contents of the buffers of each CTA, or of the pair that starts with it."""
 
     def __init__(self, wave: Wave) -> None:
-        """Begin with nothing."""
+        """Start with empty buffers."""
         self._wave = wave
         self._kept: dict[tuple[int, str], _Kept] = {}
 
     def judge(self, turn: Turn, products: Products, uses: tuple[tuple[str, str], ...]) -> None:
-        """Report products that take a matrix from a buffer which does not hold it; note what it holds then."""
+        """Report MMAs that use a buffer without their operand; record the new contents."""
         plan = products.plan
         for number, block in enumerate(products.blocks.tolist()):
             for buffer, does in uses:

@@ -1,4 +1,4 @@
-"""The numbers in matrices, from the bytes in which they lie. Manual: "Packing formats of elements"."""
+"""Decoding of matrix elements from bytes in memory. Manual: "Packing formats of elements"."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ __all__ = ["Decode", "memory_bits", "shared_decoder", "tensor_decoder", "used_by
 Decode: TypeAlias = "Callable[[Array], Array]"
 """From bytes, `[…, bytes]`, to numbers, `[…, elements]`."""
 
-_CHUNK: Final = 16  # bytes that lie together, and elements in them of types that are kept in bytes
+_CHUNK: Final = 16  # contiguous bytes, and elements in them for types stored in bytes
 _WIDTHS: Final = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
 
 
 def memory_bits(kind: str) -> int:
-    """Return how many bits of memory an element takes, its share of the padding included."""
+    """Return the bits of memory per element, including its share of the padding."""
     return container_bits(kind)
 
 
 def used_bytes(kind: str, element: str) -> int:
-    """Return how many of each 16 bytes of shared memory hold elements; padding stands behind them."""
+    """Return the number of bytes with elements in each 16 bytes of shared memory; padding follows them."""
     width = _WIDTHS.get(element, container_bits(kind))
     return _CHUNK if width >= container_bits(kind) else _CHUNK * width // 8
 
 
 def shared_decoder(kind: str, element: str) -> Decode:
-    """Return how elements are read from shared memory, where kinds of 8-bit types pad narrower ones to 16 bytes."""
+    """Return the decoder for shared memory, in which kinds of 8-bit types pad narrower elements to 16 bytes."""
     width = _WIDTHS.get(element)
     if width is None:
         return _whole(element)
@@ -52,7 +52,7 @@ def shared_decoder(kind: str, element: str) -> Decode:
 
 
 def tensor_decoder(kind: str, element: str) -> Decode:
-    """Return how elements are read from tensor memory, where kinds of 8-bit types keep narrower ones in bytes."""
+    """Return the decoder for tensor memory, in which kinds of 8-bit types store narrower elements in bytes."""
     width = _WIDTHS.get(element)
     if width is None or container_bits(kind) != width:
         return _whole(element)
@@ -60,24 +60,24 @@ def tensor_decoder(kind: str, element: str) -> Decode:
 
 
 def _whole(element: str) -> Decode:
-    """Return how elements of whole bytes are read."""
+    """Return the decoder of elements of whole bytes."""
     widen, size = WIDEN[element], {"f16": 2, "bf16": 2, "tf32": 4}.get(element, 1)
     dtype = np.dtype(f"<u{size}")
     return lambda data: widen(np.ascontiguousarray(data).view(dtype))
 
 
 def _narrow(element: str, codes: Array) -> Array:
-    """Return the numbers of codes of 4 or 6 bits; those of 4 stand in the middle of a byte."""
+    """Return the numbers of 4- or 6-bit codes; 4-bit codes are in the middle of a byte."""
     return WIDEN[element](codes << np.uint8(2) if _WIDTHS[element] == 4 else codes)
 
 
 def _nibbles(data: Array) -> Array:
-    """Return the codes of 4 bits in bytes, the low one first."""
+    """Return the 4-bit codes in bytes, the low one first."""
     return np.stack((data & 15, data >> 4), axis=-1).reshape(*data.shape[:-1], -1)
 
 
 def _sixes(data: Array) -> Array:
-    """Return the codes of 6 bits in bytes, four in three, from the low bits up."""
+    """Return the 6-bit codes in bytes, four in three bytes, from the low bits up."""
     threes = data.reshape(*data.shape[:-1], -1, 3).astype(np.uint32)
     words = threes[..., 0] | threes[..., 1] << 8 | threes[..., 2] << 16
     codes = np.stack([words >> 6 * place & 63 for place in range(4)], axis=-1).astype(np.uint8)

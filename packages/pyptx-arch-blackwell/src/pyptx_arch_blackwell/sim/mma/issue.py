@@ -1,4 +1,4 @@
-"""Issuing products: operands are read and judged, and what they touch is told. Manual: "tcgen05.mma"."""
+"""Issue of tcgen05.mma: decode and check operands, and report accesses. Manual: "tcgen05.mma"."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ __all__ = ["STEPS"]
 
 _RULE: Final = "tensor-product"
 _VECTORS: Final = ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32")
-_FURTHER: Final = ("scale_a", "scale_b", "meta")  # addresses in tensor memory that only some products have
+_FURTHER: Final = ("scale_a", "scale_b", "meta")  # tensor memory addresses that only some MMAs have
 
 
 def opcode_of(operands: Operands) -> Opcode:
-    """Return what the words of an instruction say."""
+    """Return the decoded opcode and modifiers of an instruction."""
     words = operands.opcode
     kind = next(word for word in words if word.startswith("kind::")).removeprefix("kind::")
     if kind == "ti16" or "decompress::lut::b" in words:
@@ -61,7 +61,7 @@ def opcode_of(operands: Operands) -> Opcode:
 
 
 class _Given:
-    """What the threads of a turn give for a product."""
+    """Operand values of the executing threads."""
 
     def __init__(self, operands: Operands, opcode: Opcode) -> None:
         self._d, self._b = address_of(operands, "d"), operands.source("b", "u64")
@@ -73,7 +73,7 @@ class _Given:
         self._divisor = operands.number("scale") if "scale" in operands.names else 0
 
     def products(self, turn: Turn, kind: GroupKind, plan: Plan, zeros: int) -> Products:
-        """Return the products of the threads, which are of no group yet."""
+        """Return the MMAs of the threads, without groups yet."""
         warps, lanes = turn.threads
         return Products(
             wave=turn.wave,
@@ -96,7 +96,7 @@ class _Given:
 
 
 def compile_product(operands: Operands) -> Action:
-    """Issue a product of each thread."""
+    """Issue an MMA for each thread."""
     opcode, kind, uses = opcode_of(operands), pipeline_of(operands), collecting(operands)
     given, idesc = _Given(operands, opcode), operands.source("idesc", "u32")
     zeros = operands.source("zeros", "u64") if "zeros" in operands.names else None
@@ -119,7 +119,7 @@ def compile_product(operands: Operands) -> Action:
 
 
 def _alike(turn: Turn, idescs: Array, zeros: Array) -> Iterator[tuple[int, int, Turn]]:
-    """Yield the threads with the same instruction descriptor and mask of columns, and these."""
+    """Yield the threads with equal instruction descriptor and zero-column mask, with these."""
     pairs = list(zip(idescs.tolist(), zeros.tolist(), strict=True))
     for bits, mask in dict.fromkeys(pairs):
         which = np.array([pair == (bits, mask) for pair in pairs])
@@ -130,7 +130,7 @@ def _alike(turn: Turn, idescs: Array, zeros: Array) -> Iterator[tuple[int, int, 
         rows, columns = turn.places
         lanes[rows[which], columns[which]] = True
         some = turn.narrowed(lanes)
-        assert some is not None  # noqa: S101 - it is of these threads
+        assert some is not None  # noqa: S101 - it has these threads
         yield bits, mask, some
 
 
@@ -141,11 +141,11 @@ def _columns(turn: Turn, sources: Sequence[Reader]) -> NDArray[np.uint32]:
     return np.stack([turn.each(each) for each in sources], axis=1)
 
 
-# --- judging ------------------------------------------------------------------------------------
+# --- checks ---------------------------------------------------------------------------------------
 
 
 def _plan(turn: Turn, opcode: Opcode, bits: int) -> Plan | None:
-    """Return the product that the threads issue; report one that there is not."""
+    """Return the plan of the threads' MMA; report an invalid one and return None."""
     try:
         return plan_of(opcode, bits)
     except ValueError as error:
@@ -155,7 +155,7 @@ def _plan(turn: Turn, opcode: Opcode, bits: int) -> Plan | None:
 
 
 def _sound(turn: Turn, products: Products) -> bool:
-    """Report operands with which no product is possible; tell whether it can be computed all the same."""
+    """Report invalid operands; return whether the MMA can be computed anyway."""
     if turn.checked and turn.count > 1:
         _judge_threads(turn, products)
     plan = products.plan
@@ -173,7 +173,7 @@ def _sound(turn: Turn, products: Products) -> bool:
 
 
 def _judge_threads(turn: Turn, products: Products) -> None:
-    """Report threads that issue one product together; several may issue products with sums of their own."""
+    """Report threads that issue one MMA together; several threads may issue MMAs with different accumulators."""
     _, sharing = np.unique(np.stack([products.blocks, products.d]), axis=1, return_counts=True)
     if count := int(sharing[sharing > 1].sum()):
         message = f"{count} threads issue a product where one should: each of them computes it"
@@ -181,7 +181,7 @@ def _judge_threads(turn: Turn, products: Products) -> None:
 
 
 def _judge_alignment(turn: Turn, products: Products) -> None:
-    """Report matrices that begin at other lanes than the sums. Manual: "Alignment restriction"."""
+    """Report matrices that start at another lane than the accumulator. Manual: "Alignment restriction"."""
     opcode, lanes = products.plan.opcode, lanes_of(products.d)
     held = {"a": products.a.astype(np.int64)} if opcode.in_tensor else {}
     held |= {"the metadata": products.further[-1]} if opcode.sparse else {}
@@ -193,7 +193,7 @@ def _judge_alignment(turn: Turn, products: Products) -> None:
 
 
 def _matrices(products: Products) -> Iterator[tuple[Sequence[Rectangle], IntArray]]:
-    """Yield what a product has in tensor memory, each with its addresses: sums, a, scales, metadata."""
+    """Yield the matrices in tensor memory, each with its addresses: accumulator, a, scale factors, metadata."""
     plan = products.plan
     yield plan.d, products.d
     if plan.opcode.in_tensor:
@@ -202,7 +202,7 @@ def _matrices(products: Products) -> Iterator[tuple[Sequence[Rectangle], IntArra
 
 
 def _holds(turn: Turn, products: Products, rectangles: Sequence[Rectangle], addresses: IntArray) -> bool:
-    """Report a matrix outside of what is allocated, or at a lane where none can begin."""
+    """Report a matrix outside the allocated columns, or at an invalid first lane."""
     allocation, sound = turn.part(Allocation), True
     end = max(each.column + each.columns for each in rectangles)
     low = max(each.lane + each.rows for each in rectangles)
@@ -217,7 +217,7 @@ def _holds(turn: Turn, products: Products, rectangles: Sequence[Rectangle], addr
 
 
 def _apart(turn: Turn, products: Products) -> None:
-    """Report sums in columns that the product reads: of a, of scales, of metadata."""
+    """Report accumulator columns that overlap an input of the MMA: a, scale factors, metadata."""
     sums, *read = ((_span(rectangles), columns_of(at)) for rectangles, at in _matrices(products))
     (_, end), d = sums
     for (first, last), at in read:
@@ -227,12 +227,12 @@ def _apart(turn: Turn, products: Products) -> None:
 
 
 def _span(rectangles: Sequence[Rectangle]) -> tuple[int, int]:
-    """Return the columns from the first to behind the last, relative to the address."""
+    """Return the first column and the end column, relative to the address."""
     return min(each.column for each in rectangles), max(each.column + each.columns for each in rectangles)
 
 
 def _readable(turn: Turn, plan: Plan, bits: int, name: str, extent: Extent) -> bool:
-    """Report a descriptor that tells of no matrix that a product reads; tell whether it can be read all the same."""
+    """Report a descriptor of a matrix that an MMA cannot read; return whether it can be read anyway."""
     if not readable(turn, bits, f"{name} of a product", extent):
         return False
     matrix = matrix_of(bits)
@@ -243,11 +243,11 @@ def _readable(turn: Turn, plan: Plan, bits: int, name: str, extent: Extent) -> b
     return True
 
 
-# --- telling ------------------------------------------------------------------------------------
+# --- accesses -------------------------------------------------------------------------------------
 
 
 def _read_shared(products: Products) -> Iterator[tuple[str, NDArray[np.uint64], IntArray, Extent]]:
-    """Yield which factors products read of shared memory, their descriptors, the blocks, and what is read there."""
+    """Yield the operands that MMAs read from shared memory: name, descriptors, CTAs and extent."""
     plan = products.plan
     for name, bits, extent in (("a", products.a, plan.a), ("b", products.b, products.b_extent)):
         if name == "a" and plan.opcode.in_tensor:
@@ -257,7 +257,7 @@ def _read_shared(products: Products) -> Iterator[tuple[str, NDArray[np.uint64], 
 
 
 def _touches(products: Products) -> Iterator[Touch]:
-    """Yield what products read and write."""
+    """Yield the accesses of MMAs."""
     n, stride = len(products), products.wave.shared.stride
     for _, bits, blocks, extent in _read_shared(products):
         matrices = located(bits, blocks, stride)

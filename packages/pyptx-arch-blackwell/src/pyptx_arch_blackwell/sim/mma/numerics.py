@@ -1,7 +1,7 @@
-"""How products are summed. Manual: "tcgen05.mma"; the numbers of the exact model: see `pyptx_sim.numerics`.
+"""Numerics of tcgen05.mma. Manual: "tcgen05.mma"; parameters of the exact model: see `pyptx_sim.numerics`.
 
-A sum is made of the numbers of a, `[n, rows, k]`, those of b, `[n, columns, k]`, the scales of both if they have any,
-`[n, rows, parts of k]` and `[n, columns, parts of k]`, and the addend.
+Inputs are the numbers of a, `[n, rows, k]`, those of b, `[n, columns, k]`, the scale factors of both if any, `[n, rows,
+parts of k]` and `[n, columns, parts of k]`, and the addend.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["Sum", "sum_of"]
 
 Sum: TypeAlias = "Callable[..., Array]"
-"""From factors, their scales and the addend to the elements of d."""
+"""From operands, their scale factors and the addend to the elements of d."""
 
 _Types: TypeAlias = tuple[str, str, str, str]
 _PACKED = 4  # bits
 
 
 def sum_of(plan: Plan) -> Sum:
-    """Return how a product is summed: fast, or as the tensor cores of the target do it, bit for bit.
+    """Return the dot product of an MMA: fast, or bit-exact for the tensor cores of the target.
 
-    NaN in sums of f32 need not be canonical: the caller sees to that.
+    NaN in an f32 accumulator need not be canonical: the caller canonicalizes.
     """
     it, exact = plan.descriptor, plan.opcode.exact
     types = (it.d, it.a, it.b, it.d)
@@ -52,7 +52,7 @@ def sum_of(plan: Plan) -> Sum:
 
 
 def _whole(model: Model, plan: Plan) -> Model:
-    """Return a model of all of K at once, the zeros of a sparse a included: half of the elements count."""
+    """Return a model of all of K at once, including the zeros of a sparse a: half of the elements count."""
     twice = plan.opcode.sparse and model.group > 1
     return replace(model, length=plan.descriptor.depth, group=model.group * (2 if twice else 1))
 
@@ -71,5 +71,5 @@ def _exact_scaled(a: Array, b: Array, of_a: Array, of_b: Array, c: Array, *, typ
 
 
 def _each(scales: Array, depth: int) -> Array:
-    """Return the scale of each element along K."""
+    """Return the scale factor of each element along K."""
     return np.repeat(scales, depth // scales.shape[-1], axis=-1)

@@ -1,4 +1,4 @@
-"""What one instruction multiplies, and how: what its opcode and its descriptor say together."""
+"""Static properties of one tcgen05.mma, from its opcode and its instruction descriptor."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _OPERANDS: Final[tuple[Operand, ...]] = ("a", "b")
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """What the words of an instruction say: `vector` is that of the scales, `in_tensor` that a lies in tensor memory.
+    """Decoded modifiers: `vector` is the scale factors' block size, `in_tensor`: whether a is in tensor memory.
 
-    `exact`: the target whose results are wanted bit for bit, None for any within bounds.
+    `exact`: the target whose results are reproduced bit for bit; None for any result within error bounds.
     """
 
     kind: str
@@ -44,45 +44,45 @@ class Opcode:
 
 @dataclass(frozen=True)
 class Plan:
-    """A product of one block or of a pair: `descriptor` says its types and sizes, `opcode` the rest."""
+    """An MMA of one CTA or of a CTA pair: `descriptor` has its types and sizes, `opcode` the rest."""
 
     opcode: Opcode
     descriptor: InstructionDescriptor
 
     @cached_property
     def d(self) -> tuple[Rectangle, ...]:
-        """Where the sums lie."""
+        """Layout of the accumulator."""
         op, it = self.opcode, self.descriptor
         return accumulator(it.m, it.n, blocks=op.blocks, sparse=op.sparse, stationary=op.stationary)
 
     @property
     def rows(self) -> int:
-        """How many rows each block computes, whose part of a it has."""
+        """Number of rows of a and d in each CTA."""
         return self.descriptor.m // self.opcode.blocks
 
     @property
     def stored(self) -> int:
-        """How many elements of each row of a are stored."""
+        """Number of stored elements in each row of a."""
         return self.descriptor.depth // (2 if self.opcode.sparse else 1)
 
     @cached_property
     def a(self) -> Extent:
-        """What each block has of a."""
+        """The part of a in each CTA."""
         it = self.descriptor
         return Extent(self.rows, self.stored, memory_bits(it.kind), "MN" if it.a_major == "MN" else "K")
 
     @cached_property
     def b(self) -> Extent:
-        """What each block has of b."""
+        """The part of b in each CTA."""
         it = self.descriptor
         columns = it.n // self.opcode.blocks
         return Extent(columns, it.depth, memory_bits(it.kind), "MN" if it.b_major == "MN" else "K")
 
     @cached_property
     def a_copies(self) -> tuple[tuple[Rectangle, ...], ...]:
-        """Where a lies in tensor memory: its rows as those of the sums, its elements side by side in words.
+        """Layout of a in tensor memory: rows in the lanes of the accumulator's rows, elements packed into columns.
 
-        Where groups of lanes compute different columns of the same rows, each has a copy of its own.
+        If groups of lanes compute different columns of the same rows, each has a copy of its own.
         """
         words = self.stored * memory_bits(self.descriptor.kind) // _WORD_BITS
         parts = sorted({each.n for each in self.d})
@@ -90,7 +90,7 @@ class Plan:
 
     @cached_property
     def further(self) -> tuple[tuple[Rectangle, ...], ...]:
-        """Where the scales of a and of b lie, in all lanes, and the metadata, in those of the sums: what there is."""
+        """Layouts of the scale factors of a and b, in all lanes, and of the metadata, in the accumulator's lanes."""
         lanes = tuple(Rectangle(block, 0, LANES, 0, 1, 0) for block in range(self.opcode.blocks))
         held = [(lanes, self.scales(each).columns) for each in _OPERANDS] if self.opcode.scaled else []
         held += [(self.d, self.metadata.columns)] if self.opcode.sparse else []
@@ -100,13 +100,13 @@ class Plan:
         )
 
     def decoder(self, operand: Operand) -> Decode:
-        """Return how the elements of a factor are read."""
+        """Return the decoder of operand A or B."""
         it = self.descriptor
         in_tensor = operand == "a" and self.opcode.in_tensor
         return (tensor_decoder if in_tensor else shared_decoder)(it.kind, getattr(it, operand))
 
     def scales(self, operand: Operand) -> ScaleFactors:
-        """Return where the scale factors of a factor lie, in each block."""
+        """Return the layout of an operand's scale factors in each CTA."""
         op, it = self.opcode, self.descriptor
         identifier = it.scale_a_id if operand == "a" else it.scale_b_id
         return scale_factors(
@@ -115,28 +115,28 @@ class Plan:
 
     @cached_property
     def metadata(self) -> Metadata:
-        """Where what a sparse a leaves out is said, in each block."""
+        """Layout of the metadata of a sparse a in each CTA."""
         op, it = self.opcode, self.descriptor
         selector = it.selector if it.scale is None else 0
         return metadata(it.kind, m=it.m, group=op.blocks, weight_stationary=op.stationary, selector=selector)
 
     def check(self) -> None:
-        """Raise ValueError where scales or metadata cannot lie as the descriptor says."""
+        """Raise ValueError if the descriptor's layouts of scale factors or metadata are invalid."""
         if self.opcode.scaled:
             self.scales("a")
             self.scales("b")
         if self.opcode.sparse:
-            self.metadata  # noqa: B018 - found out once
+            self.metadata  # noqa: B018 - cached property
 
     @property
     def sparsity(self) -> Sparsity:
-        """How a is thinned out."""
+        """Sparsity pattern of a."""
         return sparsity_of(self.descriptor.kind)
 
 
 @lru_cache(maxsize=1024)
 def plan_of(opcode: Opcode, bits: int) -> Plan:
-    """Return the product that a descriptor's bits say; raise ValueError for one that there is not."""
+    """Return the plan of an instruction descriptor's bits; raise ValueError for an invalid MMA."""
     descriptor = InstructionDescriptor.decode(opcode.kind, bits)
     if descriptor.sparse != opcode.sparse:
         says, lacks = ("a sparse", "no .sp") if descriptor.sparse else ("a dense", ".sp")

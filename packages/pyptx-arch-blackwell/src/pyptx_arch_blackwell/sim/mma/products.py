@@ -1,4 +1,4 @@
-"""Products on their way: issued by threads, performed one behind the other. Manual: "tcgen05.mma"."""
+"""Outstanding tcgen05.mma: issued by threads, performed in order. Manual: "tcgen05.mma"."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _HINT = "write it first: the first product of a sum must not add to what is ther
 
 @dataclass(slots=True, kw_only=True)
 class Products(Piped):
-    """The products that one instruction has issued for some threads, one entry for each.
+    """MMAs issued by one instruction for some threads, one entry for each.
 
-    `d` are addresses in tensor memory; `a` and `b` are descriptors of the matrices, or a is such an address, too.
-    `adds`: d is added to, what stands there divided by 2 to the power `divisor`. `further` are the addresses of the
-    scales of a and of b, and of the metadata of a, as far as the product has them. `disabled` are the lanes that get
-    nothing, as words; `zeros` says which columns of b count as zero.
+    `d` are addresses in tensor memory; `a` and `b` are descriptors of the matrices, or a is in tensor memory too.
+    `adds`: whether d is an input, divided by 2 to the power `divisor`. `further` are the addresses of the scale factors
+    of a and of b, and of the metadata of a, as far as the MMA has them. `disabled` are lanes that are not written, as
+    words; `zeros` are the columns of b that count as zero.
     """
 
     plan: Plan
@@ -57,7 +57,7 @@ class Products(Piped):
     zeros: ZeroColumnMask | None
 
     def goes_on_in(self, following: AsyncItem) -> bool:
-        """Tell whether what comes behind adds to the same sums."""
+        """Return whether the next operation accumulates into the same accumulator."""
         return (
             isinstance(following, Products)
             and following.plan is self.plan
@@ -70,7 +70,7 @@ class Products(Piped):
         )
 
     def perform(self, further: Sequence[Piped]) -> None:
-        """Multiply, and go on adding to the sums."""
+        """Compute the MMA, and the `further` ones that accumulate into the same accumulator."""
         plan, total = self.plan, sum_of(self.plan)
         parts = [each.factors() for each in (self, *further) if isinstance(each, Products)]
         sums = total(*parts[0], self._addend())
@@ -82,18 +82,18 @@ class Products(Piped):
         self.tensor.write(self.blocks, self.d, plan.d, words, self._hidden())
 
     def factors(self) -> tuple[Array, ...]:
-        """Return the numbers of a, `[n, m, k]`, and of b, `[n, columns, k]`, and behind them their scales, if any."""
+        """Return the numbers of a, `[n, m, k]`, and of b, `[n, columns, k]`, then their scale factors, if any."""
         a, b = self._a(), self._b()
         if self.plan.opcode.sparse:
             a = sparse.dense(self, a, self.further[-1])
         return (a, b, *scales_of(self)) if self.plan.opcode.scaled else (a, b)
 
     def report(self, rule: str, message: str, hint: str, count: int = 1) -> None:
-        """Report a finding at the product's instruction."""
+        """Report a finding at the MMA's instruction."""
         self.wave.report(rule, message, self.pc, hint=hint, count=count)
 
     def _addend(self) -> Array:
-        """Return what is added to: the sums that stand there, or zeros."""
+        """Return the addend: the old accumulator, or zeros."""
         plan, adds = self.plan, self.adds
         if not adds.any():
             return np.zeros((1, 1, 1), np.int32 if plan.descriptor.d == "s32" else np.float32)
@@ -109,13 +109,13 @@ class Products(Piped):
         return values if adds.all() else np.where(adds[:, None, None], values, values.dtype.type(0))
 
     def _hidden(self) -> Mask | None:
-        """Return which lanes stay as they are, `[n, lanes]`; None if all get sums."""
+        """Return which lanes are not written, `[n, lanes]`; None if all are."""
         if not self.disabled.any():
             return None
         octets = np.ascontiguousarray(self.disabled).view(np.uint8)
         return np.unpackbits(octets, axis=1, bitorder="little").astype(np.bool_)
 
-    # --- factors --------------------------------------------------------------------------------
+    # --- operands A and B -------------------------------------------------------------------------
 
     def _a(self) -> Array:
         """Return the numbers of a, `[n, m, k]`."""
@@ -144,7 +144,7 @@ class Products(Piped):
 
     @property
     def b_extent(self) -> Extent:
-        """What each block has of b, the columns included that a mask shifts it by."""
+        """The part of b in each CTA, including the columns by which a mask shifts it."""
         plan, zeros = self.plan, self.zeros
         return plan.b if zeros is None else replace(plan.b, mn=plan.b.mn + zeros.shift)
 
@@ -160,7 +160,7 @@ class Products(Piped):
         return numbers
 
     def _shared(self, bits: NDArray[np.uint64], extent: Extent, decode: Decode) -> Array:
-        """Return the numbers of matrices, the parts of the blocks of a pair one behind the other."""
+        """Return the numbers of matrices, with the parts of a CTA pair concatenated."""
         shared = self.wave.shared
         parts: list[Array] = []
         for block in range(self.plan.opcode.blocks):
@@ -172,5 +172,5 @@ class Products(Piped):
 
 
 def _bits(sums: Array) -> Array:
-    """Return the bits of sums."""
+    """Return the bits of accumulators."""
     return np.ascontiguousarray(sums).view(f"<u{sums.itemsize}")

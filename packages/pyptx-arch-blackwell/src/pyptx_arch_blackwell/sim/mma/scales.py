@@ -1,4 +1,4 @@
-"""The scale factors of block-scaled products, as they lie in tensor memory. Manual: "Block Scaling for tcgen05.mma"."""
+"""Scale factors of block-scaled MMAs, read from tensor memory. Manual: "Block Scaling for tcgen05.mma"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RULE = "tensor-scales"
 
 @lru_cache(maxsize=256)
 def _where(factors: ScaleFactors) -> IntArray:
-    """Return the bytes at which factors lie from column 0 of a block on, `[copies, rows, chunks]`."""
+    """Return the byte offsets of scale factors from column 0 of a CTA, `[copies, rows, chunks]`."""
     places = [[factors.place(row, chunk) for chunk in range(factors.chunks)] for row in range(factors.rows)]
     copies = range(len(places[0][0].lanes))
 
@@ -36,7 +36,7 @@ def _where(factors: ScaleFactors) -> IntArray:
 
 
 def scales_of(products: Products) -> tuple[Array, Array]:
-    """Return the scales of the parts of each row of a, and of each column of b."""
+    """Return the scale factors of each row of a, and of each column of b."""
     plan = products.plan
     element = plan.descriptor.scale or ""
     both = plan.opcode.blocks
@@ -50,7 +50,7 @@ def scales_of(products: Products) -> tuple[Array, Array]:
 
 
 def _codes(products: Products, name: str, factors: ScaleFactors, addresses: IntArray, block: int) -> NDArray[np.uint8]:
-    """Return the codes of one block's factors, `[n, rows, chunks]`."""
+    """Return the codes of one CTA's scale factors, `[n, rows, chunks]`."""
     tensor = products.tensor
     start = ((products.blocks + block) * LANES * COLUMNS + columns_of(addresses)) * WORD
     at = start[:, None, None, None] + _where(factors)

@@ -26,7 +26,7 @@ _CODES = 1 << _CODE_BITS
 
 @lru_cache(maxsize=64)
 def _where(metadata: Metadata) -> tuple[IntArray, NDArray[np.uint32]]:
-    """Return in which words of a block, from its column 0 on, codes lie, `[copies, rows, chunks]`, and how far up."""
+    """Return the word indices of codes from column 0 of a CTA, `[copies, rows, chunks]`, and their first bits."""
     places = [[metadata.place(row, chunk) for chunk in range(metadata.chunks)] for row in range(metadata.rows)]
     words = [[[lane * COLUMNS + place.column for lane in place.lanes] for place in line] for line in places]
     shifts = [[place.shift for place in line] for line in places]
@@ -35,14 +35,14 @@ def _where(metadata: Metadata) -> tuple[IntArray, NDArray[np.uint32]]:
 
 @lru_cache(maxsize=16)
 def _positions(kind: str) -> IntArray:
-    """Return for each code where in a chunk the stored elements stand, as near as can be for one without a meaning."""
+    """Return for each code the positions of the stored elements in a chunk; invalid codes get those of a valid one."""
     known = {code: positions(kind, code) for code in CODES[kind]}
     usual = next(iter(known.values()))
     return np.array([known.get(code, usual) for code in range(_CODES)], np.int64)
 
 
 def dense(products: Products, stored: Array, addresses: IntArray) -> Array:
-    """Return a with zeros where elements are left out, `[n, m, k]`, from those stored, `[n, m, k / 2]`."""
+    """Return a with zeros for omitted elements, `[n, m, k]`, from the stored ones, `[n, m, k / 2]`."""
     plan = products.plan
     kind, depth = plan.descriptor.kind, plan.descriptor.depth
     codes = _codes(products, plan.metadata, addresses)
@@ -64,7 +64,7 @@ def dense(products: Products, stored: Array, addresses: IntArray) -> Array:
 
 
 def _codes(products: Products, metadata: Metadata, addresses: IntArray) -> IntArray:
-    """Return the codes of all rows, those of a pair's blocks one behind the other: `[n, m, chunks]`."""
+    """Return the codes of all rows, with the parts of a CTA pair concatenated: `[n, m, chunks]`."""
     tensor = products.tensor
     parts: list[IntArray] = []
     words, shifts = _where(metadata)

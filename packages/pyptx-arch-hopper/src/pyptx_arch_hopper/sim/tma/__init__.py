@@ -1,1 +1,1 @@
-"""Bulk copies and copies of boxes of tensors, their maps, and what is seen through their proxy."""
+"""Bulk copies and tensor copies, their tensor maps, and accesses through the async proxy."""

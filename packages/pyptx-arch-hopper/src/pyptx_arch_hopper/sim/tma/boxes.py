@@ -1,4 +1,4 @@
-"""Which elements of a tensor a copy names, and where they lie in shared memory.
+"""Tensor elements of a box copy, and their offsets in shared memory.
 
 Manual: "Tensors": "Tiled Mode", "im2col mode", "Interleave layout", "Swizzling Modes".
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Array, IntArray, Mask
     from pyptx_sim.types import DType
 
-# Of each swizzle, the groups of address bits that change: (how many, from which bit, by the bits from which on).
+# Address bits that each swizzle changes, as groups: (number, lowest bit, lowest bit of the bits XORed into them).
 _SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "none": (),
     "32B": ((1, 4, 7),),
@@ -31,54 +31,54 @@ _SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "128B_atom_32B_flip_8B": ((2, 5, 7), (1, 3, 7)),
     "128B_atom_64B": ((1, 6, 7),),
 }
-_CHUNK = 16  # bytes that every other swizzle leaves together
+_CHUNK = 16  # bytes that every other swizzle keeps together
 _SMALLER = ("128B_atom_32B_flip_8B",)
-_WORD = 4  # bytes: what data between padding are multiples of
-_PERIOD = 1024  # bytes: every swizzle repeats within it
-_LINE = 128  # bytes: no swizzle moves anything out of them
-_TF32_NAN = np.uint32(F32_NAN & 0xFFFFE000)  # what a load makes of every NaN
-_NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # what fills up floats, twice in a word
+_WORD = 4  # bytes: data between padding is a multiple of it
+_PERIOD = 1024  # bytes: period of every swizzle
+_LINE = 128  # bytes: swizzles permute within it
+_TF32_NAN = np.uint32(F32_NAN & 0xFFFFE000)  # result of loading any NaN
+_NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # fill value of floats, twice in a word
 
 
 @dataclass(frozen=True, eq=False)
 class Descriptor:
-    """A sound map: what its copies name. What follows from the map alone is computed once.
+    """A valid tensor map: the elements of its copies. Values that depend on the map alone are cached.
 
-    Elements that share bytes are counted as bytes in `map`; `packing` says how they lie.
+    Packed elements, which share bytes, are counted as bytes in `map`; `packing` describes their layout.
     """
 
     map: Record
     packing: Packing | None = None
 
     def unfit(self) -> tuple[str, str] | None:
-        """Return what copies by boxes or columns cannot use of a sound map, and what to do: there is nothing."""
+        """Return why box or column copies cannot use a valid map, and the remedy; always None here."""
 
     @property
     def rank(self) -> int:
-        """How many dimensions the tensor has."""
+        """Number of dimensions of the tensor."""
         return self.map.rank
 
     def unit(self, corner: tuple[int, ...]) -> int:
-        """Return the bytes that a copy from `corner` can move as one: 16 where rows allow, or an element's."""
+        """Return the bytes that a copy from `corner` moves as a unit: 16 if rows permit it, else one element."""
         if self.packing is not None and self.packing.padded:
             return _WORD
         return _CHUNK if self._chunked and corner[0] * self.itemsize % _CHUNK == 0 else self.itemsize
 
     @cached_property
     def _chunked(self) -> bool:
-        """Whether the rows of the tensor are whole units of 16 bytes, which copies leave together and as they are."""
+        """Whether tensor rows are multiples of 16 bytes, and copies keep 16-byte chunks together and unchanged."""
         record = self.map
         plain = not (record.columns or record.interleave or self.rounds or record.swizzle_name in _SMALLER)
         return plain and record.extents[0] * self.itemsize % _CHUNK == 0
 
     @cached_property
     def itemsize(self) -> int:
-        """The bytes of an element."""
+        """Bytes of an element."""
         return self.map.itemsize
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The elements of one copy in shared memory, the innermost dimension first: of columns, channels and pixels."""
+        """Elements of one copy in shared memory, innermost dimension first; for im2col, channels and pixels."""
         record = self.map
         if record.columns:
             return record.channels, record.pixels
@@ -87,23 +87,23 @@ class Descriptor:
 
     @cached_property
     def bytes(self) -> int:
-        """How many bytes a copy moves, those out of bounds included."""
+        """Bytes of a copy, including those out of bounds."""
         return math.prod(self.shape) * self.map.itemsize
 
     @cached_property
     def room(self) -> int:
-        """How many bytes a copy has in shared memory, padding included."""
+        """Bytes that a copy occupies in shared memory, including padding."""
         return self.bytes if self.packing is None else self.bytes * self.packing.room // self.packing.dense
 
     @cached_property
     def swizzle(self) -> int:
-        """The bytes of a row inside which the swizzle exchanges chunks of 16: 16 for none, 0 for larger atoms."""
+        """Row bytes within which the swizzle permutes 16-byte chunks: 16 for none, 0 for larger atoms."""
         if self.map.atom:
             return 0
         return int(self.map.swizzle_name.partition("B")[0]) if self.map.swizzle else _CHUNK
 
     def fill(self, unit: int) -> Array:
-        """Return what stands for `unit` bytes out of bounds."""
+        """Return the fill value for `unit` bytes out of bounds."""
         return _filling(FILLS[self.map.fill], unit)
 
     @cached_property
@@ -112,10 +112,10 @@ class Descriptor:
         return self.map.type.startswith("tf32")
 
     def rounded(self, bits: Array) -> Array:
-        """Return elements of `tf32` as a load brings them: rounded to nearest, even in between, subnormal ones too.
+        """Return `tf32` elements as a load rounds them: to nearest even, subnormals included.
 
-        Measured on an H200 and an H100 (`tests/golden`), as are that every NaN becomes the same one, and that a load of
-        `f32.ftz` flushes nothing, nor one of `tf32.ftz` what rounds up to a normal number.
+        Measured on an H200 and an H100 (`tests/golden`). Also measured: every NaN becomes the same one; a load of
+        `f32.ftz` flushes nothing; a load of `tf32.ftz` does not flush values that round up to a normal number.
         """
         odd = (bits >> np.uint32(13)) & np.uint32(1)
         nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
@@ -124,20 +124,20 @@ class Descriptor:
     # --- in global memory -----------------------------------------------------------------------
 
     def corner(self, coordinates: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the coordinates of a copy, of bytes where elements share them."""
+        """Return the coordinates of a copy; in bytes if elements are packed."""
         if self.packing is None:
             return coordinates
         return self.packing.bytes(coordinates[0]), *coordinates[1:]
 
     def misaligned(self, coordinates: tuple[int, ...]) -> tuple[str, str] | None:
-        """Return what is wrong with coordinates of elements that share bytes, and what to do."""
+        """Return the fault of coordinates of packed elements, and the remedy; None if they are valid."""
         step = 1 if self.packing is None else self.packing.step
         if coordinates[0] % step:
             return f"coordinate 0 is {coordinates[0]} in a tensor of packed elements", f"use multiples of {step}"
         return None
 
     def misplaced(self, corner: tuple[int, ...]) -> tuple[str, str] | None:
-        """Return what is wrong with the corner of a copy, and what to do; None if nothing is."""
+        """Return the fault of a copy's corner, and the remedy; None if it is valid."""
         record = self.map
         per_slice = record.slice_bytes // record.itemsize
         if per_slice and corner[0] % per_slice:
@@ -151,19 +151,19 @@ class Descriptor:
 
     @cached_property
     def _ends(self) -> tuple[int, ...]:
-        """Behind which coordinate along each dimension a box that begins there leaves the tensor."""
+        """Per dimension: the first coordinate at which a box would leave the tensor."""
         record = self.map
         extents = zip(record.extents, self.shape, record.steps, strict=False)
         return tuple(extent - (count - 1) * step for extent, count, step in extents)
 
     @cached_property
     def span(self) -> int:
-        """The bytes of the tensor from the first to the last element of a box, both included."""
+        """Bytes of the tensor from the first to the last element of a box, both included."""
         steps = zip(self.shape, self.map.steps, self.map.strides, strict=False)
         return sum((count - 1) * step * stride for count, step, stride in steps) + self.itemsize
 
     def origin(self, corner: tuple[int, ...]) -> int | None:
-        """Return the address of a box, if all of it is in bounds; None of other copies, and of interleaved tensors."""
+        """Return the address of a box entirely in bounds; None for other boxes, im2col and interleaved tensors."""
         record = self.map
         if record.columns or record.interleave:
             return None
@@ -175,11 +175,11 @@ class Descriptor:
         return address
 
     def pattern(self, unit: int) -> IntArray:
-        """Return how far each `unit` bytes of a box lie from the first in the tensor, counted in such units."""
+        """Return the distance in the tensor of each `unit` bytes of a box from the first, counted in such units."""
         return _pattern(self, unit)
 
     def row(self, unit: int) -> int:
-        """Return how many `unit` bytes of a copy, one behind the other, lie together in the tensor."""
+        """Return how many consecutive units of `unit` bytes of a copy are contiguous in the tensor."""
         record = self.map
         plain = not record.interleave and (bool(record.columns) or record.steps[0] == 1)
         return self.shape[0] * self.itemsize // unit if plain else 1
@@ -189,7 +189,7 @@ class Descriptor:
         return self._columns(corner, offsets) if self.map.columns else self._box(corner, unit // self.map.itemsize)
 
     def _box(self, corner: tuple[int, ...], together: int) -> tuple[IntArray, Mask | None]:
-        """Return the places of `together` elements each."""
+        """Return the addresses of groups of `together` elements of a box, and which are in bounds; None: all."""
         record = self.map
         origin = record.address
         inside: Mask | None = None
@@ -206,23 +206,26 @@ class Descriptor:
         return origin + distances.reshape(-1), inside
 
     def distances(self, together: int) -> IntArray:
-        """Return how far each `together` elements of a box lie from the first, the innermost dimension last."""
+        """Return the distance of each `together` elements of a box from the first, innermost dimension last."""
         total = np.zeros((1,) * self.rank, np.int64)
         for axis in range(self.rank):
             total = total + self._distance(axis, self._places(axis, together)).reshape(self._form(axis))
         return total
 
     def _places(self, axis: int, together: int) -> IntArray:
-        """Return the coordinates of a box along one dimension, from 0; along the innermost one of `together` each."""
+        """Return the coordinates of a box along one dimension, from 0; every `together`-th along the innermost one."""
         step = self.map.steps[axis]
         return np.arange(0, self.shape[axis] * step, step if axis else together, dtype=np.int64)
 
     def _form(self, axis: int) -> tuple[int, ...]:
-        """Return the shape of an array along one dimension, the innermost dimension last."""
+        """Return the shape of an array along one dimension, innermost dimension last."""
         return (1,) * (self.rank - 1 - axis) + (-1,) + (1,) * axis
 
     def _columns(self, corner: tuple[int, ...], offsets: tuple[int, ...]) -> tuple[IntArray, Mask]:
-        """Walk through the pixels of the bounding box, the innermost dimension first, from image to image."""
+        """Return the addresses of an im2col copy, and which are in bounds.
+
+        The pixels traverse the bounding box, innermost dimension first, from image to image.
+        """
         record, last = self.map, self.rank - 1
         channel = corner[0] + np.arange(record.channels, dtype=np.int64)
         address = record.address + self._distance(0, channel)[None, :]
@@ -239,16 +242,16 @@ class Descriptor:
         return address.reshape(-1), inside.reshape(-1)
 
     def _bounds(self, axis: int) -> tuple[int, int]:
-        """Return the first and the last place in the bounding box of columns."""
+        """Return the first and the last coordinate in the bounding box of an im2col copy."""
         record = self.map
         return record.lower[axis - 1], record.extents[axis] - 1 + record.upper[axis - 1]
 
     def _distance(self, axis: int, place: IntArray) -> IntArray:
-        """Return the bytes from the start of the tensor that places along one dimension add."""
+        """Return the byte offsets from the start of the tensor for coordinates along one dimension."""
         record = self.map
         if axis or not record.slice_bytes:
             return place * record.strides[axis]
-        # Slices lie one behind the other, outside of all dimensions but the batch.
+        # Slices of an interleaved tensor are consecutive, outside all dimensions except the batch.
         number, inside = np.divmod(place, record.slice_bytes // record.itemsize)
         outer = record.rank - 2
         distance: IntArray = number * (record.strides[outer] * record.extents[outer]) + inside * record.itemsize
@@ -258,14 +261,14 @@ class Descriptor:
 
     @property
     def gapless(self) -> bool:
-        """Whether what a copy has written, or reads, are all bytes from its start to its end."""
+        """Whether a copy covers all bytes from its start to its end in shared memory."""
         padded = self.packing is not None and self.packing.padded
         return not padded and (self.map.swizzle_name == "none" or self.room % _LINE == 0)
 
     def shared_index(self, start: int, base: int, unit: int) -> IntArray:
-        """Return where each `unit` bytes of a copy lie, counted in such units.
+        """Return the index of each `unit` bytes of a copy in shared memory, counted in such units.
 
-        The copy is at `start` in the shared memory of a block, which begins at `base`.
+        The copy is at `start` in the shared memory of a CTA, which starts at `base`.
         """
         phase = start % _PERIOD
         before = (base + start - phase) // unit
@@ -276,7 +279,7 @@ class Descriptor:
 
 
 def dtype_of_unit(size: int) -> DType:
-    """Return the dtype that moves `size` bytes as they are."""
+    """Return the dtype that moves `size` bytes unchanged."""
     return SIXTEEN if size == _CHUNK else np.dtype(f"<u{size}")
 
 
@@ -299,9 +302,9 @@ def _filling(fill: str, unit: int) -> Array:
 
 
 def walk(turn: IntArray, start: int, bounds: tuple[int, int], step: int) -> tuple[IntArray, IntArray]:
-    """Return where a walk along one dimension stands at each turn, and how often it has begun anew by then.
+    """Return the position along one dimension at each step of a traversal, and how often it has wrapped by then.
 
-    It begins at `start`, goes by `step`, and behind the last place goes on at the first one.
+    It starts at `start`, advances by `step`, and wraps after the last position to the first one.
     """
     low, high = bounds
     first, count = len(range(start, high + 1, step)), len(range(low, high + 1, step))
@@ -312,7 +315,7 @@ def walk(turn: IntArray, start: int, bounds: tuple[int, int], step: int) -> tupl
 
 @lru_cache(maxsize=256)
 def _swizzled(swizzle: str, size: int, step: int, start: int) -> IntArray:
-    """Return where each `step` bytes from `start` on lie, counted in such steps from where the swizzle begins."""
+    """Return the swizzled index of each `step` bytes from `start` on, counted in such units."""
     offsets = np.arange(start, start + size, step, dtype=np.int64)
     moved = offsets
     for bits, low, high in _SWIZZLED_BITS[swizzle]:
@@ -324,9 +327,9 @@ def _swizzled(swizzle: str, size: int, step: int, start: int) -> IntArray:
 
 @lru_cache(maxsize=256)
 def decode(data: bytes, address: int | None = None) -> Descriptor | tuple[str, str]:
-    """Return what copies of the map in memory as `data` name; of no sound map, what it is and what to do.
+    """Return the decoded tensor map in `data`; for an invalid map, the fault and the remedy.
 
-    `address` stands for that of the tensor in the map.
+    `address` replaces the tensor's address in the map.
     """
     record = unpack(data)
     if record is None:

@@ -1,4 +1,4 @@
-"""Bulk copies: many bytes for one thread, by the copy engine. Manual: "Bulk copy", "Tensor copy"."""
+"""Bulk copies: one thread copies many bytes asynchronously. Manual: "Bulk copy", "Tensor copy"."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Octets: TypeAlias = "NDArray[np.uint8]"
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The undefined bits of what a copy moves, `[elements, bytes of one]`, None without any; and where such come from.
+    """Undefined bits of copied elements, `[elements, bytes of one]`, None without any; and their origin.
 
-    Bits of the destination that a reduction leaves undefined are said to come from there, too.
+    Destination bits that a reduction leaves undefined get the same origin.
     """
 
     bits: Octets | None
@@ -36,10 +36,10 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Some elements of an arena, in order: `index` counts elements of `dtype` from its start.
+    """Elements of an arena, in order: `index` counts elements of `dtype` from its start.
 
-    `swizzle` is the width of the swizzle by which they lie there, 16 for none; None if they are no box of a tensor.
-    Of each `together` of them, no two at one place, in whatever order, the bytes lie together.
+    `swizzle` is the width of the swizzle of a box in shared memory, 16 for none; None for other elements. Each
+    `together` consecutive elements are distinct and occupy contiguous bytes, in any order.
     """
 
     space: str
@@ -51,11 +51,11 @@ class Elements:
 
     @property
     def offsets(self) -> IntArray:
-        """The offset of each in bytes."""
+        """Offset of each element in bytes."""
         return self.index * self.dtype.itemsize
 
     def load(self, known: Mask | None, fill: Array, convert: Convert | None) -> Array:
-        """Return the values, converted; those that are not `known` are `fill`."""
+        """Return the converted values; elements that are not `known` are `fill`."""
         found = self.arena.take(self.index if known is None else self.index[known], self.dtype)
         if convert is not None:
             found = convert(found)
@@ -66,7 +66,7 @@ class Elements:
         return values
 
     def store(self, values: Array, update: Update | None, unknown: Unknown | None) -> None:
-        """Set the values, or combine them with what is there."""
+        """Store the values, or combine them with memory by `update`."""
         if update is None:
             self.arena.put(self.index, values)
         else:
@@ -75,7 +75,7 @@ class Elements:
             self.arena.leave_elements(self.index, unknown.bits, unknown.origin)
 
     def undefined(self) -> Octets | None:
-        """Return the bits that nothing has defined, `[elements, bytes of one]`; None if there are none."""
+        """Return the undefined bits, `[elements, bytes of one]`; None if there are none."""
         return self.arena.undefined_elements(self.index, self.dtype)
 
     def chosen(self, which: Mask) -> Elements:
@@ -85,11 +85,11 @@ class Elements:
 
 @dataclass(slots=True, kw_only=True)
 class Transfer:
-    """What a copy moves: `source` to each of `targets`.
+    """Data movement of a copy: `source` to each of `targets`.
 
-    `known`: elements of the source that exist. `fills`: `fill` stands for the others; they are not copied otherwise.
-    `update` combines with what is there, `convert` changes values on their way. `origin` is where undefined bits come
-    from, if there are any.
+    `known`: elements of the source that are in bounds. `fills`: others are replaced by `fill`; otherwise they are not
+    copied. `update` combines values with memory, `convert` changes them. `origin` is the origin of undefined bits, if
+    any.
     """
 
     source: Elements
@@ -104,7 +104,7 @@ class Transfer:
     unknown: Unknown | None = None
 
     def read(self) -> Array:
-        """Read the source, unless that has happened."""
+        """Return the values of the source; read them on the first call."""
         if self.values is None:
             self.values = self.source.load(self.known if self.fills else None, self.fill, self.convert)
             if self.origin is not None:
@@ -112,7 +112,7 @@ class Transfer:
         return self.values
 
     def _undefined(self) -> Octets | None:
-        """Return the undefined bits of what is read: of what is computed with, whole elements."""
+        """Return the undefined bits of the source; if the values are computed with, those of whole elements."""
         bits = self.source.undefined()
         if bits is None:
             return None
@@ -137,13 +137,13 @@ class Transfer:
 
 @dataclass(slots=True, kw_only=True)
 class Narrowing(Transfer):
-    """A copy of bytes of which the lower six bits are packed: 16 bytes of the source are 12 of the target.
+    """A copy that packs the lower six bits of bytes: 16 bytes of the source become 12 of the target.
 
-    `known` tells of those of the target.
+    `known` refers to bytes of the target.
     """
 
     def read(self) -> Array:
-        """Read the source and pack it, unless that has happened."""
+        """Return the packed values; read and pack the source on the first call."""
         if self.values is None:
             found = self.source.load(None, self.fill, None)
             bits = np.unpackbits(found[:, None], axis=1, bitorder="little")[:, :_SIX]
@@ -153,7 +153,7 @@ class Narrowing(Transfer):
 
 @dataclass(slots=True, kw_only=True)
 class BulkCopy(AsyncItem):
-    """One bulk copy by one thread; each of `barriers` counts `size` bytes."""
+    """One bulk copy by one thread, with a complete-tx of `size` bytes on each of `barriers`."""
 
     transfer: Transfer
     barriers: tuple[int, ...]
@@ -164,15 +164,15 @@ class BulkCopy(AsyncItem):
         return self.barriers
 
     def read(self) -> None:
-        """Read the source, unless that has happened."""
+        """Read the source, unless it has been read."""
         self.transfer.read()
 
     def keep(self, which: Mask | slice) -> None:
-        """Forget the copy, or keep it: of its arrays, those of every item alone are of one entry."""
+        """Drop the copy, or keep it: its arrays have one entry."""
         self.warps, self.lanes, self.numbers = self.warps[which], self.lanes[which], self.numbers[which]
 
     def move(self) -> None:
-        """Write, then count the bytes."""
+        """Write, then perform complete-tx."""
         self.transfer.write()
         for barrier in self.barriers:
             self.count_bytes(barrier, self.size)

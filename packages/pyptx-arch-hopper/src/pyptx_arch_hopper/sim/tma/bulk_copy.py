@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Action, Array, IntArray, Mask, Operands, Turn, Update
     from pyptx_sim.types import DType
 
-_CHUNK = 16  # bytes: what sizes and addresses are multiples of
+_CHUNK = 16  # bytes: alignment of sizes and addresses
 
 
 def compile_cp(operands: Operands) -> Action:
-    """Compile bulk copies, and what orders them."""
+    """Compile bulk copies and their group operations."""
     if operands.word("commit_group"):
         return operands.action(lambda turn: turn.commit(BULK))
     if operands.word("wait_group"):
@@ -40,18 +40,18 @@ def compile_cp(operands: Operands) -> Action:
 
 
 def _element(operands: Operands) -> tuple[Update | None, DType]:
-    """Return how a reduction combines, and the dtype of what it combines."""
+    """Return the update of a reduction (None for a copy), and the dtype of the elements."""
     if not operands.word("reduce"):
         whole = not {"byte_mask", "ignore_left"} & set(operands.names)
         return None, SIXTEEN if whole else np.dtype(np.uint8)
     ptx_type = operands.word("type")
-    # As for atomics: f32 in global memory is flushed, unless the instruction says otherwise.
+    # As for atomics: f32 subnormals in global memory are flushed, unless the instruction has `.noftz`.
     space = "global" if operands.word("bulk_group") and not operands.word("noftz") else "shared"
     return operands.update(operands.word("op"), ptx_type, space), dtype_of(ptx_type)
 
 
 class _Extent(NamedTuple):
-    """The bytes of a copy, and how many at its ends need not exist."""
+    """Bytes of a copy, and the numbers of bytes at its ends that may be out of bounds."""
 
     size: int
     left: int
@@ -59,11 +59,11 @@ class _Extent(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """How many bytes are read."""
+        """Bytes that are read."""
         return self.size - self.left - self.right
 
     def fault(self) -> tuple[str, str, str] | None:
-        """Return the rule that it breaks, how, and what to do."""
+        """Return the violated rule, the fault and the remedy; None for a valid extent."""
         if self.size % _CHUNK:
             return "misaligned", f"{self.size} bytes", f"the size must be a multiple of {_CHUNK}"
         if max(self.left, self.right) >= _CHUNK:
@@ -73,7 +73,7 @@ class _Extent(NamedTuple):
 
 
 class _Contiguous:
-    """One instruction that copies `size` bytes from one place to another."""
+    """An instruction that copies `size` contiguous bytes."""
 
     def __init__(self, operands: Operands) -> None:
         self._spaces = tuple(space.partition("::")[0] for space in operands.form().spaces)
@@ -88,7 +88,7 @@ class _Contiguous:
         self._update, self._dtype = _element(operands)
 
     def execute(self, turn: Turn) -> None:
-        """Issue the copies of all threads; those of equal size together."""
+        """Issue the copies of all threads, by equal sizes."""
         given = [turn.read(each) for each in (self._size, *self._ends)]
         for numbers in np.unique(np.stack([each[turn.places] for each in given]), axis=1).T.tolist():
             size, left, right = numbers if self._ends else (*numbers, 0, 0)
@@ -123,7 +123,7 @@ class _Contiguous:
         issue(turn, copies)
 
     def _sources(self, turn: Turn, extent: _Extent) -> IntArray:
-        """Return where each thread's source begins; what lies at ignored ends need not be there."""
+        """Return the start of each thread's source; ignored bytes at its ends may be out of bounds."""
         space = self._spaces[1]
         if not self._ends:
             return turn.offsets(self._from, extent.size, space=space, alignment=_CHUNK)
@@ -143,7 +143,7 @@ class _Contiguous:
         into, out_of = self._spaces[:2]
         arena = turn.memory(into).arena
         shifts = aims(turn, places[0], mask)
-        if self._ends:  # what is ignored may become anything
+        if self._ends:  # ignored bytes become undefined
             arena.forget(places[0], extent.left)
             arena.forget(places[0] + extent.size - extent.right, extent.right)
         barriers = tuple(places[2] + shift for shift in shifts) if len(places) > 2 else ()
@@ -163,12 +163,12 @@ class _Contiguous:
 
 
 def _passing(bits: int, size: int) -> Mask:
-    """Return which bytes a byte mask lets pass."""
+    """Return which bytes a byte mask selects."""
     return np.tile(np.array([bits >> byte & 1 for byte in range(_CHUNK)], np.bool_), size // _CHUNK)
 
 
 def track(opcode: tuple[str, ...]) -> str:
-    """Return what carries a bulk copy out."""
+    """Return the timeline track of a bulk copy."""
     into = next((word for word in opcode if word.startswith(("shared", "global"))), "global")
     does = "reductions" if opcode[1] == "reduce" else "loads" if into.startswith("shared") else "stores"
     return f"TMA {does}" if "tensor" in opcode else f"bulk {does}"

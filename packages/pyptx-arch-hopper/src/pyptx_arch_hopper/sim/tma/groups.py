@@ -1,4 +1,4 @@
-"""The groups of bulk copies. Manual: "Async-group mechanism"."""
+"""Bulk groups. Manual: "Async-group mechanism"."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ BULK: Final = GroupKind(
     tells="lanes",
     reads=True,
     wait="cp.async.bulk.wait_group (with .read for what it reads), and then a barrier",
-    severity="note",  # libraries end their kernels so; the manual does not say that a block's memory stays until then
+    severity="note",  # libraries end kernels this way; the manual does not state whether shared memory outlives the CTA
 )

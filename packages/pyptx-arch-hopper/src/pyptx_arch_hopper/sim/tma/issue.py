@@ -1,4 +1,4 @@
-"""What bulk and tensor copies have in common: where they go, and how they are handed to the engine."""
+"""Common parts of bulk and tensor copies: destinations, mbarriers, checks and issue."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
     from pyptx_sim.extension import Operands, Origin, Reader, Touch, Turn
 
-_PAIR = 2  # blocks of a cluster whose ranks differ in the last bit
+_PAIR = 2  # CTAs of a pair: their ranks differ in the last bit
 
 Issued: TypeAlias = "tuple[BulkCopy, Sequence[Touch]]"
-"""A copy of a thread, and what it touches."""
+"""A thread's copy, and its accesses."""
 
 
 def mask_of(operands: Operands) -> Reader | None:
-    """Return what reads the mask of the blocks to which a multicast goes; None of a copy that is none."""
+    """Return the reader of a multicast's CTA mask; None for a copy without multicast."""
     for name, ptx_type in (("cta_mask", "u16"), ("cta_mask_32", "u32")):
         if name in operands.names:
             return operands.source(name, ptx_type)
@@ -32,12 +32,12 @@ def mask_of(operands: Operands) -> Reader | None:
 
 
 def aims(turn: Turn, place: int, mask: int | None) -> tuple[int, ...]:
-    """Return how far from the place named, in whichever block, each of those lies that a thread's copy goes to."""
+    """Return the distances from the named shared address to that of each destination CTA of a thread's copy."""
     return (0,) if mask is None else turn.peers(place, mask)
 
 
 def issue(turn: Turn, copies: Iterable[Issued | None]) -> None:
-    """Hand the copies of threads to the engine, but for those that are none."""
+    """Issue the copies of threads, skipping None."""
     turn.issue_all([copy for copy in copies if copy is not None], proxy=ASYNC)
 
 
@@ -50,10 +50,10 @@ def prepare(
     map_at: int | None = None,
     paired: bool = False,
 ) -> Issued | None:
-    """Return a thread's copy of `size` bytes, having checked what it reads; each of `barriers` counts its bytes.
+    """Return a thread's copy of `size` bytes, after its checks; each of `barriers` counts its bytes.
 
-    `map_at` is where its tensor map lies in global memory, if there. `paired`: its mbarriers may lie in the other block
-    of a pair. A multicast to nobody is no copy.
+    `map_at` is the offset of its tensor map if in global memory. `paired`: its mbarriers may be in the peer CTA. Return
+    None for a multicast without destinations.
     """
     if not transfer.targets:
         return None
@@ -84,10 +84,10 @@ def _name(turn: Turn) -> str:
 
 
 def signalled(turn: Turn, place: int, barrier: int, shifts: tuple[int, ...], *, paired: bool) -> tuple[int, ...]:
-    """Return the mbarrier that hears of each copy, `shifts` on from the place in shared memory that is named.
+    """Return the mbarrier of each destination, whose shared addresses are `shifts` after `place`.
 
-    It is that in the same block, or, if `paired`, in that block of the same pair whose rank is even or odd as the rank
-    of the block is whose mbarrier is named.
+    It is in the destination CTA. If `paired`, it is in the CTA of the destination's pair whose rank has the parity of
+    the named mbarrier's CTA.
     """
     if not paired:
         return tuple(barrier + shift for shift in shifts)
@@ -98,7 +98,7 @@ def signalled(turn: Turn, place: int, barrier: int, shifts: tuple[int, ...], *, 
 
 
 def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], *, paired: bool) -> None:
-    """Report an mbarrier in another block than what it counts. Manual: "cp.async.bulk.tensor", `.cta_group`."""
+    """Report an mbarrier in another CTA than the destination. Manual: "cp.async.bulk.tensor", `.cta_group`."""
     stride = turn.wave.shared.stride * (_PAIR if paired else 1)
     if not barriers or int(target.offsets[0]) // stride == barriers[0] // stride:
         return
@@ -110,7 +110,7 @@ def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], *, p
 
 
 def _judge_undefined(turn: Turn, transfer: Transfer) -> Origin | None:
-    """Return where undefined bits come from that a copy moves, or adds to; report those that the host sees."""
+    """Return the origin of undefined bits that a copy moves or adds to; report bits visible to the host."""
     known, origin = transfer.known, None
     sides = (
         {"read": transfer.source}
@@ -134,7 +134,7 @@ def _judge_undefined(turn: Turn, transfer: Transfer) -> Origin | None:
 
 
 def _check_written(turn: Turn, source: Elements) -> None:
-    """Report bytes that nothing has written and elements are taken apart of."""
+    """Report uninitialized bytes of elements that are split into bits."""
     bits = source.undefined()
     if bits is not None:
         missing = source.offsets[bits.any(axis=1)]

@@ -1,4 +1,4 @@
-"""`tensormap.replace` and `tensormap.cp_fenceproxy`: tensor maps that a kernel edits.
+"""`tensormap.replace` and `tensormap.cp_fenceproxy`: tensor maps modified by kernels.
 
 Manual: "tensormap.replace", "tensormap.cp_fenceproxy".
 """
@@ -16,16 +16,16 @@ from pyptx_sim.extension import Step
 if TYPE_CHECKING:
     from pyptx_sim.extension import AccessKind, Action, IntArray, Operands, Turn
 
-# The fields that have a number for each dimension.
+# Fields with one value per dimension.
 _LISTS = frozenset({"box_dim", "global_dim", "element_stride", "global_stride"})
-# Manual: "tensormap.replace": where the map may lie.
+# Manual: "tensormap.replace": state spaces of the map.
 _SPACES = frozenset({"global", "shared"})
-# The fields that take one of a few modes, and how many of them the simulator knows.
+# Fields that select a mode, and the number of modes that the simulator implements.
 _MODES = {"elemtype": 16, "interleave_layout": 3, "swizzle_mode": 4, "swizzle_atomicity": 4, "fill_mode": 2}
 
 
 def compile_tensor_map(operands: Operands) -> Action:
-    """Replace a field of a tensor map, or copy one and release it."""
+    """Replace a field of a tensor map, or copy a map and release it."""
     return _compile_replace(operands) if operands.word("replace") else _compile_copy(operands)
 
 
@@ -60,7 +60,7 @@ def _compile_replace(operands: Operands) -> Action:
 
 
 def _accessed(turn: Turn, memory: str, addresses: IntArray, *kinds: AccessKind) -> tuple[Turn, IntArray] | None:
-    """Return the threads that may access a map at their addresses, with the offset of each; tell that they do."""
+    """Return the threads that may access a map at their addresses, with the offset of each; record the accesses."""
     found = turn.located(memory, addresses, SIZE, kinds[-1], alignment=ALIGNMENT)
     if found is not None:
         for kind in kinds:
@@ -69,7 +69,7 @@ def _accessed(turn: Turn, memory: str, addresses: IntArray, *kinds: AccessKind) 
 
 
 def _edit(turn: Turn, memory: str, offset: int, change: tuple[str, int, int]) -> None:
-    """Change a map: a field, of a list an entry of it, and the new value. Zeros are a map of which nothing is said."""
+    """Change a map: the field, its ordinal, and the new value. Zeros are a map without valid fields."""
     arena = turn.memory(memory).arena
     edited = replaced(arena.bytes_at(offset, SIZE), *change)
     if edited is None:
@@ -82,7 +82,7 @@ def _edit(turn: Turn, memory: str, offset: int, change: tuple[str, int, int]) ->
 
 
 def _compile_copy(operands: Operands) -> Action:
-    """Copy 128 bytes from shared to global memory, once for each warp, and release them to the proxy of maps."""
+    """Copy 128 bytes from shared to global memory, once per warp, and release them to the tensormap proxy."""
     into, out_of = operands.place("dst", "global"), operands.place("src", "shared")
 
     def copy(turn: Turn) -> None:
@@ -101,7 +101,7 @@ def _compile_copy(operands: Operands) -> Action:
 
 
 def map_fence(operands: Operands) -> Action:
-    """Release what a thread did to the proxy of tensor maps, or acquire one map for it. Manual: "membar, fence"."""
+    """Release a thread's writes to the tensormap proxy, or acquire one map for it. Manual: "membar, fence"."""
     if operands.word("release"):
         return operands.action(lambda turn: turn.release_to(TENSOR_MAPS))
     place = operands.place("addr", "generic")

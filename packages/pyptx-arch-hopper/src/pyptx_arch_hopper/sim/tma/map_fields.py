@@ -1,9 +1,9 @@
-"""Where the fields of a tensor map lie in its 128 bytes. Manual: "Tensor-map", "tensormap.replace".
+"""Bit offsets of the fields in a 128-byte tensor map. Manual: "Tensor-map", "tensormap.replace".
 
-The manual leaves the layout open. The first half is as devices read it, for every field that `tensormap.replace` has:
-ptxas makes a mask, a shift and a store of that instruction, and a test asks it for them (FACTS.md, "Tensor maps").
-Other bits there are the driver's own; edits leave them alone. The second half is the simulator's own, for what no edit
-shows where it lies: the numbers of im2col mode, the promotion to L2, and which fields have no valid value.
+The manual does not define the layout. The first half is as devices read it, for every field of `tensormap.replace`:
+ptxas compiles that instruction to a mask, a shift and a store, which a test compares with this table (FACTS.md, "Tensor
+maps"). Other bits of that half belong to the driver and are preserved. The second half is the simulator's own, for
+fields whose offsets are unknown: the numbers of im2col mode, the L2 promotion, and the fields without a valid value.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _HALF = SIZE // 2
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field: `pieces` of it are its bits, the low ones first, each by its first bit and how many it has.
+    """A field: `pieces` are its bit ranges (first bit, number of bits), low bits first.
 
-    It holds a value less `less`, in units of `unit`. `dimension` is that of the tensor.
+    It stores `(value - less) / unit`. `dimension` is the dimension of the tensor.
     """
 
     pieces: tuple[tuple[int, int], ...]
@@ -31,7 +31,7 @@ class Field:
     dimension: int = 0
 
     def read(self, bits: int) -> int:
-        """Return the value in a map."""
+        """Return the value of the field."""
         stored, width = 0, 0
         for first, count in self.pieces:
             stored |= (bits >> first & _ones(count)) << width
@@ -39,7 +39,7 @@ class Field:
         return stored * self.unit + self.less
 
     def write(self, bits: int, value: int) -> int:
-        """Return the bits of a map with another value, of which what does not fit is lost."""
+        """Return the bits of a map with another value, truncated to the field."""
         stored = (value - self.less) // self.unit
         for first, count in self.pieces:
             bits = bits & ~(_ones(count) << first) | (stored & _ones(count)) << first
@@ -47,7 +47,7 @@ class Field:
         return bits
 
     def holds(self, value: int) -> bool:
-        """Tell whether a value fits."""
+        """Return whether a value fits the field."""
         return self.read(self.write(0, value)) == value
 
 
@@ -55,7 +55,7 @@ def _ones(count: int) -> int:
     return (1 << count) - 1
 
 
-# By the name and the ordinal that `tensormap.replace` has for them; a rank is stored less one by whoever sets it.
+# By name and ordinal of `tensormap.replace`. A rank is stored minus one; the instruction's operand already is.
 FIELDS: Final = {
     ("global_address", 0): Field(((0, 64),)),
     ("rank", 0): Field(((68, 3),)),
@@ -70,15 +70,15 @@ FIELDS: Final = {
     **{("box_dim", n): Field(((440 + 8 * n, 8),), 1, dimension=n) for n in range(RANKS)},
 }
 _NUMBERS: Final = {name: number for number, name in enumerate(FIELDS)}
-# Types of elements, in the order of their values; of tf32 and tf32.ftz, the bit apart says that they are.
+# Element types in the order of their values; an extra bit marks tf32 and tf32.ftz.
 ELEMENT_CODES: Final = (*range(11), 7 | 1 << 4, 8 | 1 << 4, *range(11, 14))
-# Of zeros, no map has these: a field of which nothing was said.
+# Fields without a valid value in an all-zero map.
 _UNSAID = sum(1 << number for (name, _), number in _NUMBERS.items() if name in {"global_dim", "box_dim"})
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """The second half: `columns` for im2col mode; bits of `invalid` are fields without a valid value, by number."""
+    """The second half: `columns` is nonzero for im2col mode; bits of `invalid` are fields without a valid value."""
 
     invalid: int = 0
     columns: int = 0
@@ -89,7 +89,7 @@ class Own:
     pixels: int = 0
 
     def pack(self) -> bytes:
-        """Return the 64 bytes, zeros where there is nothing to say."""
+        """Return the 64 bytes; zeros for defaults."""
         if self == _NOTHING:
             return bytes(_HALF)
         numbers = (self.invalid, self.columns, self.promotion, *self.lower, *self.upper, self.channels, self.pixels)
@@ -102,7 +102,7 @@ _LAYOUT = struct.Struct(f"<4sI2B{SPATIAL}h{SPATIAL}h2H")
 
 
 def halves(data: bytes) -> tuple[int, Own] | None:
-    """Return the bits of the first half of a map, and the second half; None for what is no map."""
+    """Return the bits of the first half of a map, and the decoded second half; None for other bytes."""
     bits, own = int.from_bytes(data[:_HALF], "little"), data[_HALF:]
     if not any(own):
         return bits, _NOTHING if bits else Own(invalid=_UNSAID)
@@ -119,13 +119,13 @@ def joined(bits: int, own: Own) -> bytes:
 
 
 def invalid_fields(own: Own, rank: int) -> list[str]:
-    """Return the fields without a valid value that a map of this rank has."""
+    """Return the fields without a valid value that a map of this rank uses."""
     held = (name for name, number in _NUMBERS.items() if own.invalid >> number & 1)
     return [f"{name} {ordinal}" for name, ordinal in held if FIELDS[name, ordinal].dimension < rank]
 
 
 def replaced(data: bytes, field: str, ordinal: int, value: int) -> bytes | None:
-    """Return a map with another value in a field, as `tensormap.replace` counts fields and values; None for no map."""
+    """Return a map with another value in a field, numbered as in `tensormap.replace`; None if it is not a map."""
     found = halves(data)
     if found is None:
         return None

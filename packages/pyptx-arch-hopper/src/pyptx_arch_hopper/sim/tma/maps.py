@@ -1,4 +1,4 @@
-"""Tensor maps: what their fields say, which of them are sound, and how what is described becomes one.
+"""Tensor maps: their fields, the rules for valid maps, and encoding.
 
 Manual: "Tensor-map", "tensormap.replace"; CUDA driver API: "Tensor Map Object Management".
 """
@@ -35,16 +35,16 @@ _MOST_CHANNELS = 256
 _MOST_PIXELS = 1024
 _MOST_STEP = 8
 _STRIDES_END = 1 << 40
-_CORNERS_END = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by rank: offsets of corners have 16, 8 or 5 signed bits
+_CORNERS_END = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by rank: corner offsets are signed, with 16, 8 or 5 bits
 _EXTENTS_END = (1 << 32) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How 16 elements narrower than a byte lie, `dense` bytes in the tensor, `room` in shared memory.
+    """Layout of 16 elements narrower than a byte: `dense` bytes in the tensor, `room` bytes in shared memory.
 
-    What is more there is padding behind the data of a load; a store, if there is one (`stores`), takes a byte for each
-    element, and drops its upper bits. Manual: "Sub-byte Types".
+    A load pads the additional bytes after the data. A store, if supported (`stores`), reads one byte per element and
+    drops its upper bits. Manual: "Sub-byte Types".
     """
 
     elements: PackedElements
@@ -52,31 +52,31 @@ class Packing:
 
     @property
     def padded(self) -> bool:
-        """Whether there is any padding."""
+        """Whether there is padding."""
         return self.elements.padded
 
     @property
     def dense(self) -> int:
-        """The bytes of 16 elements in the tensor."""
+        """Bytes of 16 elements in the tensor."""
         return self.elements.bytes(_TOGETHER)
 
     @property
     def room(self) -> int:
-        """The bytes of 16 elements in shared memory."""
+        """Bytes of 16 elements in shared memory."""
         return _TOGETHER if self.padded else self.dense
 
     @property
     def step(self) -> int:
-        """What extents and coordinates of the innermost dimension are multiples of."""
+        """Number of which extents and coordinates of the innermost dimension are multiples."""
         return _PADDED_BOX if self.padded else self.elements.elements(1)
 
     def bytes(self, count: int) -> int:
-        """Return the bytes of the tensor that elements take."""
+        """Return the bytes of `count` elements in the tensor."""
         return self.elements.bytes(count)
 
 
 _TOGETHER = 16
-# Numbered as `tensormap.replace` numbers them. Manual: "tensormap.replace", table of new values.
+# Numbered as in `tensormap.replace`. Manual: "tensormap.replace", table of new values.
 ELEMENTS: Final = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
     "b4x16", "b4x16_p64", "b6x16_p32",
@@ -88,12 +88,12 @@ FILLS: Final = ("zeros", "nan")
 _SWIZZLE_BYTES = (0, 32, 64, 128)
 _SLICE_BYTES = (0, 16, 32)
 PACKINGS: Final = {name: Packing(row, stores=name != "b4x16_p64") for name, row in PACKED_ELEMENTS.items()}
-_PADDED_BOX = 128  # elements along the innermost dimension, where there is padding
+_PADDED_BOX = 128  # elements of a padded box along the innermost dimension
 _PADDED_SWIZZLES = ("none", "128B", "128B_atom_32B", "128B_atom_64B")
-# Elements of other types move as the bits that they are.
-_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # of the driver, the first of each
+# Elements of other types are copied as integers.
+_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # by driver number: the first type of each
 _AS_BITS = {row.name: _BY_NUMBER[row.tensor_map] for row in ELEMENT_TYPES if row.name not in ELEMENTS}
-_AS_BITS["b6p2x16"] = "b6x16_p32"  # what stores make of the same map
+_AS_BITS["b6p2x16"] = "b6x16_p32"  # stores with the same map
 _SWIZZLE_NAMES = {
     **{name: (number, 0) for number, name in enumerate(SWIZZLES)},
     **{SWIZZLES[-1] + atom: (len(SWIZZLES) - 1, number) for number, atom in enumerate(ATOMS)},
@@ -102,10 +102,10 @@ _SWIZZLE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The fields of a map; every tuple has the innermost dimension first, and an entry for each possible one.
+    """Fields of a map; tuples have the innermost dimension first, and one entry for each possible dimension.
 
-    `columns`: it is one for im2col mode, in which `box` means nothing; otherwise what stands behind `steps` does not.
-    `invalid` are fields that were given no value, or one that they cannot hold.
+    `columns`: im2col mode, in which `box` is unused; otherwise `lower`, `upper`, `channels` and `pixels` are unused.
+    `invalid` are fields without a value, or with one that does not fit.
     """
 
     rank: int
@@ -129,21 +129,21 @@ class Record:
 
     @property
     def type(self) -> str:
-        """The PTX type of the elements."""
+        """PTX type of the elements."""
         return ELEMENTS[self.element]
 
     @property
     def packing(self) -> Packing | None:
-        """How elements narrower than a byte lie; None of others."""
+        """Layout of elements narrower than a byte; None for others."""
         return PACKINGS.get(self.type)
 
     @property
     def itemsize(self) -> int:
-        """The bytes of an element; 1 of those that share bytes."""
+        """Bytes of an element; 1 for packed elements."""
         return _itemsize(self.type)
 
     def in_bytes(self) -> Record:
-        """Return the map with bytes for elements that share them."""
+        """Return the map with packed elements counted in bytes."""
         packing = self.packing
         if packing is None:
             return self
@@ -153,12 +153,12 @@ class Record:
 
     @property
     def swizzle_name(self) -> str:
-        """The swizzle as maps are declared with it."""
+        """Name of the swizzle, as in declarations of maps."""
         return SWIZZLES[self.swizzle] + ATOMS[self.atom]
 
     @property
     def slice_bytes(self) -> int:
-        """The bytes of the channels that lie together in an interleaved tensor; 0 for any other."""
+        """Bytes of one channel slice of an interleaved tensor; 0 for others."""
         return _SLICE_BYTES[self.interleave]
 
     def pack(self) -> bytes:
@@ -182,7 +182,7 @@ class Record:
         yield from (("global_stride", ordinal, value) for ordinal, value in enumerate(self.strides[1:]))
 
     def fault(self) -> tuple[str, str] | None:
-        """Return what no map has, and what to do about it; None for a sound map."""
+        """Return the fault of an invalid map, and the remedy; None for a valid map."""
         return next(((message, hint) for wrong, message, hint in self._rules() if wrong), None)
 
     def _rules(self) -> Iterator[tuple[bool, str, str]]:
@@ -212,7 +212,7 @@ class Record:
         yield from self._row_rules()
 
     def _packed_rules(self, packing: Packing) -> Iterator[tuple[bool, str, str]]:
-        """Rules of elements that share bytes. CUDA driver API: cuTensorMapEncodeTiled, "packed data types"."""
+        """Rules for packed elements. CUDA driver API: cuTensorMapEncodeTiled, "packed data types"."""
         step, what = packing.step, f"elements of .{self.type}"
         yield self.extents[0] % step != 0, f"{self.extents[0]} {what}", f"a multiple of {step} along the innermost"
         if not packing.padded:
@@ -237,14 +237,14 @@ class Record:
         yield empty, "corners that leave no pixel", "lower may not lie behind the extent plus upper"
 
     def _row_rules(self) -> Iterator[tuple[bool, str, str]]:
-        """Rules of what lies together in shared memory: the innermost extent of a box, or a pixel's channels."""
+        """Rules for contiguous runs in shared memory: the innermost extent of a box, or the channels of a pixel."""
         count, packing = (self.channels if self.columns else self.box[0]), self.packing
         inner = count * self.itemsize if packing is None else packing.bytes(count) * packing.room // packing.dense
         yield inner % 16 != 0, f"{inner} bytes along the innermost box", "it must be a multiple of 16"
         if self.interleave:
             needs = self.interleave == INTERLEAVES.index("32B") and self.swizzle_name != "32B"
             yield needs, f"swizzle {self.swizzle_name} with interleave 32B", "use swizzle 32B"
-            # The manual does not say how several slices of one box lie in shared memory.
+            # The manual does not define the layout of several slices of one box in shared memory.
             one = inner == self.slice_bytes
             yield (
                 not one,
@@ -254,7 +254,7 @@ class Record:
             return
         span = _SWIZZLE_BYTES[self.swizzle]
         yield inner > span > 0, f"{inner} bytes along a box with swizzle {self.swizzle_name}", f"at most {span} fit"
-        # Nor how rows lie that are narrower than the swizzle.
+        # Nor the layout of rows narrower than the swizzle.
         yield (
             inner < span,
             f"{inner} bytes along a box with swizzle {self.swizzle_name}",
@@ -263,7 +263,7 @@ class Record:
 
 
 def unpack(data: bytes) -> Record | None:
-    """Return the fields of the map that lies in memory as `data`, or None if it is none."""
+    """Return the fields of the map in `data`; None if it is not a map."""
     found = halves(data)
     if found is None:
         return None
@@ -305,7 +305,7 @@ def _itemsize(element: str) -> int:
 
 
 def encode(described: TensorMap, address: int) -> bytes:
-    """Return the bytes of a map of a tensor at `address`; LaunchError for one that no driver encodes."""
+    """Return the bytes of a map of a tensor at `address`; LaunchError for a map that no driver encodes."""
     element = _AS_BITS.get(described.dtype, described.dtype)
     for word, known, what in (
         (element, ELEMENTS, "elements of ."),
@@ -350,5 +350,5 @@ def _record(described: TensorMap, element: str, address: int) -> Record:
 
 
 def _padded(values: tuple[int, ...], blank: int, count: int = RANKS) -> tuple[int, ...]:
-    """Return values with the innermost first, filled up to `count`."""
+    """Return values in reverse order (innermost first), padded to `count`."""
     return (*reversed(values), *[blank] * (count - len(values)))

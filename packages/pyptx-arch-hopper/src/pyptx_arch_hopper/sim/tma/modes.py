@@ -1,4 +1,4 @@
-"""The ways by which copies walk through a tensor beside boxes and columns: rows here and there, and rows of pixels.
+"""Modes of tensor copies other than box and im2col: gathered rows, and pixel rows (`im2col::w`).
 
 Manual: "`.tile::scatter4` and `.tile::gather4` modes", "im2col::w and im2col::w::128 modes".
 """
@@ -21,22 +21,22 @@ _PIXELS: Final = 128  # of im2col::w::128
 
 
 class Rows(Descriptor):
-    """Four rows of a matrix, which lie together in shared memory: a corner is the first column, and the rows."""
+    """Four rows of a matrix, contiguous in shared memory; the corner is the first column and the four rows."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The elements of a row, and the rows."""
+        """Elements of a row, and number of rows."""
         return self.map.box[0], _ROWS
 
     def unfit(self) -> tuple[str, str] | None:
-        """Return what such copies cannot use of a map, and what to do."""
+        """Return why the mode cannot use a map, and the remedy; None if it can."""
         if self.map.interleave or self.map.box[1] != 1:
             what = "an interleaved tensor" if self.map.interleave else f"boxes of {self.map.box[1]} rows"
             return f"a tensor map of {what}", "encode the map for boxes of one row"
         return None
 
     def origin(self, corner: tuple[int, ...]) -> int | None:
-        """Return None: no pattern tells where the rows lie."""
+        """Return None: the rows have no fixed distances."""
         del corner
         return None
 
@@ -52,23 +52,23 @@ class Rows(Descriptor):
 
 
 class PixelRows(Descriptor):
-    """Pixels along the width of images, from image to image, at one place of all other dimensions.
+    """Pixels along the width of images, from image to image, at fixed coordinates in all other dimensions.
 
-    What the figures of the manual alone say is not known here: where the pixels of a halo lie, so that copies with one
-    raise MissingSemantics.
+    Halo pixels are defined only by figures of the manual and not implemented: copies with a halo raise
+    MissingSemantics.
     """
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The channels, and the pixels."""
+        """Channels and pixels."""
         return self.map.channels, self.map.pixels
 
     def unfit(self) -> tuple[str, str] | None:
-        """Return what such copies cannot use of a map, and what to do."""
+        """Return why the mode cannot use a map, and the remedy; None if it can."""
         return ("a tensor map of an interleaved tensor", "such copies have none") if self.map.interleave else None
 
     def misplaced(self, corner: tuple[int, ...]) -> tuple[str, str] | None:
-        """Return what is wrong with the coordinates of a copy, and what to do; None if nothing is."""
+        """Return the fault of a copy's coordinates, and the remedy; None if they are valid."""
         _, high = self._bounds(1)
         if corner[1] > high:
             message = f"coordinate 1 is {corner[1]}, behind the bounding box, which ends at {high}"
@@ -76,8 +76,8 @@ class PixelRows(Descriptor):
         return None
 
     def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
-        """Return the address of each element, the channels innermost, and which are in bounds."""
-        assert unit == self.itemsize  # noqa: S101 - columns are never moved by larger units
+        """Return the address of each element, channels innermost, and which are in bounds."""
+        assert unit == self.itemsize  # noqa: S101 - im2col copies move single elements
         halo, shift = offsets
         if halo:
             raise MissingSemantics("the simulator has no semantics for tensor copies by im2col::w with a halo")
@@ -98,11 +98,11 @@ class PixelRows(Descriptor):
 
 
 class ManyPixelRows(PixelRows):
-    """The same, of 128 pixels whatever the map says."""
+    """Pixel rows of 128 pixels, whatever the map contains."""
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The channels, and the pixels."""
+        """Channels and pixels."""
         return self.map.channels, _PIXELS
 
 
@@ -112,12 +112,12 @@ MODES: Final[dict[str, type[Descriptor]]] = {
     "im2col::w": PixelRows,
     "im2col::w::128": ManyPixelRows,
 }
-"""The words of opcodes that mean such a way, and what a map then names."""
+"""Modifiers of the modes, and their descriptors."""
 
 
 @lru_cache(maxsize=256)
 def walked(described: Descriptor, mode: str) -> Descriptor:
-    """Return what copies in a mode name by a sound map, by the word of the opcode; those of boxes and columns alike."""
+    """Return the descriptor of a valid map for a mode; unchanged for box and im2col copies."""
     return MODES[mode](described.map, described.packing) if mode in MODES else described
 
 

@@ -1,4 +1,4 @@
-"""`cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`: boxes and columns of tensors. Manual: "Tensor copy"."""
+"""`cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`: box and im2col copies. Manual: "Tensor copy"."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _UNSUPPORTED = ("im2col_no_offs::w", "override::global_dim")
 _IM2COL = frozenset({"im2col", "im2col_no_offs", "im2col::w", "im2col::w::128"})
-# Manual: "Tensor-map": where one may lie.
+# Manual: "Tensor-map": state spaces of a map.
 _MAP_SPACES = frozenset({"param", "const", "global"})
-# Manual: "Swizzling Modes": atoms of 32 and 64 bytes need no more than the 128 bytes that every box needs.
+# Manual: "Swizzling Modes": atoms of 32 and 64 bytes need no more than the 128-byte alignment of every box.
 _BOX_ALIGNMENT = 128
-# What reductions are for. Manual: "cp.reduce.async.bulk.tensor", table of combinations.
+# Element types of reductions. Manual: "cp.reduce.async.bulk.tensor", table of combinations.
 _WORDS = frozenset({"u32", "s32", "u64", "s64"})
 _REDUCED = {
     "add": frozenset({"u32", "s32", "u64", "f32", "f16", "bf16"}),
@@ -43,7 +43,7 @@ _REDUCED = {
 
 
 class _Thread(NamedTuple):
-    """What one thread gives; `map_at` is where its map lies in global memory, None elsewhere."""
+    """Operand values of one thread; `map_at` is the offset of its map in global memory, None elsewhere."""
 
     map: bytes
     map_at: int | None
@@ -56,7 +56,7 @@ class _Thread(NamedTuple):
 
 
 def compile_tensor_copy(operands: Operands) -> Action:
-    """Issue the copy of a box, or of columns, for each thread."""
+    """Issue a box or im2col copy for each thread."""
     word = next((word for word in operands.words.values() if word.startswith(_UNSUPPORTED)), None)
     if word is not None:
         raise MissingSemantics(f"the simulator has no semantics for tensor copies with .{word}")
@@ -69,7 +69,7 @@ def _readers(operands: Operands, given: Operand, ptx_type: str) -> list[Reader]:
 
 
 class _Boxes:
-    """One instruction that copies between a tensor and shared memory."""
+    """An instruction that copies between a tensor and shared memory."""
 
     def __init__(self, operands: Operands) -> None:
         names, box = operands.names, operands.named("box")
@@ -82,7 +82,7 @@ class _Boxes:
         self._offsets = _readers(operands, operands.named("info"), "u16") if "info" in names else []
         self._shared = operands.place("dst" if "dst" in names else "src", "shared")
         self._paired = operands.word("group") == "cta_group::2"
-        around = "shared::cluster" if self._paired else "shared"  # the mbarrier may be the other block's of a pair
+        around = "shared::cluster" if self._paired else "shared"  # the mbarrier may be in the peer CTA
         self._barrier = operands.place("mbar", around) if "mbar" in names else None
         self._mask = mask_of(operands)
         self._rank = int(operands.word("dim")[0])
@@ -119,13 +119,13 @@ class _Boxes:
             repeat(None) if barriers is None else barriers[at].tolist(),
             repeat(None) if self._address is None else values(self._address),
             repeat(None) if self._mask is None else values(self._mask),
-            strict=False,  # what threads do not give has no end
+            strict=False,  # iterators of missing operands are infinite
         )
         known = ((one, maps.get(place), given) for one, place, *given in threads)
         issue(turn, (self._copy(one, _Thread(*found, *given)) for one, found, given in known if found is not None))
 
     def _spots(self, turn: Turn) -> tuple[Turn, IntArray, IntArray | None] | None:
-        """Return the lanes whose addresses are sound, and these addresses in shared memory."""
+        """Return the lanes with valid addresses, and these addresses in shared memory."""
         kind: AccessKind = "write" if self._barrier is not None else "read"
         shared = turn.offsets(self._shared, 1, kind, alignment=_BOX_ALIGNMENT)
         sound = turn.narrowed(shared >= 0)
@@ -136,7 +136,7 @@ class _Boxes:
         return None if sound is None else (sound, shared, barriers)
 
     def _maps(self, turn: Turn) -> dict[tuple[int, int], tuple[bytes, int | None]]:
-        """Return the bytes of each thread's tensor map, and where it lies if in global memory."""
+        """Return the bytes of each thread's tensor map, and its offset if in global memory."""
         maps: dict[tuple[int, int], tuple[bytes, int | None]] = {}
         for part, memory, addresses in turn.by_memory(self._map):
             if memory not in _MAP_SPACES:
@@ -156,7 +156,7 @@ class _Boxes:
         return maps
 
     def _copy(self, turn: Turn, thread: _Thread) -> Issued | None:
-        """Return the copy of a thread, unless it is unsound."""
+        """Return the copy of a thread; None if it is invalid."""
         described = self._descriptor(turn, thread)
         if described is None:
             return None
@@ -193,7 +193,7 @@ class _Boxes:
         return prepare(turn, transfer, described.bytes, barriers=barriers, map_at=thread.map_at, paired=self._paired)
 
     def _descriptor(self, turn: Turn, thread: _Thread) -> Descriptor | None:
-        """Return the thread's map, unless it is not what the instruction needs."""
+        """Return the thread's map; None if it does not match the instruction."""
         found = decode(thread.map, thread.address)
         if not isinstance(found, Descriptor):
             _misuse(turn, f"{found[0]} lies where .{self._rank}d needs one", found[1])

@@ -1,4 +1,4 @@
-"""What bulk copies read and write, for the observers."""
+"""Memory accesses of bulk copies, for the checkers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.tma.bulk import BulkCopy, Elements
     from pyptx_sim.extension import IntArray, Mask
 
-_WORD = 4  # bytes: the narrowest piece that is told of
+_WORD = 4  # bytes: granularity of accesses
 
 
 def touches(copy: BulkCopy, map_at: int | None = None) -> Sequence[Touch]:
-    """Return what a copy touches; each of its targets has an mbarrier, if any has. `map_at`: its map in global memory.
+    """Return the accesses of a copy; each target has its mbarrier, if any. `map_at`: its map in global memory.
 
-    What it reads is done with when the first mbarrier hears of it.
+    The reads are complete at the completion on the first mbarrier.
     """
     transfer = copy.transfer
     first = copy.barriers[0] if copy.barriers else None
@@ -36,7 +36,7 @@ def touches(copy: BulkCopy, map_at: int | None = None) -> Sequence[Touch]:
 
 
 def _map_touch(at: int, barrier: int | None) -> Touch:
-    """Return the reading of a tensor map, which is over when the copy is."""
+    """Return the read of a tensor map, which completes with the copy."""
     barriers = None if barrier is None else np.array([barrier])
     owners = np.zeros(1, np.int64)
     return Touch(
@@ -53,10 +53,10 @@ def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: b
 
 
 def _pieces(side: Elements, known: Mask | None) -> tuple[IntArray, int]:
-    """Return the places of pieces of one size that make up the elements, those that are `known`; and the size."""
+    """Return the offsets of equally sized pieces that cover the `known` elements, and the piece size."""
     step, together = side.dtype.itemsize, side.together
     rows = None if known is None else known.reshape(-1, together)
-    if rows is None or (rows == rows[:, :1]).all():  # whole runs, or none of them
+    if rows is None or (rows == rows[:, :1]).all():  # runs are entirely in bounds, or entirely out of bounds
         index = side.index.reshape(-1, together)
         pieces = (index if rows is None else index[rows[:, 0]]).min(axis=1) * step
         size = together * step

@@ -1,1 +1,1 @@
-"""Products of warpgroups: `wgmma`, and what orders it and its registers."""
+"""`wgmma`, its fences and groups, and the checks of its registers."""

@@ -1,4 +1,4 @@
-"""How the sums of warpgroup products lie in registers, while they are kept as matrices."""
+"""Layout of wgmma accumulators in registers, while they are kept as matrices."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ROWS = 64
 
 @lru_cache(maxsize=64)
 def distribution(fragment: Fragment, columns: int) -> Distribution:
-    """Return how a matrix `[64, columns]` is dealt out to the registers of a warpgroup.
+    """Return the distribution of a matrix `[64, columns]` over the registers of a warpgroup.
 
-    A layout with more columns than that has its first registers for them.
+    Of a layout with more columns, the first registers are used.
     """
     rows, places = np.divmod(elements_of(fragment), fragment.columns)
     kept = _ROWS * columns // _THREADS // fragment.packed

@@ -1,4 +1,4 @@
-"""What a product of warpgroups multiplies, and where that lies.
+"""Operands of wgmma and their layouts.
 
 Manual: "Asynchronous Warpgroup Level Matrix Instructions".
 """
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupProduct:
-    """The product of four warps: d = a b, or a b + d.
+    """MMA of a warpgroup: d = a b, or a b + d.
 
-    `types` are the elements of d, a and b; d has 64 rows and `columns`, and `depth` is K of b. `d` and `a` lay out
-    registers over the 128 threads; `a` is None if a descriptor in shared memory stands in its place, as always for b.
-    Of a layout with more elements than the operand has registers, the first ones are there. `majors` are those of a and
-    b. `negates`: a and b count with the opposite sign. `selector` names the threads that hold the metadata of a sparse
-    a, None if it is dense. `operation` is `"and"` for products of bits.
+    `types` are the elements of d, a and b; d has 64 rows and `columns`, and `depth` is K of b. `d` and `a` are the
+    layouts of registers over the 128 threads; `a` is None if a descriptor in shared memory replaces it, as always for
+    b. If a layout has more elements than the operand has registers, the first ones exist. `majors` are those of a and
+    b. `negates`: a and b have the opposite sign. `selector` selects the threads that provide the metadata of a sparse
+    a, None if it is dense. `operation` is `"and"` for b1.
     """
 
     types: tuple[str, str, str]

@@ -1,4 +1,4 @@
-"""Where the matrices of products lie: what descriptors say, and what is wrong with some.
+"""Matrix descriptors of wgmma: decoding, and checks.
 
 Manual: "Matrix Descriptor Format", "Shared Memory Matrix Layout".
 """
@@ -24,12 +24,12 @@ Bits: TypeAlias = NDArray[np.uint64]
 
 _MASK = (1 << FIELD_BITS) - 1
 _LEADING, _STRIDE, _BASE, _SWIZZLE = 16, 32, 49, 62
-_WIDTHS = (16, 128, 64, 32)  # of the pattern, by the descriptor's swizzle
+_WIDTHS = (16, 128, 64, 32)  # swizzle width, by the descriptor's swizzle field
 
 
 @lru_cache(maxsize=1024)
 def read_descriptor(bits: int) -> SharedMatrix:
-    """Return the matrix that a descriptor tells of; `pyptx_arch_hopper.descriptors` has the fields."""
+    """Return the matrix that a descriptor describes; `pyptx_arch_hopper.descriptors` has the fields."""
     return SharedMatrix(
         start=(bits & _MASK) * UNIT_BYTES,
         leading=(bits >> _LEADING & _MASK) * UNIT_BYTES,
@@ -40,12 +40,12 @@ def read_descriptor(bits: int) -> SharedMatrix:
 
 
 def located(bits: Bits, blocks: IntArray) -> list[Located]:
-    """Return the matrices of descriptors, each with where the shared memory of its block begins."""
+    """Return the matrices of descriptors, each with the start of its CTA's shared memory."""
     return [(read_descriptor(each), block) for each, block in zip(bits.tolist(), blocks.tolist(), strict=True)]
 
 
 def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Turn, Warpgroups], Bits | None]:
-    """Return what reads the descriptor of each warpgroup; it returns None if a matrix cannot lie there."""
+    """Return a reader of each warpgroup's descriptor; the reader returns None for an unusable matrix."""
     source = operands.source(name, "u64")
 
     def read(turn: Turn, warpgroups: Warpgroups) -> Bits | None:
@@ -63,7 +63,7 @@ def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Turn, Wa
 
 def _check_uniform(turn: Turn, warpgroups: Warpgroups, values: Array) -> None:
     if not any(values.strides):
-        return  # one value for all
+        return  # one value for all threads
     all_values = warpgroups.threads(values)
     if (all_values != all_values[:, :1]).any():
         turn.fault(
@@ -74,7 +74,7 @@ def _check_uniform(turn: Turn, warpgroups: Warpgroups, values: Array) -> None:
 
 
 def _is_sound(turn: Turn, matrix: SharedMatrix, extent: Extent) -> bool:
-    """Report a descriptor that points outside of shared memory, or into the middle of its swizzle's pattern."""
+    """Report a descriptor out of bounds, overlapping, or inside a swizzle atom; return whether it is usable."""
     memory = turn.wave.shared
     problem = _problem(memory.start, memory.end, matrix, extent)
     if problem is None:
@@ -86,7 +86,7 @@ def _is_sound(turn: Turn, matrix: SharedMatrix, extent: Extent) -> bool:
 
 @lru_cache(maxsize=512)
 def _problem(start: int, end: int, matrix: SharedMatrix, extent: Extent) -> tuple[str, str, str, bool] | None:
-    """Return the rule that a descriptor breaks, what is wrong, what to do, and whether it can be read all the same."""
+    """Return the violated rule, the fault, the remedy, and whether the descriptor is usable; None if it is valid."""
     where = places(matrix, extent)
     low, high = int(where.min()), int(where.max()) + CHUNK
     if low < start or high > end:

@@ -1,4 +1,4 @@
-"""Issuing products of warpgroups. Manual: "wgmma.mma_async"."""
+"""Issue of wgmma. Manual: "wgmma.mma_async"."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _ROWS = 64
 
 
 def compile_product(operands: Operands, product: WarpgroupProduct) -> Action:
-    """Issue the products of the warpgroups that execute the instruction."""
+    """Issue the MMAs of the warpgroups that execute the instruction."""
     plan = _plan(operands, product)
-    # Bits of a that are undefined spoil sums, and are no fault yet; metadata says where elements go.
+    # Undefined bits of A make accumulators undefined, without a finding yet. Metadata is checked: it selects elements.
     a_registers, metadata = _registers(operands.unchecked(), "a"), _registers(operands, "meta")
     read_a = reading(operands, "a_desc", plan.a) if product.a is None else None
     read_b = reading(operands, "b_desc", plan.b)
@@ -72,7 +72,7 @@ def compile_product(operands: Operands, product: WarpgroupProduct) -> Action:
 
 
 def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
-    """Return readers of the registers of an operand; none where the instruction lacks it."""
+    """Return readers of the registers of an operand; none if the instruction does not have it."""
     operand = operands.given(name)
     return () if operand is None else tuple(operands.read(each, "b32") for each in operands.elements(operand))
 
@@ -94,7 +94,7 @@ def _fragments(turn: Turn, warpgroups: Warpgroups, registers: tuple[Reader, ...]
 
 
 def _judging(operands: Operands, plan: Plan) -> Callable[[Turn, Warpgroups, Products], None]:
-    """Return what judges products when they are issued, and notes which of their sums will be undefined."""
+    """Return the checker that runs at issue of wgmma and records which accumulator elements become undefined."""
     order, undefined = _ordering(operands, plan.product), UndefinedSums(operands, plan)
 
     def judge(turn: Turn, warpgroups: Warpgroups, products: Products) -> None:
@@ -123,7 +123,7 @@ def _plan(operands: Operands, product: WarpgroupProduct) -> Plan:
 
 
 def _touches(products: Products) -> Iterator[Touch]:
-    """Yield the readings of the matrices."""
+    """Yield the reads of the matrices."""
     for bits, extent in ((products.a, products.plan.a), (products.b, products.plan.b)):
         if bits is None:
             continue
@@ -134,11 +134,11 @@ def _touches(products: Products) -> Iterator[Touch]:
         yield Touch("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
 
 
-# --- the order of registers ---------------------------------------------------------------------
+# --- register order -------------------------------------------------------------------------------
 
 
 def _ordering(operands: Operands, product: WarpgroupProduct) -> Callable[[Turn, Warpgroups, IntArray], None]:
-    """Return what judges a product's registers when it is issued."""
+    """Return the checker of an MMA's registers that runs at issue."""
     written = operands.registers_in("d")
     slots, factors = tuple(written), () if product.a is None else tuple(operands.registers_in("a"))
     order_of = operands.judge(CLAIMS)
@@ -154,7 +154,7 @@ def _ordering(operands: Operands, product: WarpgroupProduct) -> Callable[[Turn, 
 
 
 def _claimed(operands: Operands) -> Mapping[int, str]:
-    """Return the slots and names of the registers that a product uses."""
+    """Return the slots and names of the registers that an MMA uses."""
     return operands.registers_in(*(name for name in ("d", "a") if name in operands.names))
 
 

@@ -1,4 +1,4 @@
-"""How products of warpgroups are summed. Manual: "Asynchronous Warpgroup Level Matrix Multiply-Accumulate …"."""
+"""Numerics of wgmma. Manual: "Asynchronous Warpgroup Level Matrix Multiply-Accumulate …"."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sparse_sum_of(product: WarpgroupProduct, target: str | None) -> SparseSum | 
 
 
 def sum_of(product: WarpgroupProduct, target: str | None) -> Sum:
-    """Return how a product is summed: fast, or as the tensor cores of `target` do it, bit for bit."""
+    """Return the dot product of an MMA: fast, or bit-exact for the tensor cores of `target`."""
     d, a, b = product.types
     if a == "b1":
         return partial(population, operation=product.operation)

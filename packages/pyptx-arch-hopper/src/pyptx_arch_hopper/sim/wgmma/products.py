@@ -1,4 +1,4 @@
-"""Products of warpgroups on their way: issued together by four warps, completing when the engine says so.
+"""Outstanding wgmma: issued together by the four warps of a warpgroup.
 
 Manual: "Asynchronous Multiply-and-Accumulate Instruction: wgmma.mma_async".
 """
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one instruction multiplies, and how.
+    """Static properties of one wgmma instruction.
 
-    `slots` are the registers of d, and `distribution` how it lies in them. `collect` makes a matrix of the registers of
-    a; `widen` converts the elements of d, a and b to numbers. `total` computes the dot products, `sparse_total` those
-    with a sparse a.
+    `slots` are the registers of d, and `distribution` its layout in them. `collect` converts the registers of a to a
+    matrix; `widen` converts the elements of d, a and b to numbers. `total` computes the dot products, `sparse_total`
+    those with a sparse a.
     """
 
     product: WarpgroupProduct
@@ -48,11 +48,11 @@ class Plan:
 
 @dataclass(slots=True, kw_only=True)
 class Products(AsyncItem):
-    """The products that one instruction has issued, one entry for each of some `warpgroups`.
+    """MMAs issued by one instruction, one entry for each of some `warpgroups`.
 
-    `a` and `b` are descriptors of the matrices, in the shared memory that begins at `blocks`. `fragments` returns an a
+    `a` and `b` are descriptors of the matrices, in the shared memory that starts at `blocks`. `fragments` returns an a
     in registers, `[issued, 128]` each; these MMAs have the rows `places`. `metadata` is the metadata of a sparse a.
-    `adds`: d is added to. A product is its warpgroup's: of `warps` the first one stands for all four.
+    `adds`: whether d is an input. `warps` has the first warp of each warpgroup.
     """
 
     plan: Plan
@@ -66,13 +66,13 @@ class Products(AsyncItem):
     adds: Mask
 
     def due(self, groups: Groups, *, reads: bool) -> Mask:
-        """Return which products belong to groups that any of their warps has waited for: they finish together."""
+        """Return which MMAs are in groups that any warp of the warpgroup waited for: four warps complete together."""
         del reads
         warps = self.warps[:, None] + np.arange(WARPGROUP)
         return np.asarray(self.numbers < groups.done[warps, 0].max(axis=1))
 
     def move(self) -> None:
-        """Let the products complete that the same warpgroups issued before, then multiply."""
+        """Complete earlier MMAs of the same warpgroups, then compute the MMA."""
         self.complete_earlier(self._theirs)
         plan, deferred = self.plan, self.wave.deferred
         matrix = deferred.matrix(plan.slots, plan.distribution, self.wave.geometry.warpgroups.warps)
@@ -91,7 +91,7 @@ class Products(AsyncItem):
         return np.isin(item.warpgroups, self.warpgroups)
 
     def _multiply(self, addend: Array) -> Array:
-        """Return the sums, those of products that share a matrix b computed as one."""
+        """Return the new accumulators; MMAs that share operand B are computed as one."""
         b, owners = self._b()
         a = self._a()
         if self.plan.sparse_total is not None:
@@ -104,7 +104,7 @@ class Products(AsyncItem):
         return self.plan.total(a.reshape(count, -1, a.shape[2]), b, addend.reshape(count, -1, columns))
 
     def _sparse(self, a: Array, total: SparseSum, b: Array, addend: Array) -> Array:
-        """Return the sums with a sparse a, warp by warp: each row meets elements of b of its own."""
+        """Return the new accumulators for a sparse a, warp by warp: each row selects elements of b."""
         n, rows, stored = a.shape
         warps, columns = n * WARPGROUP, self.plan.product.columns
         metadata, b = self.metadata[0].reshape(warps, WARP), np.repeat(b, WARPGROUP, axis=0)[:, None]
@@ -123,7 +123,7 @@ class Products(AsyncItem):
         return -numbers if plan.product.negates[0] else numbers
 
     def _b(self) -> tuple[Array, IntArray]:
-        """Return the numbers of the distinct b, `[m, columns, k]`, and which of them each product has."""
+        """Return the numbers of the distinct b, `[m, columns, k]`, and the index of each MMA's b."""
         plan = self.plan
         found: dict[Located, int] = {}
         owners = [found.setdefault(each, len(found)) for each in located(self.b, self.blocks)]

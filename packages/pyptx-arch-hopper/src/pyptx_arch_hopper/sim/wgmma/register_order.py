@@ -59,14 +59,14 @@ _READ_OPERAND = _Hazard(
 
 
 class RegisterOrder:
-    """The accesses to the registers that products use, one row of each array for each of them.
+    """Accesses to registers that wgmma uses; each array has a row per register and a column per warp.
 
-    Times count touches and fences of the wave. `_group` is the number of the last product's group plus one, `_shape`
-    its shape, `_use` what it did with the register.
+    Times count accesses and fences of the wave. `_group` is the number of the last MMA's group plus one, `_shape` its
+    shape, `_use` its use of the register.
     """
 
     def __init__(self, wave: Wave, registers: Mapping[int, str]) -> None:
-        """Watch the registers with these slots and names."""
+        """Start without accesses; `registers` maps slots to names."""
         self._wave = wave
         self._names = tuple(registers.values())
         self._rows = {slot: row for row, slot in enumerate(registers)}
@@ -83,14 +83,14 @@ class RegisterOrder:
         self._used: set[tuple[tuple[int, ...], bytes]] = set()
 
     def first_use(self, slots: tuple[int, ...], warps: IntArray) -> bool:
-        """Tell whether these warps issue a product with the sums in `slots` for the first time, and note it."""
+        """Return whether these warps issue wgmma with the accumulators in `slots` for the first time; record it."""
         use = slots, warps.tobytes()
         seen = use in self._used
         self._used.add(use)
         return not seen
 
     def fence(self, turn: Turn) -> None:
-        """Note a fence."""
+        """Record a fence."""
         self._now += 1
         self._fenced[turn.warps] = self._now
 
@@ -130,7 +130,7 @@ class RegisterOrder:
     def issue(
         self, turn: Turn, slots: tuple[Iterable[int], Iterable[int]], warps: IntArray, numbers: IntArray, shape: int
     ) -> None:
-        """Judge products that add to some registers and read others, and note them; `numbers` per warp."""
+        """Check MMAs that accumulate into some registers and read others, and record them; `numbers` per warp."""
         sums, factors = map(self._of, slots)
         self._judge_fence(turn, np.concatenate([sums, factors]), warps)
         self._judge_use(turn, sums, warps, _ADDS, shape)
@@ -198,7 +198,7 @@ class RegisterOrder:
 
 
 def _places(rows: IntArray, warps: IntArray) -> tuple[slice | IntArray, IntArray]:
-    """Return how to index some rows and columns of a matrix: rows that follow each other are found faster as such."""
+    """Return the index of some rows and columns of a matrix: a slice for consecutive rows, which is faster."""
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] > rows[:-1]).all():
         return slice(int(rows[0]), int(rows[-1]) + 1), warps
     return rows[:, None], warps

@@ -1,4 +1,4 @@
-"""What wgmma means to the simulator: its words and immediates as data.
+"""Decoding of wgmma modifiers and immediates.
 
 Manual: "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Operation".
 """

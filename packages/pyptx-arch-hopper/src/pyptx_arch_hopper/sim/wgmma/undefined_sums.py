@@ -1,6 +1,6 @@
-"""Undefined bits of what products of warpgroups multiply, and of what they add to, on their way to the sums.
+"""Propagation of undefined bits from the inputs of wgmma to the accumulators.
 
-A row of a spoils a row of d, a column of b a column, and an element that is added to itself.
+An undefined row of a makes a row of d undefined, a column of b a column, and an accumulated element itself.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _WORD = np.dtype("<u4")
 
 
 class UndefinedSums:
-    """What becomes undefined by one instruction."""
+    """Undefined accumulators of one instruction."""
 
     def __init__(self, operands: Operands, plan: Plan) -> None:
-        """Look at its registers."""
+        """Find its registers."""
         self._plan = plan
         self._d = operands.carried_in("d", "b32")
         self._a = () if plan.collect is None else operands.carried_in("a", "b32")
 
     def leave(self, turn: Turn, warpgroups: Warpgroups, sums: Mask, origin: Origin) -> None:
-        """Note which elements of d, `[n, 64, columns]`, are undefined when the products have completed."""
+        """Record which elements of d, `[n, 64, columns]`, are undefined after completion."""
         elements: Array = -sums.reshape(len(sums), -1).astype(f"<i{self._plan.distribution.bits // 8}")  # -1: all bits
         dealt: list[Array] = [elements[:, each.reshape(-1)].view(_WORD) for each in self._plan.distribution.elements]
         turn.carry_undefined(self._d, [warpgroups.spread(each) for each in dealt], origin)
 
     def found(self, turn: Turn, warpgroups: Warpgroups, products: Products) -> tuple[Mask, Origin] | None:
-        """Return which elements will be, and where that comes from, of products that are issued now.
+        """Return which elements become undefined by MMAs issued now, and the origin.
 
-        None if neither what they multiply nor d has undefined bits.
+        None if neither a and b nor d have undefined bits.
         """
         plan, blocks = self._plan, products.blocks
         a = products.a
@@ -49,7 +49,7 @@ class UndefinedSums:
         columns = _stored(turn, products.b, blocks, plan.b)
         before = turn.undefined_in(self._d)
         added = before if products.adds.any() else None
-        # What d held is the first cause; where nothing is added to it, it is defined from now on.
+        # The old d is the first origin; if it is not an input, d is defined from now on.
         origins = [each[1] for each in (added, rows, columns, before) if each is not None]
         if not origins:
             return None
@@ -63,7 +63,7 @@ class UndefinedSums:
         return sums, origins[0]
 
     def _rows(self, turn: Turn, warpgroups: Warpgroups) -> tuple[Mask, Origin] | None:
-        """Return which rows of an a in registers have undefined bits, `[n, 64]`, and why; None if none has."""
+        """Return which rows of an a in registers have undefined bits, `[n, 64]`, and the origin; None if none has."""
         found = turn.undefined_in(self._a)
         if found is None or self._plan.collect is None:
             return None
@@ -85,7 +85,7 @@ class UndefinedSums:
 
 
 def _stored(turn: Turn, bits: Bits, blocks: IntArray, extent: Extent) -> tuple[Mask, Origin] | None:
-    """Return which rows or columns of matrices in shared memory have undefined bits, `[n, mn]`, and why."""
+    """Return which rows or columns of matrices in shared memory have undefined bits, `[n, mn]`, and the origin."""
     memory = turn.wave.shared
     matrices = located(bits, blocks)
     where = offsets(matrices, extent)

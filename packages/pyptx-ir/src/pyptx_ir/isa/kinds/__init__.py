@@ -1,1 +1,1 @@
-"""What an operand of an instruction may be: one row per kind, by the word that the table's rows use for it."""
+"""Kinds of operands: one row per kind, by its name in the instruction table."""

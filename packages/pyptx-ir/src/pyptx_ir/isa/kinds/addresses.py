@@ -10,7 +10,7 @@ from pyptx_ir.isa.scalar_types import SIZES, is_float
 if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
 
-# What `.shared` and its kin among the words of an opcode say about the variables that it can reach.
+# Space of the variables reachable with `.shared` and similar modifiers.
 SPACES: dict[str, str] = {
     "global": "global",
     "const": "const",
@@ -22,7 +22,7 @@ SPACES: dict[str, str] = {
     "shared::cta": "shared",
     "shared::cluster": "shared",
 }
-# A variable or parameter of each space that examples may name.
+# A variable or parameter of each space, for examples.
 EXAMPLES: dict[str, str] = {
     "global": "gmem",
     "const": "cmem",
@@ -34,9 +34,9 @@ EXAMPLES: dict[str, str] = {
     "shared::cta": "smem",
     "shared::cluster": "smem",
 }
-# The spaces whose variables may stand for a generic address: .const and .param need cvta.
+# Spaces whose variables may be used as a generic address: .const and .param need cvta.
 _GENERIC = frozenset({"global", "shared", "local"})
-# Words of a kind's argument that are no spaces: what the address may be made of.
+# Traits in a kind's argument that are not spaces: the permitted forms of the address.
 _SIZED, _CONSTANT, _INDEXED = "sized", "constant", "indexed"
 _TRAITS = frozenset({_SIZED, _CONSTANT, _INDEXED})
 _COORDINATES = ("b32", "u32", "s32", "")
@@ -51,15 +51,15 @@ def _mismatch_address(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _reachable(argument: str, use: Use) -> frozenset[str]:
-    """Return the spaces of variables that an address reaches that is generic if the opcode names no space."""
+    """Return the spaces of variables that an address can reach; generic if the opcode has no space."""
     return _spaces(argument, use) if any(word in SPACES for word in use.filled.values()) else _GENERIC
 
 
 def _mismatch_made(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge what an address is made of: a constant, or a register that is too narrow to hold it.
+    """Check the form of an address: a constant, or a register that is too narrow.
 
-    ptxas reads constants as addresses of local memory alone. Registers of 32 bits it takes for an address of 64, but
-    for the instructions that the table calls `sized`, where that is generic or global.
+    ptxas accepts constants only as addresses of local memory. It accepts 32-bit registers for 64-bit addresses, except
+    in generic or global addresses of instructions marked `sized` in the table.
     """
     traits, named = _TRAITS.intersection(argument.split()), spaces_named(use)
     if shape[1] == "literal":
@@ -86,7 +86,7 @@ def _mismatch_base(base: str, spaces: frozenset[str]) -> Mismatch | None:
 
 
 def _mismatch_memory(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge an address that is generic if the opcode names no space; arguments of calls have no other than names."""
+    """Check an address that is generic if the opcode has no space; call parameters must be given by name."""
     if shape[0] != "address":
         return _mismatch_address(argument, shape, use)
     if "param::func" in use.filled.values() and shape[1] not in ("", "literal") and not str(shape[1]).startswith("."):
@@ -95,13 +95,13 @@ def _mismatch_memory(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def spaces_named(use: Use) -> frozenset[str]:
-    """Return the space that the opcode names, if it names exactly one."""
+    """Return the space in the opcode, if it has exactly one."""
     words = {SPACES[word] for word in use.filled.values() if word in SPACES}
     return frozenset(words) if len(words) == 1 else frozenset[str]()
 
 
 def _spaces(argument: str, use: Use) -> frozenset[str]:
-    """Return the spaces whose variables fit: those of the kind's argument, or of them the one that the opcode names."""
+    """Return the spaces whose variables match: those of the kind's argument, narrowed by the opcode's space."""
     named = spaces_named(use)
     allowed = frozenset(argument.split()) - {"generic"} - _TRAITS
     return (named & allowed) or allowed or named
@@ -121,7 +121,7 @@ def _example_address(argument: str, use: Use, index: int) -> tuple[str, ...]:
 
 
 def _mismatch_tensor(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge `[map, {c0, …}]`: a tensor map and as many 32-bit coordinates as the tensor has dimensions."""
+    """Check `[map, {c0, …}]`: a tensor map and one 32-bit coordinate per dimension of the tensor."""
     count = use.count(argument)
     wanted = f"a tensor map and {count} coordinates: [map, {{{', '.join(f'c{i}' for i in range(count))}}}]"
     parts = cast("tuple[Shape, ...]", shape[1:])
@@ -136,7 +136,7 @@ def _mismatch_tensor(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _mismatch_handle(shape: Shape) -> Mismatch | None:
-    """Judge what names a tensor map, texture or surface: a variable, or a 64-bit register."""
+    """Check the handle of a tensor map, texture or surface: a variable, or a 64-bit register."""
     if shape[0] == "symbol" or (shape[0] == "register" and shape[1] in ("b64", "u64", "s64", "")):
         return None
     return Mismatch("a variable or a 64-bit register in front of the coordinates", OPERAND_TYPE)

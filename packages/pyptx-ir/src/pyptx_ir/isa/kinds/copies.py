@@ -31,10 +31,10 @@ def _mismatch_register(shape: Shape, types: tuple[str, ...], what: str) -> Misma
 
 
 def _mismatch_list(shape: Shape, count: int, types: tuple[str, ...], what: str) -> Mismatch | None:
-    """Judge a vector of `count` registers of these types, or integer literals."""
+    """Check a vector of `count` registers of these types, or integer literals."""
     wanted = f"a vector of {count} {what}"
     if shape == ("register", ""):
-        return None  # it may have been declared as a vector
+        return None  # it may be declared as a vector
     if shape[0] != "vector":
         return Mismatch(wanted)
     elements = cast("tuple[Shape, ...]", shape[1:])
@@ -49,14 +49,14 @@ def _mismatch_offsets(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _mismatch_map(shape: Shape) -> Mismatch | None:
-    """Judge what names a tensor map: a 64-bit register with its generic address, or a variable in global memory."""
+    """Check a tensor map operand: a 64-bit register with its generic address, or a variable in global memory."""
     if shape[0] == "symbol":
         return None if shape[1] in ("", ".global") else Mismatch("a tensor map in .global memory", ADDRESS_SPACE)
     return _mismatch_register(shape, _INT64, "a tensor map: its address in a 64-bit register, or a variable")
 
 
 def _inside(use: Use, count: int) -> list[tuple[str, int]]:
-    """Return what stands in the brackets behind the tensor map, by name, and the lengths of what are vectors."""
+    """Return the parts in brackets after the tensor map, by name, with their vector lengths (0: a scalar)."""
     words = frozenset(use.filled.values())
     parts: list[tuple[str, int]] = []
     if use.row.opcode == "fabric":
@@ -71,7 +71,7 @@ def _inside(use: Use, count: int) -> list[tuple[str, int]]:
     return [*parts, ("coordinates", count)]
 
 
-# What each part is: the types of its registers, and words for an error.
+# The register types of each part, and its description in messages.
 _PARTS: dict[str, tuple[tuple[str, ...], str]] = {
     "endpoint": (_INT32, "the number of a logical endpoint in a 32-bit register"),
     "offset": (_INT64, "an offset in a 64-bit register"),
@@ -94,7 +94,7 @@ def _mismatch_parts(parts: list[tuple[str, int]], shapes: tuple[Shape, ...]) -> 
 
 
 def _mismatch_box(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge `[map{, what overrides its fields}, {c0, …}]`."""
+    """Check `[map{, overridden fields}, {c0, …}]`."""
     parts = _inside(use, use.count(argument))
     inside = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "bracket" or len(inside) != len(parts) + 1:
@@ -103,7 +103,7 @@ def _mismatch_box(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _mismatch_handle(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Judge `[endpoint, offset{, counter}]`."""
+    """Check `[endpoint, offset{, counter}]`."""
     parts = [(name, 0) for name in ("endpoint", "offset", "counter")[: int(argument)]]
     if shape[0] != "bracket" or len(shape) != len(parts) + 1:
         return Mismatch(f"[{', '.join(name for name, _ in parts)}] in brackets")
@@ -115,7 +115,7 @@ def _mismatch_word(_argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _words(argument: str, use: Use) -> str:
-    """Return how many registers hold the slot's number of items, each of so many bits, as a kind."""
+    """Return the kind for the 32-bit registers that hold the slot's number of items of the given width."""
     slot, _, bits = argument.partition(" ")
     return f"{-(-use.count(slot) * int(bits) // WORD)}*b32"
 
@@ -144,7 +144,7 @@ def _bracket(parts: list[tuple[str, int]], *first: str) -> tuple[str, ...]:
 
 
 KINDS = (
-    # cp.async: ptxas takes a constant in this place for a size.
+    # cp.async: ptxas reads a constant here as a size.
     Kind(
         "predicate",
         "a predicate, not a constant",

@@ -1,11 +1,11 @@
-"""A thread's share of a matrix: a vector of registers. Manual: "Matrix Fragments for …", "Block Scaling for mma.sync".
+"""A thread's fragment of a matrix: a vector of registers.
 
-The manual draws a figure for each shape and type, but the number of registers is always the same sum: the bits of the
-matrix, distributed evenly over the threads of a warp, or of so many warps as the row says.
+Manual: "Matrix Fragments for …", "Block Scaling for mma.sync". The manual has a figure for each shape and type, but the
+register count follows one formula. The bits of the matrix are distributed evenly over the threads of one or more warps.
 
 The kind's argument is the extent of the matrix, or the number of registers, and the type of its elements: `mn f32`,
-`mk/2 atype`, `8 f16`. Behind it may stand another type, in whose registers they lie, and the number of warps:
-`mk bf16 f16 over 4 warps`.
+`mk/2 atype`, `8 f16`. Optionally another type, whose registers hold the elements, and the number of warps follow: `mk
+bf16 f16 over 4 warps`.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _EXTENT = re.compile(r"([mnk]{2})(?:([*/])(\d))?")
 WARPS = re.compile(r" over (\d+) warps$")
 _WARP = 32
 _WORD = 32  # bits of the narrowest registers that hold fragments
-_MOST_NAMES = 20  # examples use as many registers of a type, then the same ones again
+_MOST_NAMES = 20  # number of distinct registers of a type in examples
 
 
 @functools.cache
 def registers_of(shape: str, extent: str, bits: int, warps: int = 1) -> int:
-    """Return how many registers a thread has of a matrix of a product of `shape`, `m16n8k16`.
+    """Return the number of registers per thread for a matrix of an MMA of `shape`, `m16n8k16`.
 
-    `extent` is `mn`, `mk` or `kn`; behind it `/2` where half the elements are stored, or `*4` where the warp computes
-    four products at once. An element has `bits`, and the matrix is distributed over the threads of some warps.
+    `extent` is `mn`, `mk` or `kn`, with the suffix `/2` if half the elements are stored, or `*4` if the warp computes
+    four MMAs at once. An element has `bits`, and the matrix is distributed over the threads of `warps` warps.
     """
     size = _SHAPE.fullmatch(shape)
     part = _EXTENT.fullmatch(extent)
@@ -59,7 +59,7 @@ def registers_of(shape: str, extent: str, bits: int, warps: int = 1) -> int:
 
 
 def _taken_apart(argument: str, use: Use) -> tuple[int, Element]:
-    """Return the number of registers, and the element whose registers they are."""
+    """Return the number of registers, and the element type that determines their types."""
     warps = WARPS.search(argument)
     extent, name, *like = WARPS.sub("", argument).split()
     elements = use.kinds.elements
@@ -72,13 +72,13 @@ def _taken_apart(argument: str, use: Use) -> tuple[int, Element]:
 
 
 def element_of(place: Place, words: Mapping[str, str]) -> str:
-    """Return the type of the elements of which a place takes a thread's share, given the words in the slots."""
+    """Return the element type of a fragment operand, given the modifiers in the slots."""
     _, type_name, *_ = WARPS.sub("", place.kind.removeprefix("fragment(").removesuffix(")")).split()
     return words.get(type_name, type_name)
 
 
 def share_of(use: Use) -> tuple[int, tuple[str, ...]] | None:
-    """Return how many registers a place takes, and of which types, if it is a thread's share of a matrix."""
+    """Return the number and the types of the registers of a fragment operand; None for other operands."""
     name, argument = use.kinds.split(use.place.kind)
     if name != "fragment":
         return None
@@ -88,7 +88,7 @@ def share_of(use: Use) -> tuple[int, tuple[str, ...]] | None:
 
 def _mismatch_fragment(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape == ("register", ""):
-        return None  # it may have been declared as a vector
+        return None  # it may be declared as a vector
     count, held = _taken_apart(argument, use)
     wanted = f"a vector of {count}, each a {_registers(held)}"
     elements = cast("tuple[Shape, ...]", shape[1:])
@@ -112,13 +112,13 @@ def _fits(held: Element, element: Shape, use: Use) -> bool:
 
 
 def _is_only_written(use: Use) -> bool:
-    """Tell whether an operand is written, and not read as well, as wgmma's accumulator is."""
+    """Return whether an operand is written but not read, unlike wgmma's accumulator."""
     names = [place.name for place in compile_row(use.row).places]
     return use.row.access[names.index(use.place.name)] == "w"
 
 
 def _are_mixed(elements: tuple[Shape, ...]) -> bool:
-    """Tell whether a vector has registers of two types; untyped ones go with all, and so do integers with integers."""
+    """Return whether a vector mixes register types; untyped registers match all, and integers match integers."""
     names = {str(element[1]) for element in elements if element[0] == "register"} - {""}
     return len({"integer" if is_integer(name) else name for name in names if not is_bits(name)}) > 1
 
@@ -136,7 +136,7 @@ def _examples_of_fragment(argument: str, use: Use, index: int) -> tuple[str, ...
 
 
 def _types_of_fragment(argument: str, use: Use) -> tuple[str, ...]:
-    """Return the element's type where a register holds no more than one, else untyped words."""
+    """Return the element's type if a register holds one element, else untyped 32-bit types."""
     count, element = _taken_apart(argument, use)
     return (element.name if SIZES.get(element.name, 0) >= _WORD else f"b{_WORD}",) * count
 
@@ -159,7 +159,7 @@ def _limits_of_selectors(argument: str, _use: Use) -> Limits | None:
 
 
 def _mismatch_selectors(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Judge `{byte, thread}`: 16-bit registers, or constants within limits."""
+    """Check `{byte, thread}`: 16-bit registers, or constants within limits."""
     count = argument.count(",") + 1
     wanted = f"a vector of {count}, each a constant, or a .b16 or .u16 register"
     elements = cast("tuple[Shape, ...]", shape[1:])

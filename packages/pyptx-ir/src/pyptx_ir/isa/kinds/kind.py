@@ -1,4 +1,4 @@
-"""A kind of operand, and what it is asked about."""
+"""A kind of operand, and its functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.shapes import Shape
 
-# The classes of faults in operands; `pyptx check` prints them, and the oracle counts by them.
+# Classes of operand faults; `pyptx check` prints them, and the oracle counts by them.
 OPERAND_KIND = "operand-kind"
 OPERAND_TYPE = "operand-type"
 VECTOR_LENGTH = "vector-length"
@@ -24,7 +24,7 @@ ADDRESS_SPACE = "address-space"
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """What an operand should have been, and the class of the fault."""
+    """The expected operand, and the class of the fault."""
 
     wanted: str
     code: str = OPERAND_KIND
@@ -32,9 +32,9 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A place of a row, once the words of its opcode are known. `filled` is the word of every slot, by its name.
+    """An operand of a row for a known opcode. `filled` maps each filled slot to its modifier.
 
-    `kinds` are all that there are, because some stand inside others; `address_size` is the module's, in bits.
+    `kinds` are all kinds, because some contain others; `address_size` is the module's, in bits.
     """
 
     row: InstructionRow
@@ -44,39 +44,39 @@ class Use:
     address_size: int = 64
 
     def word(self, name: str) -> str:
-        """Return the word that fills the slot called `name`; a name that is no slot stands for itself."""
+        """Return the modifier in the slot `name`, or `name` itself if it is not a slot."""
         return self.filled.get(name, name)
 
     def count(self, name: str) -> int:
-        """Return a number: spelt out, or the length that the row gives for the word in a slot."""
+        """Return a number: a literal, or the length that the row assigns to a slot's modifier."""
         if name.isdecimal():
             return int(name)
         return dict(self.row.lengths)[name][dict(self.row.slots)[name].index(self.filled[name])]
 
     def mismatch(self, kind: str, shape: Shape) -> Mismatch | None:
-        """Return what is wrong with an operand that should be of a kind."""
+        """Return the fault of an operand of a required kind; None if it matches."""
         name, argument = self.kinds.split(kind)
         return self.kinds[name].mismatch(argument, shape, self)
 
     def examples(self, kind: str, index: int) -> tuple[str, ...]:
-        """Return spellings of operands of a kind; `index` keeps their registers apart."""
+        """Return example operands of a kind; `index` makes their registers distinct."""
         name, argument = self.kinds.split(kind)
         return self.kinds[name].examples(argument, self, index)
 
     def types(self, kind: str) -> tuple[str, ...] | None:
-        """Return the types of the registers of an operand of a kind, one for each; None if the kind does not tell."""
+        """Return the types of an operand's registers by its kind, one each; None if the kind does not define them."""
         name, argument = self.kinds.split(kind)
         of_kind = self.kinds[name].types
         return None if of_kind is None else of_kind(argument, self)
 
     def limits(self) -> Limits | None:
-        """Return which values a constant in this place may have by its kind alone."""
+        """Return the limits of a constant operand by its kind alone."""
         name, argument = self.kinds.split(self.place.kind)
         return self.kinds[name].limits(argument, self)
 
 
 def no_limits(_argument: str, _use: Use) -> Limits | None:
-    """Answer for a kind whose constants, if any, may have any value."""
+    """Return None: the kind does not limit constants."""
     return None
 
 
@@ -90,11 +90,13 @@ TypesOf: TypeAlias = "Callable[[str, Use], tuple[str, ...] | None]"
 class Kind:
     """One kind of operand.
 
-    `name` is its word in the table's rows, behind which an argument may stand in parentheses. `words` says what it is,
-    for reference pages; `{}` in it stands for the argument. The functions get that argument and the use:
-    `mismatch` and the operand's shape returns what is wrong with it, `examples` and an index that keeps registers apart
-    returns spellings that fit, `limits` which values a constant may have by its kind alone, and `types`, where a kind
-    has it, the types that its registers are read or written as, one for each.
+    `name` is its name in the table's rows, optionally followed by an argument in parentheses. `words` is its
+    description on reference pages; `{}` is replaced by the argument. The functions get that argument and the use:
+
+    - `mismatch`, with the operand's shape, returns the fault;
+    - `examples`, with an index that makes registers distinct, returns valid operands;
+    - `limits` returns the limits of constants by kind alone;
+    - `types`, if present, returns the types with which its registers are read or written, one each.
     """
 
     name: str
@@ -106,15 +108,15 @@ class Kind:
 
 
 class Kinds(dict[str, Kind]):
-    """The kinds of operands, by name; `elements` are the types of matrices' elements, by name."""
+    """Operand kinds by name; `elements` are the matrix element types by name."""
 
     def __init__(self, kinds: Iterable[Kind] = (), elements: Iterable[Element] = ()) -> None:
-        """Take kinds and types of elements."""
+        """Initialize from kinds and element types."""
         super().__init__({kind.name: kind for kind in kinds})
         self.elements: Mapping[str, Element] = {element.name: element for element in elements}
 
     def split(self, text: str) -> tuple[str, str]:
-        """Take a kind apart into its name and argument; `4*b32` is of the kind `*`, a type or slot of `typed`."""
+        """Split a kind into name and argument; `4*b32` is kind `*`, and a type or slot is kind `typed`."""
         name, argument = _parts(text)
         return (name, argument) if argument or name in self else ("typed", name)
 

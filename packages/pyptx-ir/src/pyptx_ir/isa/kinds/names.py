@@ -32,7 +32,7 @@ def _mismatch_branches(_argument: str, shape: Shape, _use: Use) -> Mismatch | No
 
 
 def _mismatch_callees(_argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Judge what tells whom a call through a register may reach: a prototype, a list, or a table of functions."""
+    """Check the targets of a call through a register: a prototype, a list, or a table of functions."""
     named = shape[0] == "symbol" and shape[1] in ("", ".targets", ".global", ".const")
     return None if named else Mismatch("the label of a .callprototype or .calltargets, or an array of functions")
 

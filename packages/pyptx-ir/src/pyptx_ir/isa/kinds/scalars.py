@@ -16,7 +16,7 @@ _POINTERS = (*_INT32, "b64", "u64", "s64", "")
 
 
 def type_mismatch(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge a register or literal of exactly the type."""
+    """Check a register or literal of exactly the type."""
     return _mismatch(use.word(argument), shape, use, relaxed=False)
 
 
@@ -43,17 +43,17 @@ def _mismatch(type_name: str, shape: Shape, use: Use, *, relaxed: bool) -> Misma
 
 
 def _is_value(shape: Shape, use: Use) -> bool:
-    """Tell whether an operand is of the right kind, a register or a literal to be read."""
+    """Return whether an operand has the right kind: a register, or a literal that is read."""
     return shape[0] == "register" or (shape[0] == "literal" and not use.place.written)
 
 
 def _takes_special(type_name: str, special: Shape, *, relaxed: bool) -> bool:
-    """Tell whether an operand of this type may be a special register of one of these types."""
+    """Return whether an operand of this type may be a special register of one of these types."""
     return not is_float(type_name) and any(takes(type_name, str(each), relaxed=relaxed) for each in special)
 
 
 def _mismatch_bits(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Judge an untyped register of exactly `argument` bits."""
+    """Check an untyped register of exactly `argument` bits."""
     if shape[0] == "register" and shape[1] in (f"b{argument}", ""):
         return None
     return Mismatch(f"a .b{argument} register", OPERAND_TYPE if shape[0] in ("register", "literal") else OPERAND_KIND)

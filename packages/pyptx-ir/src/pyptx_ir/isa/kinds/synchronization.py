@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def _mismatch_sink(_argument: str, _shape: Shape, _use: Use) -> Mismatch | None:
-    """Refuse whatever is no sink: the sink itself fits any place that allows it."""
+    """Reject every operand except the sink, which is accepted before this check."""
     return Mismatch("the sink, `_`: there is nothing to return")
 
 
 def _mismatch_shared_location(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge a register or literal, or a shared variable without brackets."""
+    """Check a register or literal, or a shared variable without brackets."""
     if shape[0] in ("symbol", "element"):
         return None if shape[1] in ("", ".shared") else Mismatch("a variable in .shared memory", ADDRESS_SPACE)
     return type_mismatch(argument, shape, use)

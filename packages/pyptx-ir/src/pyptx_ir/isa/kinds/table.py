@@ -1,4 +1,4 @@
-"""The kinds of operands that NVIDIA's instructions take."""
+"""Operand kinds of NVIDIA's instructions."""
 
 from __future__ import annotations
 

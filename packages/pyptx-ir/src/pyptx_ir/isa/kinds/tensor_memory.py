@@ -1,4 +1,4 @@
-"""Addresses in tensor memory, and the vectors moved to and from it. Manual: "Tensor Memory"."""
+"""Tensor memory addresses, and the vectors moved to and from tensor memory. Manual: "Tensor Memory"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TIMES = next(kind for kind in vectors.KINDS if kind.name == "*")
 
 
 def _mismatch_tmem(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Judge an address in tensor memory: 32 bits of lane and column, never a variable; `argument` is the one type."""
+    """Check a tensor memory address: 32 bits of lane and column, never a variable; `argument` limits the type."""
     if shape[0] != "address":
         return Mismatch("an address in tensor memory, in brackets")
     if shape[1] == "literal":
@@ -29,7 +29,7 @@ def _mismatch_tmem(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
 
 
 def _mismatch_registers(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge a vector in braces of 32-bit registers, none left out; constants are read beside at least one register."""
+    """Check a braced vector of 32-bit registers without sinks; constants need at least one register with them."""
     mismatch = _TIMES.mismatch(f"{argument}*b32", shape, use)
     if mismatch or shape[0] != "vector":
         return mismatch or Mismatch(f"{use.count(argument)} registers in braces")
@@ -42,7 +42,7 @@ def _mismatch_registers(argument: str, shape: Shape, use: Use) -> Mismatch | Non
 
 
 def _registers(argument: str, use: Use, index: int) -> tuple[str, ...]:
-    """Spell registers that no other operand has: a load must not write one twice."""
+    """Return registers that no other operand uses: a load must not write a register twice."""
     first = 20 * index
     return (f"{{{', '.join(f'%b32_{number}' for number in range(first, first + use.count(argument)))}}}",)
 

@@ -1,7 +1,7 @@
 """Textures and surfaces: handles with coordinates, offsets and gradients. Manual: "Texture Instructions".
 
-A handle is a variable (`.texref`, `.samplerref`, `.surfref`), or a 64-bit register with the address of one or with what
-the driver gave for it. The argument of a kind is the slot of the geometry and, for coordinates, their type.
+A handle is a variable (`.texref`, `.samplerref`, `.surfref`), or a 64-bit register with its address or with the
+driver's handle. The argument of a kind is the slot of the geometry and, for coordinates, their type.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How many coordinates, offsets and parts of a gradient a geometry has, and whether the first one is an index."""
+    """Number of coordinates, offsets and gradient components of a geometry; `indexed` if the first is an index."""
 
     coordinates: int
     offsets: int
@@ -27,7 +27,7 @@ class Geometry:
     indexed: bool = False
 
 
-# Vectors are of 1, 2 or 4: three coordinates take four places, the last of which is read over.
+# Vectors have 1, 2 or 4 elements: three coordinates take four; the last one is ignored.
 GEOMETRIES = {
     "1d": Geometry(1, 1, 1),
     "2d": Geometry(2, 2, 2),
@@ -45,7 +45,7 @@ _HANDLES = ("b64", "u64", "s64", "")
 
 
 def _mismatch_texture(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge `[texture, {x, …}]` or `[texture, sampler, {x, …}]`."""
+    """Check `[texture, {x, …}]` or `[texture, sampler, {x, …}]`."""
     parts = cast("tuple[Shape, ...]", shape[1:])
     if shape[0] != "bracket" or len(parts) not in (2, 3):
         return Mismatch("a texture and coordinates: [texture, {x, y}] or [texture, sampler, {x, y}]")
@@ -63,7 +63,7 @@ def _mismatch_surface(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _mismatch_handle(kind: str, shape: Shape) -> Mismatch | None:
-    """Judge what names a texture, sampler or surface; a kernel's parameter may be one."""
+    """Check the handle of a texture, sampler or surface; it may be a kernel parameter."""
     if shape[0] == "symbol" and shape[1] in (kind, ".param", ""):
         return None
     if shape[0] == "register" and shape[1] in _HANDLES:
@@ -90,7 +90,7 @@ def _vector(count: int) -> str:
 
 
 def _mismatch_element(type_name: str, shape: Shape) -> Mismatch | None:
-    """Judge one number: a register of the type (an .f16x2 register holds none), or a literal."""
+    """Check one number: a register of the type (not .f16x2), or a literal."""
     if shape[0] == "register":
         fits = shape[1] == "" or (shape[1] != "f16x2" and takes(type_name, str(shape[1])))
         return None if fits else Mismatch(f".{type_name} numbers", OPERAND_TYPE)
@@ -109,7 +109,7 @@ def _mismatch_gradient(argument: str, shape: Shape, use: Use) -> Mismatch | None
 
 def _mismatch_numbers(type_name: str, lengths: list[int], shape: Shape) -> Mismatch | None:
     if shape == ("register", ""):
-        return None  # it may have been declared as a vector
+        return None  # it may be declared as a vector
     wanted = f"a vector of {' or '.join(map(str, lengths))}"
     if shape[0] != "vector":
         return Mismatch(wanted)
@@ -121,14 +121,14 @@ def _mismatch_numbers(type_name: str, lengths: list[int], shape: Shape) -> Misma
 
 
 def _mismatch_texels(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge what is read from or written to a surface: as vec, but one value may stand in braces, too."""
+    """Check the data operand of a surface load or store: as vec, but a single value may also be in braces."""
     alone = not {"v2", "v4"}.intersection(use.filled.values())
     inner = cast("Shape", shape[1]) if alone and shape[0] == "vector" and len(shape) == 2 else shape
     return _VEC.mismatch(argument, inner, use)
 
 
 def _mismatch_opaque(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Judge `[texture]`, without coordinates; `argument` says which kinds of variables."""
+    """Check `[texture]`, without coordinates; `argument` lists the valid kinds of variables."""
     variables = tuple(f".{word}" for word in argument.split())
     if shape[0] == "address" and shape[1] in (*variables, ".param", *_HANDLES):
         return None
@@ -136,7 +136,7 @@ def _mismatch_opaque(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
 
 
 def _coordinates(argument: str, use: Use) -> tuple[str, ...]:
-    """Spell coordinates of every length, and a number alone."""
+    """Return example coordinates of every length, and a single number."""
     name, _, slot = argument.partition(" ")
     geometry, type_name = GEOMETRIES[use.word(name)], use.word(slot)
     numbers = [f"%{type_name}_{10 + place}" for place in range(4)]
@@ -147,7 +147,7 @@ def _coordinates(argument: str, use: Use) -> tuple[str, ...]:
 
 
 def _textures(argument: str, use: Use, _index: int) -> tuple[str, ...]:
-    """Spell what unified mode takes; a sampler beside the texture wants a module in independent mode."""
+    """Return examples for unified mode; a separate sampler needs a module in independent mode."""
     first, *others = _coordinates(argument, use)
     return (f"[tex0, {first}]", f"[%u64_9, {first}]", *(f"[tex0, {other}]" for other in others))
 

@@ -1,4 +1,4 @@
-"""Names whose address is taken. Manual: "mov", "cvta", "Labels and Function Names as Operands"."""
+"""Operands that may be the address of a name. Manual: "mov", "cvta", "Labels and Function Names as Operands"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _mismatch_sum(type_name: str, shape: Shape) -> Mismatch | None:
 
 
 def _mismatch_movable(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge what mov copies: a value of the type, or the address of a variable or function, as an integer."""
+    """Check a source of mov: a value of the type, or the address of a variable or function, as an integer."""
     type_name = use.word(argument)
     if shape[0] not in ("symbol", "element"):
         return type_mismatch(argument, shape, use)
@@ -40,7 +40,7 @@ def _mismatch_movable(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _mismatch_variable(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge an address in a state space: a register or constant, or the name of a variable in it."""
+    """Check an address in a state space: a register or constant, or the name of a variable in that space."""
     if shape[0] not in ("symbol", "element"):
         return type_mismatch(argument, shape, use)
     what, spaces = str(shape[1]).removeprefix("."), spaces_named(use)

@@ -18,7 +18,7 @@ def _length(use: Use) -> int:
 
 
 def _mismatch_sparse(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Judge a vector that is read, and whose elements may be the sink; one of them must not."""
+    """Check a vector that is read, in which some elements, but not all, may be the sink."""
     if shape[0] != "vector":
         return _mismatch_vec(argument, shape, use)
     present = next((element for element in shape[1:] if element[0] != "sink"), None)
@@ -30,7 +30,7 @@ def _mismatch_sparse(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 def _mismatch_vec(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     length = _length(use)
-    if length > 1 or (shape[0] == "vector" and len(shape) == 2):  # where a vector could stand, ptxas takes {x} for x
+    if length > 1 or (shape[0] == "vector" and len(shape) == 2):  # where a vector is possible, ptxas accepts {x} for x
         return _mismatch_elements(length, argument, shape, use)
     return (
         Mismatch("one operand, not a vector", VECTOR_LENGTH) if shape[0] == "vector" else use.mismatch(argument, shape)
@@ -44,7 +44,7 @@ def _mismatch_times(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 def _mismatch_elements(length: int, inner: str, shape: Shape, use: Use) -> Mismatch | None:
     if shape == ("register", ""):
-        return None  # it may have been declared as a vector
+        return None  # it may be declared as a vector
     if shape == ("special", "v4") and length == 4 and use.place.special:
         return None
     elements = cast("tuple[Shape, ...]", shape[1:])
@@ -66,7 +66,7 @@ def _mismatch_elements(length: int, inner: str, shape: Shape, use: Use) -> Misma
 
 
 def _are_mixed(elements: list[Shape]) -> bool:
-    """Tell whether a vector has elements that ptxas won't see side by side: of two sizes, or integer and floating."""
+    """Return whether a vector mixes elements that ptxas rejects together: of two sizes, or integer and floating."""
     registers = [str(element[1]) for element in elements if element[0] == "register" and element[1] in SIZES]
     literals = [str(element[1]) for element in elements if element[0] == "literal"]
     sizes = {SIZES[register] for register in registers}
@@ -76,7 +76,7 @@ def _are_mixed(elements: list[Shape]) -> bool:
 
 
 def _mismatch_element(inner: str, element: Shape, use: Use) -> Mismatch | None:
-    """Judge one element: as a scalar, but ptxas lets a floating-point vector lie in integer registers of its size."""
+    """Check one element as a scalar; as in ptxas, floating-point elements may be in integer registers of their size."""
     mismatch = use.mismatch(inner, element)
     type_name = use.word(inner.removeprefix("relaxed(").removesuffix(")"))
     if mismatch and element[0] == "register" and is_float(type_name) and is_integer(str(element[1])):
@@ -85,7 +85,7 @@ def _mismatch_element(inner: str, element: Shape, use: Use) -> Mismatch | None:
 
 
 def _braced(count: int, inner: str, use: Use, index: int) -> tuple[str, ...]:
-    # Beyond 20 registers of a type, the same ones serve again.
+    # After 20 registers of a type, the same ones are reused.
     return (f"{{{', '.join(use.examples(inner, (index + offset) % 20)[0] for offset in range(count))}}}",)
 
 

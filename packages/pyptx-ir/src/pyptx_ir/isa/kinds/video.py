@@ -1,6 +1,6 @@
 """Operands of video instructions: 32-bit registers, or parts of them. Manual: "Video Instructions".
 
-The argument of each kind is a regular expression for the selectors that may stand behind the register.
+The argument of each kind is a regular expression for the selectors that may follow the register.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EXAMPLES = ("b0", "h1", "h10", "b3210", "h23", "b7564")
 
 
 def _mismatch_part(argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Judge a register, or the part of one that a selector names."""
+    """Check a register, or the part of one given by a selector."""
     if shape[0] not in ("register", "part"):
         return Mismatch("a 32-bit integer register, or a part of one")
     if shape[0] == "register" and len(shape) > 2:
@@ -58,7 +58,7 @@ def _negatives(argument: str, use: Use, index: int) -> tuple[str, ...]:
 
 
 def _whole(_argument: str, _use: Use) -> tuple[str, ...]:
-    """Return the type of the register, also where a part of it is meant."""
+    """Return the type of the register, also for a part of it."""
     return ("b32",)
 
 

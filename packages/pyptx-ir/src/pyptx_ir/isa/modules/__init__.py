@@ -1,4 +1,4 @@
-"""Checking whole modules: names and scopes, calls, parameters, limits, directives, and every instruction."""
+"""Check whole modules: names and scopes, calls, parameters, limits, directives, and every instruction."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What stands in the brackets of an address, and constants without a value. Manual: "Addresses as Operands".
+"""Bracketed addresses, and constants without a value. Manual: "Addresses as Operands".
 
-Asked of ptxas 13.5.
+Measured on ptxas 13.5.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NO_BASE = "this can't be the base of an address"
 
 
 def is_suspect(operand: Operand) -> bool:
-    """Tell whether an operand may be an address, or a number, of a form that `fault_in` refuses, wherever it stands."""
+    """Return whether an operand contains an address or number of a form that `fault_in` might reject."""
     if isinstance(operand, Vector | CallList):
         return any(is_suspect(one) for one in operand.elements)
     if isinstance(operand, Unified):
@@ -60,9 +60,9 @@ def is_suspect(operand: Operand) -> bool:
 
 
 def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
-    """Return what is wrong with the form of an address, or with a constant expression, or None.
+    """Return the fault in the form of an address or in a constant expression, or None.
 
-    It depends on how the statement is spelt, too: the same operand may be right in another.
+    It also depends on the source text of the statement: the same operand may be valid in another.
     """
     if isinstance(operand, Vector | CallList):
         found = (fault_in(node, index, one) for one in operand.elements)
@@ -101,23 +101,23 @@ def _fault_of_address(node: Instruction, index: int, operand: Address) -> Findin
 
 
 def _fault_of_sum(operand: Operand, index: int) -> Finding | None:
-    """Refuse operators on names, except `variable+n` and the sign of a register (video instructions)."""
+    """Reject operators on names, except `variable+n` and the sign of a register (video instructions)."""
     is_minus = isinstance(operand, Unary) and operand.op == "-" and isinstance(operand.operand, Symbol | Register)
     is_sum = is_offset(operand) and not any("." in name for name in names_of(operand))
     return None if is_minus or is_sum else Finding("operand-kind", _NO_OPERATOR, _SUM, operand=index)
 
 
 def _fault_of_index(constant: Operand, index: int) -> Finding | None:
-    """Refuse operators on names in the index of an element, except `register+n`."""
+    """Reject operators on names in the index of an element, except `register+n`."""
     return None if is_offset(constant) else Finding("operand-kind", _NO_INDEX, _INDEX, operand=index)
 
 
 def _fault_of_base(base: Operand) -> str:
-    """Return the error in the base of an address: a name, or an integer constant for an address of local memory."""
+    """Return the fault of an address's base: it is a name, or an integer constant for local memory."""
     if isinstance(base, Register | Symbol):
         return _NO_BASE if "." in base.name else ""
     if isinstance(base, Immediate) and literal_kind(base.text) != "int":
-        return of_literal(base.text)[1]  # a number of another kind is up to the table
+        return of_literal(base.text)[1]  # the table checks other kinds of numbers
     if not isinstance(base, (Immediate, *_CONSTANTS)) or names_of(base):
         return _NO_BASE
     kind, fault = of_value(base, {})
@@ -139,7 +139,7 @@ def _has_no_value(operand: Operand | None) -> bool:
 
 
 def _is_subtracted(node: Instruction, index: int) -> bool:
-    """Return whether an offset is spelt `[r-4]`; the tree holds the same for `[r+-4]`, which is right."""
+    """Return whether an offset is written `[r-4]`; the tree is the same for `[r+-4]`, which is valid."""
     if node.raw is None:
         return False
     text = without_comments(node.raw)

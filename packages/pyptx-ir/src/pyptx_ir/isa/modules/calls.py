@@ -1,4 +1,4 @@
-"""Calls against what they call: number, size and kind of arguments. Measured on ptxas 13.5; manual: "call"."""
+"""Compare calls with their callees: number, size and kind of arguments. Measured on ptxas 13.5; manual: "call"."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 
-# A pointer to a function is a number of the module's address size.
+# A function pointer has the module's address size.
 _POINTERS = frozenset({"b32", "u32", "s32", "b64", "u64", "s64", ""})
-# Untyped ones and halves of floats pass, integers of these sizes do not.
+# Untyped and half-precision values can be passed; integers of these sizes cannot.
 _UNPASSED = frozenset({"pred", "u8", "s8", "u16", "s16"})
 _PACKED = "f16x2"
 _RESULT = "return value"
@@ -34,7 +34,7 @@ _INDIRECT = "call{.uni} (returns), pointer, (arguments), label of a .callprototy
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The parts of a call, each list with its place among the operands; `prototype` is the label behind them."""
+    """Parts of a call, each list with its operand index; `prototype` is the label after them."""
 
     callee: Operand | None
     callee_at: int = 0
@@ -47,7 +47,7 @@ class _Call:
 
 
 def call(walk: Walk, node: Instruction) -> None:
-    """Check the form of a call, and compare it with the declaration or the prototype of what it calls."""
+    """Check the form of a call, and compare it with the declaration or prototype of its callee."""
     parts = _parts(node)
     finding = _misspelt(node, parts)
     if finding is None and isinstance(parts.callee, Register | Symbol):
@@ -73,7 +73,7 @@ def _misspelt(node: Instruction, parts: _Call) -> Finding | None:
 
 
 def _by_name(walk: Walk, parts: _Call, name: str) -> Finding | None:
-    """Check a call by what its callee is."""
+    """Check a call by the kind of its callee."""
     kind = walk.scope[name]
     if kind == ".func" and parts.prototype:
         message = f"'{name}' is a function of this module, and is called without a prototype"
@@ -105,7 +105,7 @@ def _through_pointer(walk: Walk, parts: _Call, name: str) -> Finding | None:
 
 
 def _wanted(walk: Walk, named: CallPrototype | CallTargets | None) -> tuple[Function | CallPrototype, ...]:
-    """Return what a list says of the parameters: a prototype itself, or the first function that may be called."""
+    """Return the parameters defined by a list: the prototype itself, or the first possible callee."""
     if isinstance(named, CallTargets):
         return tuple(walk.functions[target][0] for target in named.targets if target in walk.functions)[:1]
     return () if named is None else (named,)
@@ -156,7 +156,7 @@ def _compare(walk: Walk, parts: _Call, wanted: Function | CallPrototype, name: s
 
 
 def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: str, at: int) -> None:
-    """Remember a call that hands over a predicate or a small integer: a kernel that gets there is refused."""
+    """Record a call that passes a predicate or a small integer: ptxas rejects kernels that reach it."""
     small = next((one for one in expected if one.type in _UNPASSED and not one.dimensions and not one.vector), None)
     if small is None or walk.routine is None:
         return
@@ -168,7 +168,7 @@ def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: s
 def narrow(walk: Walk) -> None:
     """Report the calls with predicates and small integers that entries reach.
 
-    ptxas compiles a module without ABI, and passes values of any type, if one function returns several values.
+    If a function returns several values, ptxas compiles the module without ABI and passes values of any type.
     """
     if not any(routine.narrow_calls for routine in walk.routines):
         return
@@ -181,7 +181,7 @@ def narrow(walk: Walk) -> None:
 
 
 def _fault(walk: Walk, argument: Operand, parameter: Parameter, what: str) -> str:
-    """Return the error in an argument or a return value (`what`), or an empty string."""
+    """Return the fault of an argument or a return value (`what`), or an empty string."""
     wanted = storage_of("param", parameter, parameter.dimensions)
     if isinstance(argument, Register | Symbol):
         return _named_fault(walk, argument.name, parameter, wanted, what)
@@ -196,7 +196,7 @@ def _fault(walk: Walk, argument: Operand, parameter: Parameter, what: str) -> st
 
 
 def _constant_fault(kind: str, parameter: Parameter, wanted: Storage, what: str) -> str:
-    """Return the error in a constant. ptxas takes floating-point constants for return values, and drops the value."""
+    """Return the fault of a constant. ptxas accepts floating-point constants for return values, and drops the value."""
     if wanted.is_array:
         return "a literal is no array"
     if kind == "int" and what == _RESULT:
@@ -233,7 +233,7 @@ def _register_fault(name: str, kind: str, parameter: Parameter, wanted: Storage,
     passed, taken = vector, parameter.vector or ""
     if what == _RESULT:
         passed, taken = taken, passed
-    if (parameter.vector and not vector) or passed < taken:  # v4.u16 passes for v2.u32, the reverse crashes ptxas
+    if (parameter.vector and not vector) or passed < taken:  # v4.u16 passes for v2.u32; the reverse crashes ptxas
         return f"'{name}' is a .{kind} register, and the parameter is a .{parameter.vector} vector"
     if not vector and _differ(element, parameter.type, is_array=False):
         return f"'{name}' is a .{kind} register, and the parameter is .{parameter.type}"
@@ -245,14 +245,14 @@ def _register_fault(name: str, kind: str, parameter: Parameter, wanted: Storage,
 
 
 def _differ(given: str, wanted: str, *, is_array: bool) -> bool:
-    """Return whether ptxas refuses a type for another of the same size; untyped bits fit all."""
+    """Return whether ptxas rejects a type for another of the same size; untyped bits match all."""
     if is_bits(given) or is_bits(wanted) or _PACKED in (given, wanted) or "pred" in (given, wanted):
         return False
     return given != wanted if is_array else is_float(given) != is_float(wanted)
 
 
 def _memory_fault(name: str, storage: Storage, wanted: Storage) -> str:
-    """Say what is wrong with a variable as an argument; a parameter that is an array of nothing takes any."""
+    """Return the fault of a variable as an argument; a parameter array without size accepts any."""
     if storage.header:
         return f"'{name}' is a parameter of this function, which can't be handed on as it is"
     if storage.is_array != wanted.is_array or (wanted.size and storage.size != wanted.size):

@@ -1,4 +1,4 @@
-"""Checking whole modules."""
+"""Check whole modules."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def check_module(module: Module, target: str | None = None) -> tuple[Diagnostic, ...]:
-    """Return everything that is wrong with a module, in the order of its text.
+    """Return all errors and warnings of a module, in text order.
 
-    It is judged for its own `.target`, or for `target` as if it said so, and by its own `.version`. Lines are those of
-    `emit(module)`. Raises TargetError for a `target` that nobody knows.
+    The target is the module's `.target`, or `target` if given; the version is that of its `.version`. Lines are those
+    of `emit(module)`. Raises TargetError for an unknown `target`.
     """
     found = findings_in(module, target)
     if not found:
@@ -41,14 +41,14 @@ def check_module(module: Module, target: str | None = None) -> tuple[Diagnostic,
 
 
 def check_text(text: str, name: str = "<string>", target: str | None = None) -> tuple[Diagnostic, ...]:
-    """Parse a text and check it: what can't be read is reported too, and the rest is checked all the same."""
+    """Parse and check a text; syntax errors are reported too, and the rest is still checked."""
     with collector_paused():
-        return _check_text(text, name, target)  # whose tree is gone before the collector could visit it
+        return _check_text(text, name, target)  # the tree is freed before the collector could visit it
 
 
 def _check_text(text: str, name: str, target: str | None) -> tuple[Diagnostic, ...]:
     module, errors = parse_recovering(text, name)
-    if text.startswith(BYTE_ORDER_MARK):  # which hides the header: what follows would be reported for that alone
+    if text.startswith(BYTE_ORDER_MARK):  # it hides the header, which would cause further reports
         return (_syntax(errors[0]),)
     found = findings_in(module, target)
     source = Source(text, name)
@@ -56,7 +56,7 @@ def _check_text(text: str, name: str, target: str | None) -> tuple[Diagnostic, .
 
 
 def findings_in(module: Module, target: str | None) -> list[tuple[int, Finding]]:
-    """Return what the rules find, each with the number of its statement."""
+    """Return the findings of the rules, each with the number of its statement."""
     if target is not None:
         find_target(target)
     found: list[tuple[int, Finding]] = []
@@ -75,7 +75,7 @@ def findings_in(module: Module, target: str | None) -> list[tuple[int, Finding]]
 
 
 def prepare(walk: Walk, statements: Sequence[Statement]) -> None:
-    """Have a walk know the version and the target of the statements that a module begins with."""
+    """Set the version and the target of a walk from the first statements of a module."""
     walk.header_end = walk.at + 1 + read_header(walk, statements)
     if walk.target is not None:
         walk.right = right_forms(walk.target, walk.judged_version)
@@ -84,7 +84,7 @@ def prepare(walk: Walk, statements: Sequence[Statement]) -> None:
 
 
 def _modules(module: Module) -> Iterator[Sequence[Statement]]:
-    """Yield the statements of each module: a listing of cuobjdump holds several, with a heading in front of each."""
+    """Yield the statements of each module; a cuobjdump listing has several, each after a heading."""
     body = module.body
     starts = [0]
     starts += [i for i, node in enumerate(body) if i and isinstance(node, Version) and " code:\n" in lead_of(node)]

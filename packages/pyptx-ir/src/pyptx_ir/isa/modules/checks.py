@@ -1,4 +1,4 @@
-"""The rules of a walk, sorted by what they look at: NVIDIA's and those of plugins."""
+"""The rules of a walk, NVIDIA's and those of plugins, sorted by the statements that they check."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What is asked of a statement by its kind, of a sound instruction by its first word, and of a whole module.
+    """Checks of a statement by its class, of a valid instruction by its first word, and of a whole module.
 
-    Rules stand in the order in which they were handed in.
+    Rules are in the order of registration.
     """
 
     by_kind: Mapping[type[Statement], tuple[Callable[..., None], ...]]
@@ -37,12 +37,12 @@ def every_check() -> Checks:
 
 @until_plugins_change()
 def checks_for(wanted: frozenset[str]) -> Checks:
-    """Return the checks of the rules that may report one of some codes."""
+    """Return the checks of the rules that may report at least one of these codes."""
     return _sorted(rule for rule in _rules() if not rule.codes.isdisjoint(wanted))
 
 
 def _rules() -> tuple[CheckRule, ...]:
-    """Return all rules; raise PluginError for one that reports what no plugin has a row for."""
+    """Return all rules; raise PluginError for a rule with a code that no plugin defines."""
     from pyptx_ir.plugins.manager import manager
 
     rules = manager().check_rules()

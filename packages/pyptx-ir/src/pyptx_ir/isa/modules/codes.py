@@ -1,6 +1,6 @@
-"""The codes of diagnostics: how bad each is, and what it means. `docs/checking.md` explains each with an example.
+"""Diagnostic codes: severity and meaning. `docs/checking.md` explains each with an example.
 
-An error is what ptxas refuses or the manual forbids; a warning is what assembles and is hardly meant.
+An error is rejected by ptxas or forbidden by the manual; a warning assembles, but is probably unintended.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ USAGE_ERROR = 2
 def check(argv: Sequence[str]) -> int:
     """Check each file.
 
-    Return 0 if there is no error, 1 if there is one, 2 if the command was called wrongly or a file can't be read.
+    Return 0 without errors, 1 with errors, 2 for a usage error or a file that can't be read.
     """
     try:
         options = _parser().parse_args(argv)
@@ -37,7 +37,7 @@ def check(argv: Sequence[str]) -> int:
             find_target(options.target)
         if options.portability:
             return _portability([text for name in options.files for text in _read(name, options.arch)], options.format)
-    except SystemExit as leaving:  # argparse has said why
+    except SystemExit as leaving:  # argparse has printed the error
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     except (OSError, PyptxError) as error:
         sys.stderr.write(f"pyptx check: {error}\n")
@@ -69,12 +69,12 @@ def _parser() -> argparse.ArgumentParser:
 
 @contextmanager
 def _reports(options: argparse.Namespace) -> Iterator[Iterator[FileReport]]:
-    """Judge files here or in other processes, which end with the block, whatever ends it."""
+    """Check files in this process or in other processes, which end with the `with` block."""
     judge = partial(reports_on, target=options.target, arch=options.arch)
     if options.jobs == 1 or len(options.files) == 1:
         yield chain.from_iterable(map(judge, options.files))
         return
-    here = [name for name in options.files if name == "-"]  # standard input is this process's
+    here = [name for name in options.files if name == "-"]  # standard input belongs to this process
     files = [name for name in options.files if name != "-"]
     together = partial(all_reports_on, target=options.target, arch=options.arch)
     with in_processes(together, files, options.jobs) as reports:
@@ -100,13 +100,13 @@ def _diagnostics(reports: Iterable[FileReport], files: int, style: str) -> int:
     if style == "json":
         _say(json.dumps([{"file": file, **row} if several else row for file, row in rows], indent=2))
     elif style == "text" and unreadable < count:
-        what = "file" if count <= files else "module"  # a file may hold several
+        what = "file" if count <= files else "module"  # a file may contain several
         _say(f"{counted(count - unreadable, what)}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
     return USAGE_ERROR if unreadable else 1 if errors else 0
 
 
 def _progress(count: int, files: int, errors: int) -> None:
-    """Show how far the work is where somebody watches, and take it back at the end."""
+    """Show the progress on a terminal, and erase it at the end."""
     if files > 1 and sys.stderr.isatty():
         done = f"{count} of {counted(files, 'file')}, {counted(errors, 'error')}" if count < files else ""
         _note(f"\r\x1b[K{done}")
@@ -144,6 +144,6 @@ def _portability(sources: Sequence[Source], style: str) -> int:
 
 
 def _say(*lines: str) -> None:
-    """Print lines at once: who reads them through a pipe waits for them."""
+    """Print lines and flush, because the reader of a pipe waits for them."""
     sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.flush()

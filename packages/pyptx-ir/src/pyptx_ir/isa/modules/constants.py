@@ -1,6 +1,6 @@
-"""What an initialiser's value is: an integer, a floating-point number, or an address; and what no number is.
+"""Kind of an initializer's value: an integer, a floating-point number, or an address; and invalid numbers.
 
-Asked of ptxas 13.5; manual: "Constants", "Constant Expressions", "Initializers".
+Measured on ptxas 13.5; manual: "Constants", "Constant Expressions", "Initializers".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
 
-# What a value is, "" if it is none, and then what is wrong with it.
+# Kind of a value, or "" and the fault.
 Judged: TypeAlias = "tuple[str, str]"
 INTEGER, FLOAT, ADDRESS, FUNCTION, MASKED = "integer", "float", "address", "function", "masked address"
 
@@ -34,7 +34,7 @@ _BYTE, _MOST_BYTES = 0xFF, 8
 
 @functools.lru_cache(maxsize=1 << 12)
 def of_literal(text: str) -> Judged:
-    """Judge one literal."""
+    """Check one literal."""
     kind = literal_kind(text)
     if kind == "int":
         fault = fault_of_integer(text)
@@ -50,7 +50,7 @@ def of_literal(text: str) -> Judged:
 
 
 def of_value(value: Operand, kinds: dict[str, str]) -> Judged:
-    """Judge an initialiser that is no list; `kinds` holds what each name in it stands for, as a scope does."""
+    """Check an initializer that is not a list; `kinds` maps each name in it to its kind, as a scope does."""
     match value:
         case Apply(Immediate(mask), inner):
             return _masked(mask, of_value(inner, kinds))
@@ -76,7 +76,7 @@ def _leftmost(value: Operand) -> Operand:
 
 
 def _sum(value: Binary, kinds: dict[str, str]) -> Judged:
-    """Judge an address with integers added behind it, of which the first has no minus in front."""
+    """Check an address plus integers, the first of which must be added, not subtracted."""
     added, fault = _number(value.right)
     if added != INTEGER:
         return "", fault or _ADDRESS_FORM
@@ -102,7 +102,7 @@ def _address(value: Operand, kinds: dict[str, str]) -> Judged:
 
 
 def _masked(mask: str, inner: Judged) -> Judged:
-    """Judge `0xFF00(address)`: one of the eight bytes of an address."""
+    """Check `0xFF00(address)`: one of the eight bytes of an address."""
     value = constant_value(Immediate(mask))
     if value not in [_BYTE << 8 * byte for byte in range(_MOST_BYTES)]:
         return "", f"{mask} is no mask: it takes one whole byte of an address, 0xFF, 0xFF00, …"
@@ -127,7 +127,7 @@ def _number(value: Operand) -> Judged:
 
 
 def _pattern(operand: Operand) -> str:
-    """Return a literal of the form `0f…`, which ptxas takes in no expression, and an empty string for all others."""
+    """Return a literal of the form `0f…`, which ptxas rejects in expressions; else an empty string."""
     return operand.text if isinstance(operand, Immediate) and literal_kind(operand.text) == "single" else ""
 
 

@@ -1,8 +1,8 @@
-"""Numbers with their nouns."""
+"""Numbers with nouns."""
 
 from __future__ import annotations
 
 
 def counted(number: int, noun: str) -> str:
-    """Spell a number of things: `1 argument`, `2 arguments`."""
+    """Return a count with its noun: `1 argument`, `2 arguments`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

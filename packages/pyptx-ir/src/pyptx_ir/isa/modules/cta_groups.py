@@ -1,4 +1,4 @@
-"""tcgen05 works for one CTA or for a pair, not for both in one kernel. Measured on ptxas 13.5; manual: "CTA Pair"."""
+"""tcgen05 uses single CTAs or CTA pairs, not both in one kernel. Measured on ptxas 13.5; manual: "CTA Pair"."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _PREFIX = "cta_group::"
 
 
 def note(walk: Walk, node: Instruction) -> None:
-    """Remember the first instruction of each granularity in the function."""
+    """Record the first instruction of each granularity in the function."""
     group = next((word for word in node.opcode if word.startswith(_PREFIX)), None)
     if group is not None and walk.routine is not None:
         walk.routine.groups.setdefault(group, walk.at)
 
 
 def one_granularity(walk: Walk) -> None:
-    """Refuse entries that use both, in themselves or in what they call."""
+    """Reject entries that use both, directly or through callees."""
     if len(set[str]().union(*(routine.groups for routine in walk.routines))) < 2:
-        return  # whatever calls what
+        return  # regardless of the calls
     reported: set[int] = set()
     for entry in walk.entries():
         first: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Names that statements declare, and names declared twice. Measured on ptxas 13.5, kind by kind."""
+"""Declare the names of statements, and report duplicates. Measured on ptxas 13.5 for each kind."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def registers(walk: Walk, node: RegisterDeclaration) -> None:
 
 
 def _is_misplaced(walk: Walk) -> bool:
-    """Tell whether what belongs into functions stands outside; before PTX 3.0 and its stack, it was free to."""
+    """Return whether a declaration is outside functions but must be inside; PTX before 3.0 (no stack) allowed it."""
     return walk.routine is None and not walk.unreadable and walk.judged_version >= (3, 0)
 
 
@@ -68,7 +68,7 @@ def variable(walk: Walk, node: Variable) -> None:
 
 
 def _linked(walk: Walk, node: Variable) -> None:
-    """Refuse linking and spaces where ptxas does: what functions declare is theirs, and .common is global."""
+    """Reject invalid linking and spaces, as ptxas does: no linking inside functions, and .common only with .global."""
     if node.linking and walk.routine is not None:
         message, hint = f".{node.linking} goes with what a module declares", "move the declaration out of the function"
     elif node.linking == "common" and node.type in OPAQUE and not all(one.dimensions for one in node.declarators):
@@ -86,7 +86,7 @@ def _linked(walk: Walk, node: Variable) -> None:
 
 
 def _declare_variable(walk: Walk, node: Variable, name: str, kind: str, storage: Storage) -> int | None:
-    """Declare one name; at module level, `.extern` goes with any other declaration of the same type."""
+    """Declare one name; at module level, `.extern` is compatible with any other declaration of the same type."""
     scope = walk.scope
     before = scope.declare(name, kind, walk.at)
     scope.storage[name] = storage
@@ -101,7 +101,7 @@ def _declare_variable(walk: Walk, node: Variable, name: str, kind: str, storage:
 
 
 def label(walk: Walk, node: Label) -> None:
-    """Declare a label; what stands behind it can be reached."""
+    """Declare a label."""
     kind = ".label" if node.name in walk.scope.labels else ".targets"
     walk.last_label = node.name
     reserved(walk, "redefined-label", node.name)
@@ -116,7 +116,7 @@ def targets(walk: Walk, node: BranchTargets | CallTargets | CallPrototype) -> No
     if isinstance(node, CallPrototype):
         return
     is_branch = isinstance(node, BranchTargets)
-    wanted = (".label",) if is_branch else (".func", ".entry")  # ptxas 13.5 lists entries too; none can be called
+    wanted = (".label",) if is_branch else (".func", ".entry")  # ptxas 13.5 accepts entries too; none can be called
     code = "undefined-label" if is_branch else "undefined-function"
     for entry in node.targets:
         name = _missing_of_family(walk, entry) if "<" in entry else entry
@@ -126,14 +126,14 @@ def targets(walk: Walk, node: BranchTargets | CallTargets | CallPrototype) -> No
 
 
 def _missing_of_family(walk: Walk, entry: str) -> str:
-    """Return the first label of N0, N1, …, the labels of `N<5>`, that this block lacks, or an empty string."""
+    """Return the first label of N0, N1, …, the labels of `N<5>`, that is undeclared here, or an empty string."""
     stem, _, count = entry.rstrip(">").partition("<")
     names = (f"{stem}{number}" for number in range(integer(count)))
     return next((name for name in names if walk.scope[name] == UNDECLARED), "")
 
 
 def unreadable(walk: Walk, node: Invalid) -> None:
-    """Take every name in text that is no PTX for declared: what is wrong there is reported once, not at each use."""
+    """Treat every name in invalid text as declared, so that the error is reported once, not at each use."""
     walk.unreadable = True
     walk.scope.shapes.clear()
     for name, count in _INVALID_NAME.findall(_NO_NAMES.sub(" ", node.raw or "")):

@@ -1,4 +1,4 @@
-"""Declarations that a state space can't hold: types, vectors, alignments, arrays without a size. Asked of ptxas 13.5.
+"""Invalid declarations in a state space: types, vectors, alignments, unsized arrays. Measured on ptxas 13.5.
 
 Manual: "Types", "Vectors", "Variable Declarations", "Restricted Use of Sub-Word Sizes", "Incomplete arrays".
 """
@@ -25,22 +25,22 @@ _MOST_VECTOR_BYTES = 16
 _MOST_ALIGNMENT = 128  # of a function's parameter
 _WORD = (1 << 32) - 1
 _ONE = Immediate("1")
-_VECTORS = (None, "v2", "v4")  # .v8 is a length of loads and stores alone
+_VECTORS = (None, "v2", "v4")  # .v8 is only a length of loads and stores
 
 
 class _Declared(NamedTuple):
-    """What the rules below ask of any declaration: little of it is new when a declaration comes."""
+    """Properties of a declaration that the rules below check; a cache key, because most declarations repeat."""
 
     space: str
     type: str
     vector: str | None
     alignment: int | None
-    at_top: bool = False  # of the module, or in the header of an entry
+    at_top: bool = False  # in the module, or in the header of an entry
     dimensions: tuple[Operand | None, ...] = ()
 
 
 class _InHeader(NamedTuple):
-    """What they ask of a parameter beside that; `named` is `_`, nothing, or some name."""
+    """Further properties of a parameter that the rules check; `named` is `_`, empty, or some name."""
 
     of_entry: bool
     is_result: bool
@@ -108,7 +108,7 @@ def _fault_of_parameter(parameter: _InHeader) -> tuple[str, str] | None:
 
 
 def _faults_of_parameter(parameter: _InHeader) -> Iterator[tuple[str, str]]:
-    """Yield message and hint of what is wrong with a parameter beside its type; the first is reported."""
+    """Yield message and hint for each fault of a parameter apart from its type; only the first is reported."""
     is_entry, is_result, space, named, dimensions, pointer, is_last = parameter
     if is_entry and space != "param":
         yield "the parameters of an entry are in .param space", "declare it .param, and load it with ld.param"
@@ -138,7 +138,7 @@ def _fault(declared: _Declared) -> tuple[str, str] | None:
 
 
 def _faults(declared: _Declared) -> Iterator[tuple[str, str]]:
-    """Yield message and hint of all that is wrong with a type where it is; the first is reported."""
+    """Yield message and hint for each fault of a type in its space; only the first is reported."""
     name, space = declared.type, declared.space
     if name not in SIZES and name != "pred" and name not in OPAQUE:
         held = " or ".join(f".{other}" for other in HELD_BY.get(name, ("b32",)))

@@ -1,4 +1,4 @@
-"""One remark about a file, as a value, as text with a caret, and as JSON."""
+"""One diagnostic of a file, as a value, as text with a caret, and as JSON."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ERROR, WARNING = "error", "warning"
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """What is wrong (`message`), where, how bad (`"error"` or `"warning"`), and what to do (`hint`, maybe empty).
+    """A fault (`message`), its position, its severity (`"error"` or `"warning"`), and a `hint`, which may be empty.
 
-    `line` and `column` count from 1, in characters; `span` covers the place at fault in the module's text. `code` names
-    the kind of mistake; `docs/checking.md` explains each.
+    `line` and `column` count from 1, in characters; `span` covers the fault in the module's text. `code` is the kind of
+    error; `docs/checking.md` explains each.
     """
 
     line: int
@@ -31,11 +31,11 @@ class Diagnostic:
 
     @property
     def is_error(self) -> bool:
-        """Tell whether ptxas refuses the module for it, or the manual forbids it."""
+        """Whether ptxas rejects the module because of it, or the manual forbids it."""
         return self.severity == ERROR
 
     def as_json(self) -> dict[str, int | str]:
-        """Return the six fields that a tool needs, in a fixed order."""
+        """Return the six fields for tools, in a fixed order."""
         return {
             "line": self.line,
             "column": self.column,
@@ -47,7 +47,7 @@ class Diagnostic:
 
 
 def shown(diagnostic: Diagnostic, source: Source) -> str:
-    """Compose `FILE:LINE:COLUMN: error[code]: message`, the line with a caret below the place, and the hint."""
+    """Return `FILE:LINE:COLUMN: error[code]: message`, the line with a caret below the fault, and the hint."""
     place, _, picture = source.caret(diagnostic.span).partition("\n")
     lines = [f"{place}: {diagnostic.severity}[{diagnostic.code}]: {visible(diagnostic.message)}", picture]
     if diagnostic.hint:

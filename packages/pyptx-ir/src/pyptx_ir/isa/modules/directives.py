@@ -1,4 +1,4 @@
-"""Directives: known to the version and the target, on the right kind of function, not at odds with each other."""
+"""Directives: supported by version and target, on the right kind of function, without conflicts."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _KINDS: dict[type[Statement], str] = {
 }
 _MOST_OF_PLACE = (1 << 32) - 1
 _TYPES = frozenset({"texref", "samplerref", "surfref", "tex", "b128", "f16x2"})
-_ATTRIBUTES = {"managed": 0, "unified": 2}  # and how many numbers each takes
-# Pairs that can't stand together, and directives that stand in need of others: ptxas 13.5.
+_ATTRIBUTES = {"managed": 0, "unified": 2}  # with the number of arguments that each takes
+# Pairs that exclude each other, and directives that require others: ptxas 13.5.
 _CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 _NEEDS = (("blocksareclusters", ("reqntid", "reqnctapercluster")),)
 
 
 def directive(walk: Walk, node: Statement) -> None:
-    """Check every directive that a statement is or has against the table."""
+    """Check every directive that a statement is or contains against the table."""
     for name, word in _used(node):
         if name in walk.early:
             finding = walk.early[name]
@@ -60,7 +60,7 @@ def directive(walk: Walk, node: Statement) -> None:
 
 
 def header(walk: Walk, node: Function) -> None:
-    """Check the directives between a function's parameters and its body against each other and the function."""
+    """Check the directives of a function header against each other and the function."""
     given = {found.name: found for found in node.directives}
     if not given:
         _returns(walk, node, given)
@@ -100,7 +100,7 @@ def of_prototype(walk: Walk, node: CallPrototype) -> None:
 
 
 def _order(walk: Walk, node: Function | CallPrototype) -> None:
-    """Refuse what functions say twice, and `.noreturn` behind another directive; entries may repeat themselves."""
+    """Reject repeated function directives, and `.noreturn` after another directive; entries may repeat directives."""
     names = [found.name for found in node.directives]
     for i, name in enumerate(names):
         row = rows().get(name)
@@ -114,7 +114,7 @@ def _order(walk: Walk, node: Function | CallPrototype) -> None:
 
 
 def _returns(walk: Walk, node: Function, given: dict[str, HeaderDirective]) -> None:
-    """Refuse values returned by an entry, or by a function that does not return."""
+    """Reject values returned by an entry, or by a `.noreturn` function."""
     if node.kind == "entry" and node.returns:
         word = node.returns[0].name or f".{node.returns[0].type}"
         message, hint = "an entry returns nothing", "pass a pointer, and store the value there"
@@ -125,7 +125,7 @@ def _returns(walk: Walk, node: Function, given: dict[str, HeaderDirective]) -> N
 
 
 def attributes(walk: Walk, node: Function | Variable) -> None:
-    """Check that the attributes exist, and are on what can have them."""
+    """Check that the attributes exist and are allowed on the declaration."""
     is_global = isinstance(node, Variable) and node.space == "global"
     for attribute in node.attributes:
         if attribute.name not in _ATTRIBUTES:
@@ -144,7 +144,7 @@ def attributes(walk: Walk, node: Function | Variable) -> None:
 
 
 def positions(walk: Walk, node: Loc | File) -> None:
-    """Check that the numbers of a place in a source have 32 bits, and that what was inlined has a place."""
+    """Check that source positions have 32-bit numbers, and that an inlining location refers to an earlier `.loc`."""
     if isinstance(node, File):
         _of_32_bits(walk, node.index)
         return
@@ -199,7 +199,7 @@ def rows() -> dict[str, DirectiveRow]:
 
 @until_plugins_change(maxsize=256)
 def early(target: str | None, version: tuple[int, int]) -> dict[str, Finding]:
-    """Return, for every directive that this target or version lacks, what to say about it."""
+    """Return the finding for each directive that this target or version lacks."""
     found: dict[str, Finding] = {}
     for row in ROWS:
         name = f".{row.name}" if row.name[-1] != ")" else row.name
@@ -218,7 +218,7 @@ def early(target: str | None, version: tuple[int, int]) -> dict[str, Finding]:
 
 
 def _used(node: Statement) -> Iterator[tuple[str, str]]:
-    """Yield the rows that a statement uses, each with the word that shows it."""
+    """Yield the rows that a statement uses, each with the word for the caret."""
     match node:
         case Function():
             yield from _of_function(node)

@@ -1,4 +1,4 @@
-"""Checking many files: in this process, or on any executor of `concurrent.futures`."""
+"""Check many files: in this process, or on any executor of `concurrent.futures`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What is wrong with one module; `shown` is each diagnostic as `pyptx check` prints it.
+    """Diagnostics of one module; `shown` is each diagnostic as `pyptx check` prints it.
 
-    `unreadable` says why the file could not be read, and is empty if it could.
+    `unreadable` is the error if the file could not be read, else empty.
     """
 
     file: str
@@ -36,16 +36,16 @@ class FileReport:
 
     @property
     def errors(self) -> int:
-        """The number of errors."""
+        """Number of errors."""
         return sum(one.is_error for one in self.diagnostics)
 
     @property
     def warnings(self) -> int:
-        """The number of warnings."""
+        """Number of warnings."""
         return len(self.diagnostics) - self.errors
 
     def as_json(self) -> dict[str, object]:
-        """Return what a line of `--format ndjson` says, in a fixed order."""
+        """Return the object of a line of `--format ndjson`, in a fixed order."""
         diagnostics = [one.as_json() for one in self.diagnostics]
         row: dict[str, object] = {
             "file": self.file,
@@ -63,18 +63,18 @@ def check_files(
     arch: str | None = None,
     executor: Executor | None = None,
 ) -> Iterator[FileReport]:
-    """Check files, and yield the report on each as soon as it is there.
+    """Check files, and yield each report as soon as it is complete.
 
-    A file is all that `pyptx_ir.sources.read_sources` reads; of a file that holds several modules, each has a report.
-    With `arch` only modules whose `.target` names it are checked; with `target` all are checked as if it did.
+    A file is any input of `pyptx_ir.sources.read_sources`; each module of a file has a report. With `arch` only modules
+    whose `.target` names it are checked; with `target` all are checked as if it did.
 
-    Without an `executor` the files are read and judged one after the other, when the next report is asked for. With
-    one (`ProcessPoolExecutor`, Dask's `client.get_executor()`, …) its workers read and judge them, the reports come in
-    the order in which they are ready, and at most 512 files are handed out ahead; a worker needs pyptx-ir, the same
-    plugins, and the same file system. Closing the iterator cancels what has not begun; the executor stays open.
+    Without an `executor` the files are read and checked sequentially, when the next report is requested. With one
+    (`ProcessPoolExecutor`, Dask's `client.get_executor()`, …) its workers read and check them, and reports come in
+    order of completion. At most 512 files are submitted ahead. A worker needs pyptx-ir, the same plugins, and the same
+    file system. Closing the iterator cancels pending files; the executor stays open.
 
     Raises:
-        TargetError: nobody knows `target`.
+        TargetError: `target` is unknown.
 
     """
     if target is not None:
@@ -92,7 +92,7 @@ def _flat(groups: Generator[tuple[FileReport, ...]]) -> Iterator[FileReport]:
 
 
 def reports_on(name: str, target: str | None = None, arch: str | None = None) -> Iterator[FileReport]:
-    """Check each module in an input; what can't be read has a report that says why."""
+    """Check each module in an input; a report for unreadable input contains the error."""
     for text in _texts(name, arch):
         if isinstance(text, FileReport):
             yield text
@@ -105,10 +105,10 @@ def _texts(name: str, arch: str | None) -> Iterator[Source | FileReport]:
     try:
         for source in read_sources(name, arch):
             yield Source(source.load(), source.name)
-    except (OSError, ValueError, SourceError) as error:  # ValueError: a path with a zero byte in it
+    except (OSError, ValueError, SourceError) as error:  # ValueError: a path that contains a zero byte
         yield FileReport(name, unreadable=str(error))
 
 
 def all_reports_on(name: str, target: str | None = None, arch: str | None = None) -> tuple[FileReport, ...]:
-    """Return the reports that `reports_on` yields: what another process sends back."""
+    """Return the reports that `reports_on` yields as a tuple, for transfer between processes."""
     return tuple(reports_on(name, target, arch))

@@ -1,7 +1,7 @@
-"""What a rule finds, and where it stands in the text.
+"""Findings of rules, and their positions in the text.
 
-A rule knows statements and words, not lines: a finding names its statement by its place in the walk, which is the order
-of `positions`. Lines are computed once, at the end, and only if there is something to report.
+Rules use statements and words, not lines. A finding refers to its statement by its number in the walk, which is the
+order of `positions`. Lines are computed once, at the end, and only if there are findings.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A mistake in one statement.
+    """An error in one statement.
 
-    `operand` is the index of the operand at fault, `word` what to put the caret under (inside that operand, if both are
-    given); with neither, it stands under the statement's first word. `at` is the statement (None: the one that the walk
-    is at), `other` a second one, whose line replaces `{line}` in message and hint.
+    `operand` is the index of the faulty operand, `word` the text above the caret (inside that operand, if both are
+    given). With neither, the caret is under the statement's first word. `at` is the statement (None: the current one of
+    the walk). `other` is a second statement, whose line replaces `{line}` in message and hint.
     """
 
     code: str
@@ -41,7 +41,7 @@ class Finding:
 
 
 def located(found: Iterable[tuple[int, Finding]], module: Module, source: Source) -> list[Diagnostic]:
-    """Give each finding, which comes with the number of its statement, its place in the text."""
+    """Return a diagnostic with a text position for each finding, given with the number of its statement."""
     entries = list(positions(module))
     return [_located(finding, entries, at, source) for at, finding in found]
 

@@ -1,4 +1,4 @@
-"""Code that nothing reaches."""
+"""Unreachable code."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Instruction, Statement
 
-# Behind them, control is elsewhere. Not brkpt: a debugger continues behind it.
+# Control does not continue after these. Not brkpt: a debugger continues after it.
 _ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 
 def instruction(walk: Walk, node: Instruction) -> None:
-    """Note the first instruction behind one that never continues; compilers write several of these in a row."""
+    """Report the first instruction after one that never continues; compilers emit several of these in a row."""
     routine = walk.routine
     if routine is None:
         return
@@ -26,10 +26,10 @@ def instruction(walk: Walk, node: Instruction) -> None:
         message = f"{'.'.join(node.opcode)} is never reached: the instruction before it does not continue"
         hint = "remove it, put a label in front of it, or guard the instruction before it"
         walk.report(Finding("unreachable", message, hint))
-        routine.ended = False  # one warning for the whole stretch
+        routine.ended = False  # one warning per unreachable sequence
 
 
-def reached(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes its statement
-    """Forget what was before a label, or a line mark of a debugger."""
+def reached(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes a statement
+    """Mark the code after a label, or after a debugger's line mark, as reachable."""
     if walk.routine is not None:
         walk.routine.ended = False

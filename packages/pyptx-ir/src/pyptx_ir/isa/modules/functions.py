@@ -1,4 +1,4 @@
-"""Functions: declared before they are called, defined once, and the same each time. Measured on ptxas 13.5.
+"""Functions: declared before calls, defined once, and declared consistently. Measured on ptxas 13.5.
 
 Manual: "Kernel and Function Directives", "Linking Directives".
 """
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Alias, Function, Parameter
 
-# Manual: "Kernel Function Parameter Attributes"; both asked of ptxas, by version.
+# Manual: "Kernel Function Parameter Attributes"; both measured on ptxas, by version.
 _PARAMETER_LIMITS = (((8, 1), 32764), ((1, 5), 4352), ((1, 0), 256))
 
 
 def function(walk: Walk, node: Function) -> None:
-    """Declare a function, compare it with what was declared before, and open its scope."""
+    """Declare a function, compare it with earlier declarations, and open its scope."""
     reserved(walk, "redefined-function", node.name)
     earlier = walk.functions.get(node.name)
     before = walk.module_scope.at.get(node.name)
@@ -112,7 +112,7 @@ def _parameters(walk: Walk, node: Function) -> None:
 
 
 def _parameter_space(walk: Walk, node: Function) -> None:
-    """Refuse an entry whose parameters, each aligned, take more than a launch can pass."""
+    """Reject an entry whose parameters, each aligned, exceed the launch limit."""
     end = 0
     limit = next(limit for since, limit in _PARAMETER_LIMITS if walk.judged_version >= since)
     for parameter in node.parameters or ():
@@ -128,7 +128,7 @@ def _parameter_space(walk: Walk, node: Function) -> None:
 
 
 def undefined(walk: Walk) -> None:
-    """Refuse functions that are declared as if they were defined here, and are not."""
+    """Reject functions declared without `.extern` that are not defined."""
     for name, (node, at) in walk.functions.items():
         if node.body is None and node.linking != "extern" and name not in walk.aliased and not walk.unreadable:
             message = f"'{name}' is declared, and neither defined in this module nor .extern"

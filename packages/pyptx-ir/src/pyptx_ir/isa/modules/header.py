@@ -1,4 +1,4 @@
-"""`.version`, `.target`, `.address_size`: what a module begins with. Manual: "PTX Module Directives"."""
+"""Header directives of a module: `.version`, `.target`, `.address_size`. Manual: "PTX Module Directives"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Statement
 
-# The newest minor version of each major one. Manual: "Release Notes"; each was asked of ptxas 13.5.
+# Last minor version of each major version. Manual: "Release Notes"; each measured on ptxas 13.5.
 _LAST_MINOR = {1: 5, 2: 3, 3: 2, 4: 3, 5: 1, 6: 5, 7: 8, 8: 8, 9: 5}
 VERSIONS = tuple((major, minor) for major, last in _LAST_MINOR.items() for minor in range(last + 1))
 NEWEST = VERSIONS[-1]
@@ -27,7 +27,7 @@ _OPTIONS = ("texmode_unified", INDEPENDENT, "debug", _MAPPED)
 
 
 def read_header(walk: Walk, statements: Sequence[Statement]) -> int:
-    """Learn version and target from the statements that a module begins with; return how many these are."""
+    """Read version and target from the first statements of a module; return their number."""
     count = next(
         (i for i, node in enumerate(statements) if not isinstance(node, Version | Target | AddressSize)),
         len(statements),
@@ -67,7 +67,7 @@ def _read(walk: Walk, node: Statement, at: int, above: Sequence[Statement]) -> N
 
 
 def late(walk: Walk, node: Statement) -> None:
-    """Refuse `.version`, `.target` and `.address_size` behind other statements."""
+    """Reject `.version`, `.target` and `.address_size` after other statements."""
     if walk.at < walk.header_end:
         return
     name = "version" if isinstance(node, Version) else "target" if isinstance(node, Target) else "address_size"
@@ -127,7 +127,7 @@ def _read_target(walk: Walk, node: Target, at: int) -> None:
 
 
 def _compare(walk: Walk, target: str, word: str, at: int) -> None:
-    """Refuse a target that the module's version does not know yet."""
+    """Reject a target that the module's version does not support."""
     row = find_target(target)
     if walk.version is None or walk.version >= row.since:
         return

@@ -1,4 +1,4 @@
-"""Initialisers: where there may be one, of which shape, of which type. Asked of ptxas 13.5; manual: "Initializers"."""
+"""Initializers: position, shape and type. Measured on ptxas 13.5; manual: "Initializers"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SPACES = frozenset({"global", "const"})
 _LENGTHS = {"v2": 2, "v4": 4}
 _WORDS = {FLOAT: "floating-point number", FUNCTION: "function's address"}
-# What the values of a type may be; those of untyped bits are numbers. Addresses and their bytes go with few.
+# Value kinds that a type accepts; untyped bits accept numbers. Few types accept addresses and their bytes.
 _NUMBERS, _ADDRESSES = frozenset({INTEGER, FLOAT}), frozenset({INTEGER, ADDRESS, FUNCTION, MASKED})
 _TAKEN: dict[str, frozenset[str]] = {
     **dict.fromkeys(("u32", "u64"), _ADDRESSES),
@@ -31,7 +31,7 @@ _TAKEN: dict[str, frozenset[str]] = {
 
 
 def initializer(walk: Walk, node: Variable) -> None:
-    """Check the initialisers of a declaration, the names in them included."""
+    """Check the initializers of a declaration, including the names in them."""
     for entry in node.declarators:
         if entry.initializer is None:
             continue
@@ -60,7 +60,7 @@ def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
     if node.type in ("f16", "f16x2"):
         bits = "b16" if node.type == "f16" else "b32"
         return f"'{entry.name}' can't be initialised: ptxas has no literals of .{node.type}; declare it .{bits}"
-    # A first dimension of 0 is as open as an empty one.
+    # A first dimension of 0 is like an empty one.
     sizes: list[int | None] = [value_of(size) or (None if i == 0 else 0) for i, size in enumerate(entry.dimensions)]
     if node.vector:
         sizes.append(_LENGTHS.get(node.vector))
@@ -68,7 +68,7 @@ def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
 
 
 def _shape(value: Operand, sizes: list[int | None], name: str, *, is_vector: bool) -> str:
-    """Compare one level of braces with one dimension; the last one of a vector is filled."""
+    """Compare one level of braces with one dimension; the last dimension of a vector must be full."""
     if not sizes:
         return f"'{name}' has more braces than dimensions" if isinstance(value, Vector) else ""
     if not isinstance(value, Vector):
@@ -86,7 +86,7 @@ def _shape(value: Operand, sizes: list[int | None], name: str, *, is_vector: boo
 
 
 def _values(value: Operand, name: str, type_name: str, kinds: dict[str, str]) -> str:
-    """Judge the numbers and addresses in an initialiser, each literal once."""
+    """Check the numbers and addresses in an initializer, each literal once."""
     taken = _TAKEN.get(type_name, _NUMBERS)
     for one in _different(value):
         kind, fault = of_literal(one.text) if isinstance(one, Immediate) else of_value(one, kinds)
@@ -103,7 +103,7 @@ def _values(value: Operand, name: str, type_name: str, kinds: dict[str, str]) ->
 
 
 def _different(value: Operand) -> list[Operand]:
-    """Return what stands in the braces of an initialiser, but of equal literals only one."""
+    """Return the elements in the braces of an initializer, with equal literals only once."""
     literals: dict[str, Operand] = {}
     others: list[Operand] = []
     pending = [value]

@@ -1,4 +1,4 @@
-"""Each instruction: its names, its guard, and what the instruction table has against it."""
+"""Check each instruction: its names, its guard, and its form in the instruction table."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
 
-# No row could describe them: what they take is in what their operands name. `calls` and `branches` look at the whole.
+# No row can describe these: their operands depend on declarations. `calls` and `branches` check them.
 BY_NAME = frozenset({"call", "brx"})
 
 
-# What `_operand` says of one that is at fault, and of one whose shape is not all that counts.
+# Results of `_operand` for a faulty operand, and for one that its shape does not fully describe.
 _UNSOUND, _BY_ITSELF = -1, 0
 
 
 def instruction(walk: Walk, node: Instruction) -> None:
-    """Check one instruction: its guard, what its names stand for, and, if these are sound, ask the table.
+    """Check one instruction: its guard, its names, and, if these are valid, its form in the table.
 
-    Most operands have been seen in this scope, and most combinations of opcode and shapes in this module: what is known
-    of both to be right costs a lookup.
+    Most operands have occurred in this scope, and most combinations of opcode and shapes in this module. A valid known
+    one costs a lookup.
     """
     if walk.routine is None:
         in_function(walk, node)
-        walk.sound = False  # whose names are these?
+        walk.sound = False  # the scope of its names is unknown
         return
     sound = node.guard is None or _guard(walk, node.guard)
     known = walk.scope.shapes
@@ -64,7 +64,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
 
 
 def _is_right(walk: Walk, node: Instruction, key: FormKey) -> bool:
-    """Ask the table about an instruction whose operands are sound."""
+    """Check an instruction with valid operands against the table."""
     if walk.target is None or node.opcode[0] in BY_NAME:
         return True
     judgement = judgement_on(node, walk.scope.__getitem__, walk.target, walk.judged_version, walk.address_size)
@@ -74,7 +74,7 @@ def _is_right(walk: Walk, node: Instruction, key: FormKey) -> bool:
 
 
 def _obeys(walk: Walk, node: Instruction, verdict: Verdict | None) -> bool:
-    """Report what there is against an instruction; tell whether that is no error."""
+    """Report a verdict, if any; return whether the instruction has no error."""
     if verdict is None:
         return True
     walk.report(finding_of(verdict, node.opcode))
@@ -82,7 +82,7 @@ def _obeys(walk: Walk, node: Instruction, verdict: Verdict | None) -> bool:
 
 
 def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int:
-    """Check the names of an operand and its form; return the number of its shape, if that is all that counts."""
+    """Check an operand's names and form; return the number of its shape, if the shape fully describes it."""
     if isinstance(operand, Register) and "." not in operand.name:
         number = walk.plain_names.get(walk.scope[operand.name], _BY_ITSELF)
     else:
@@ -112,7 +112,7 @@ def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int
 
 
 def _plain(walk: Walk, operand: Operand) -> int:
-    """Return the number of the shape of an operand of which nothing else counts, nor could be wrong; of most."""
+    """Return the shape number of an operand that its shape fully describes and that cannot be faulty, as most are."""
     match operand:
         case Immediate():
             return _literal(operand.text)
@@ -127,7 +127,7 @@ def _plain(walk: Walk, operand: Operand) -> int:
 
 
 def _plain_address(walk: Walk, operand: Address) -> int:
-    """Return the number of the shape of an address in a scalar register or of a variable."""
+    """Return the shape number of an address in a scalar register or of a variable."""
     base, offset = operand.base, operand.offset
     if not isinstance(base, Register | Symbol) or "." in base.name:
         return _BY_ITSELF
@@ -139,7 +139,7 @@ def _plain_address(walk: Walk, operand: Address) -> int:
 
 
 def _plain_vector(walk: Walk, operand: Vector) -> int:
-    """Return the number of the shape of a vector of scalar registers."""
+    """Return the shape number of a vector of scalar registers."""
     scope = walk.scope
     kinds = tuple([scope[one.name] for one in operand.elements if isinstance(one, Register)])
     return vector_number(kinds) if len(kinds) == len(operand.elements) else _BY_ITSELF
@@ -147,12 +147,12 @@ def _plain_vector(walk: Walk, operand: Vector) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _literal(text: str) -> int:
-    """Return the number of the shape of a literal, but of one that may be none of its type."""
+    """Return the shape number of a literal, unless it may be invalid."""
     return _BY_ITSELF if is_suspect(Immediate(text)) else shape_number(("literal", literal_kind(text)))
 
 
 def _stands(walk: Walk, node: Instruction, index: int, name: str) -> bool:
-    """Tell whether a name stands for something here; report it if it does not."""
+    """Return whether a name is declared here; report it if it is not."""
     kind = walk.scope[name]
     if kind is None:
         return _special(walk, name, index)
@@ -168,7 +168,7 @@ def _stands(walk: Walk, node: Instruction, index: int, name: str) -> bool:
 
 
 def _is_of_array(walk: Walk, index: int, operand: Index) -> bool:
-    """Return whether the name before an index is an array's; report it if it is not."""
+    """Return whether the name before an index is an array; report it if it is not."""
     if not isinstance(operand.base, Register | Symbol):
         return True
     name = operand.base.name
@@ -198,7 +198,7 @@ def _guard(walk: Walk, guard: Guard) -> bool:
 
 
 def _special(walk: Walk, name: str, operand: int) -> bool:
-    """Refuse a special register that the version or the target lacks."""
+    """Reject a special register that the version or the target lacks."""
     finding = walk.early_registers.get(name)
     if finding is None:
         return True

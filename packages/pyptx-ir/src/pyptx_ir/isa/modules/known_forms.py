@@ -1,7 +1,7 @@
-"""What instructions the table has nothing against, so that a process asks it once for each form.
+"""Cache of valid instruction forms, so that a process checks each form against the table once.
 
-A form is an opcode, the bits of an address, and the shapes of the operands, which are numbered: to look one up must
-cost less than to judge it.
+A form is an opcode, the address size, and the operand shapes, which are numbered so that a lookup is cheaper than a
+check.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
 
 FormKey: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
-# By form, what its constants must keep to, one way of reading it after the other; nothing if they may be any.
+# By form, the alternative sets of limits for its constants; empty if any constants are valid.
 RightForms: TypeAlias = "dict[FormKey, tuple[tuple[tuple[int, Limits], ...], ...]]"
 
 _SPACES = (".const", ".global", ".local", ".param")
-# Whatever texts a process reads, what is kept is small: longer shapes have no number, and a full set begins anew.
+# Memory is bounded for any input: longer shapes have no number, and a full table is cleared.
 _LONGEST = 20
 _MOST = 1 << 16
 
@@ -32,7 +32,7 @@ def _numbers() -> dict[Shape, int]:
 
 
 def shape_number(shape: Shape) -> int:
-    """Return the number of a shape, from 1 on; 0 if it has none."""
+    """Return the number of a shape, from 1; 0 if it has none."""
     numbers = _numbers()
     if len(shape) > _LONGEST or len(numbers) >= _MOST:
         return numbers.get(shape, 0)
@@ -41,35 +41,35 @@ def shape_number(shape: Shape) -> int:
 
 @functools.cache
 def plain_names() -> dict[str | None, int]:
-    """Return the numbers of the shapes of a scalar register, by its type, and of a label."""
+    """Return the shape numbers of a scalar register, by its type, and of a label."""
     numbers: dict[str | None, int] = {name: shape_number(("register", name)) for name in sorted(TYPES)}
     return numbers | {".label": shape_number(("symbol", ".label"))}
 
 
 @functools.cache
 def plain_addresses() -> dict[str | None, int]:
-    """Return the number of the shape of an address by what its base stands for: a scalar register or a variable.
+    """Return the shape number of an address by the kind of its base: a scalar register or a variable.
 
-    Not one in .shared: which of these a function uses is noted.
+    Not for .shared: the .shared variables that a function uses are recorded.
     """
     return {name: shape_number(("address", name)) for name in (*sorted(TYPES), *_SPACES)}
 
 
 @functools.lru_cache(maxsize=1 << 10)
 def vector_number(kinds: tuple[str | None, ...]) -> int:
-    """Return the number of the shape of a vector of scalar registers of these types; 0 if one is none."""
+    """Return the shape number of a vector of scalar registers of these types; 0 if one is not a register."""
     if not all(kind in TYPES for kind in kinds):
         return 0
     return shape_number(("vector", *[("register", str(kind)) for kind in kinds]))
 
 
 @until_plugins_change(maxsize=64)
-def _right_forms(target: str, version: tuple[int, int]) -> RightForms:  # noqa: ARG001 - a table for each of these
+def _right_forms(target: str, version: tuple[int, int]) -> RightForms:  # noqa: ARG001 - a table per combination
     return {}
 
 
 def right_forms(target: str, version: tuple[int, int]) -> RightForms:
-    """Return the forms that are known to be right if their constants are; whoever judges another one adds it."""
+    """Return the forms that are valid if their constants are; callers add each further form that they check."""
     forms = _right_forms(target, version)
     if len(forms) > _MOST:
         forms.clear()

@@ -1,4 +1,4 @@
-"""Static shared memory and constants against their limits. Measured on ptxas 13.0 and 13.5, target by target."""
+"""Limits of static shared memory and constants. Measured on ptxas 13.0 and 13.5, for each target."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Routine, Walk
 
 
-_MOST_CONSTANT = 65536  # on every target; ptxas 13.5 counts unused variables too
+_MOST_CONSTANT = 65536  # on every target; ptxas 13.5 also counts unused variables
 
 
 def constant_limit(walk: Walk) -> None:
-    """Refuse a module with more constants than there is memory for."""
+    """Reject a module whose constants exceed constant memory."""
     if walk.constant > _MOST_CONSTANT:
         message = f"the .const variables of the module take {walk.constant} bytes; there are {_MOST_CONSTANT}"
         hint = "move large tables to .global memory"
@@ -23,16 +23,16 @@ def constant_limit(walk: Walk) -> None:
 
 
 def shared_limits(walk: Walk) -> None:
-    """Refuse every entry that needs more than the target has; variables of the module count where they are used."""
+    """Reject every entry that exceeds the target's limit; module variables count for the entries that use them."""
     if walk.target is None:
         return
     row = find_target(walk.target)
-    # ptxas lets targets with an `a`, and these alone, have statically what others must ask for at launch.
+    # Only for targets with an `a`, ptxas allows the opt-in maximum of dynamic shared memory for static shared memory.
     limit = row.shared_optin if row.kind == "arch" else row.shared_static
     own = sum(routine.own_shared for routine in walk.routines)
     everywhere = sum(storage.size or 0 for storage in walk.module_scope.storage.values() if storage.space == "shared")
     if own + everywhere <= limit:
-        return  # whatever calls what
+        return  # regardless of the calls
     for entry in walk.entries():
         _entry(walk, entry, limit)
 

@@ -1,6 +1,6 @@
-"""Addresses of 32 bits in modules of 64, which make ptxas compile for 32: from sm_90 on, there is no such ABI.
+"""32-bit addresses in 64-bit modules, which make ptxas compile for the 32-bit ABI; sm_90 and later lack it.
 
-Asked of ptxas 13.0 and 13.5, which refuse it for all targets; earlier releases take it up to sm_89.
+Measured on ptxas 13.0 and 13.5, which reject it for all targets; earlier releases accept it up to sm_89.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WIDE = 64
 
 
 def address(walk: Walk, node: Instruction) -> None:
-    """Check a `mov` of a global variable's address, or a `cvta`, that takes 32 bits."""
+    """Check a 32-bit `mov` of a global variable's address, or a 32-bit `cvta`."""
     if walk.address_size != _WIDE or node.opcode[-1] not in _NARROW or len(node.operands) < 2:
         return
     if node.opcode[0] == "mov":

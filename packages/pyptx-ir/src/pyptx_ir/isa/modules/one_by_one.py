@@ -1,4 +1,4 @@
-"""Declarations and directives of a module that is not there as a whole: each is checked by itself."""
+"""Check the declarations and directives of an incomplete module, each on its own."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ _OF_ONE_STATEMENT = frozenset(
         "version",
     ]
 )
-"""The codes that no other statement can turn into something right."""
+"""Codes of errors that no other statement can resolve."""
 
 _BODY = Function("func", "body", body=Block(()))
 
 
 class OneByOne:
-    """The rules for the statements that stand below one head. What only the whole module shows, they do not find."""
+    """Checks statements under one module header. It does not find errors that depend on the whole module."""
 
     def __init__(self, head: Sequence[Statement]) -> None:
-        """Learn version and target from the statements that the module begins with."""
+        """Read version and target from the first statements of the module."""
         self._walk = walk = Walk(checks_for(_OF_ONE_STATEMENT), None)
         prepare(walk, head)
         walk.at = walk.header_end
         self._of_head = tuple([finding for _, finding in walk.found])
 
     def first(self, node: Statement) -> Finding | None:
-        """Return the first thing that is wrong with a statement wherever it stands; of a function, with its header."""
+        """Return the first error of a statement, regardless of its position; for a function, including its header."""
         walk = self._walk
         walk.found.clear()
         walk.body((node,))
-        walk.names.clear()  # which goes by identity, and the statement may be gone before the next one comes
+        walk.names.clear()  # the keys are identities, and the statement may be freed before the next one
         if isinstance(node, Function):
-            walk.module_scope[node.name] = f".{node.kind}"  # an initialiser may name it
+            walk.module_scope[node.name] = f".{node.kind}"  # an initializer may name it
         return _first([finding for _, finding in walk.found])
 
     def first_in_body(self, node: Statement) -> Finding | None:
-        """Return the first thing that is wrong with a statement in the body of any function."""
+        """Return the first error of a statement in the body of any function."""
         walk = self._walk
         walk.scope = Scope(walk.module_scope)
         walk.routine = Routine(_BODY, walk.at, walk.scope)
@@ -69,7 +69,7 @@ class OneByOne:
             walk.scope, walk.routine = walk.module_scope, None
 
     def of_head(self) -> Finding | None:
-        """Return the first thing that is wrong with the head."""
+        """Return the first error of the header."""
         return _first(self._of_head)
 
 

@@ -1,4 +1,4 @@
-"""The fields of textures, samplers and surfaces, which their initialisers name. Asked of ptxas 13.0.
+"""Fields of textures, samplers and surfaces in initializers. Measured on ptxas 13.0.
 
 Manual: "Texture Sampler and Surface Types".
 """
@@ -21,10 +21,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "samplerref": ("force_unnormalized_coords", "filter_mode", *_ADDRESSED),
     "surfref": (*_SIZES, "memory_layout"),
 }
-"""What each opaque type has."""
+"""Fields of each opaque type."""
 
 OPAQUE = frozenset(FIELDS)
-"""The types of handles, which hold no number."""
+"""Types of handles, which have no numeric value."""
 
 _WORDS = {
     "filter_mode": ("nearest", "linear"),
@@ -33,7 +33,7 @@ _WORDS = {
 
 
 def fault_of_fields(value: Operand, type_name: str, name: str) -> str:
-    """Return what is wrong with an initialiser of an opaque type, or nothing."""
+    """Return the fault of an initializer of an opaque type, or an empty string."""
     if not isinstance(value, Vector):
         return f"'{name}' is .{type_name}: its initialiser lists fields in braces"
     return next((fault for part in value.elements if (fault := _fault(part, type_name, name))), "")

@@ -1,7 +1,7 @@
-"""Loads and stores of `.param` variables: inside the variable, aligned, and not into the inputs of a function.
+"""Loads and stores of `.param` variables: in bounds, aligned, and no stores to the inputs of a function.
 
-ptxas checks the last of these alone; the others it lets pass, and the hardware reads something else or traps. Manual:
-"Parameter State Space", "Addresses as Operands".
+ptxas checks only the last of these. In the other cases the hardware reads other data or traps. Manual: "Parameter State
+Space", "Addresses as Operands".
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def access(walk: Walk, node: Instruction) -> None:
 
 @lru_cache(maxsize=1 << 10)
 def _parameter_bytes(opcode: tuple[str, ...]) -> int | None:
-    """Return the bytes that an access to a parameter takes; 0 for one of another space, None for an unknown type."""
+    """Return the bytes of a parameter access; 0 for another space, None for an unknown type."""
     if _SPACES.isdisjoint(opcode):
         return 0
     type_name = next((word for word in reversed(opcode) if word in SIZES), "")

@@ -1,4 +1,4 @@
-"""Statements where they can't stand: code outside functions, debugging directives inside, a `;` that ends nothing."""
+"""Misplaced statements: code outside functions, debugging directives inside, and empty statements."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _PRAGMAS_OF_MODULES = frozenset({"nounroll"})
 _PRAGMAS_OF_BODIES = frozenset({"used_bytes_mask", "enable_smem_spilling", "frequency"})
 _NO_DWARF_LINES = (2, 0)
 _WITH_VALUE = frozenset({"used_bytes_mask", "frequency"})
-# ptxas reads .align and .ptr following the type in parameters of entries only, and in prototypes.
-_HEAD = 400  # characters of a declaration that hold its type; its initialiser may be long
+# ptxas accepts .align and .ptr after the type only in parameters of entries and in prototypes.
+_HEAD = 400  # characters of a declaration that include its type; its initializer may be long
 _LATE_ATTRIBUTE = re.compile(r"\.(?:[busf](?:8|16|32|64|128)|f16x2|pred)\s+\.(align|ptr)\b", re.ASCII)
 
 
-def in_function(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes its statement
-    """Refuse code outside functions; only the first of it, for a brace may close a function too early."""
+def in_function(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes a statement
+    """Reject code outside functions; only the first, because a brace may have closed a function too early."""
     if walk.routine is not None or walk.unreadable:
         return
     walk.unreadable = True
@@ -32,7 +32,7 @@ def in_function(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every ch
 
 
 def at_top(walk: Walk, node: File | Section) -> None:
-    """Refuse `.file` and `.section` inside functions, and two files of one number."""
+    """Reject `.file` and `.section` inside functions, and two files with one number."""
     name = "file" if isinstance(node, File) else "section"
     if walk.routine is not None:
         message = f".{name} stands outside functions"
@@ -47,7 +47,7 @@ def at_top(walk: Walk, node: File | Section) -> None:
 
 
 def between(walk: Walk, node: Directive) -> None:
-    """Refuse what belongs into the header of a function anywhere else, and `@@DWARF` from PTX 2.0 on."""
+    """Reject header directives of functions in other places, and `@@DWARF` since PTX 2.0."""
     if node.name.startswith("@@") and walk.judged_version >= _NO_DWARF_LINES:
         walk.report(Finding("removed", "@@DWARF is gone from PTX 2.0 on", "write a .section, or remove it"))
     if not node.name.startswith("@@"):
@@ -56,7 +56,7 @@ def between(walk: Walk, node: Directive) -> None:
 
 
 def pragma(walk: Walk, node: Pragma) -> None:
-    """Refuse at the top of a module what is no pragma of modules; inside functions, ptxas reads over unknown ones."""
+    """Reject unknown module-level pragmas; inside functions, ptxas ignores unknown ones."""
     for value in node.values:
         if walk.routine is None and value not in _PRAGMAS_OF_MODULES:
             message, hint = f'there is no pragma "{value}" for a module', "move it into a function, or remove it"
@@ -65,7 +65,7 @@ def pragma(walk: Walk, node: Pragma) -> None:
 
 
 def pragma_value(walk: Walk, node: Pragma) -> None:
-    """Refuse a pragma without the value that ptxas asks for."""
+    """Reject a pragma without its required value."""
     for value in node.values:
         if value.strip() in _WITH_VALUE:
             message, hint = f'the pragma "{value}" takes a value', f'write "{value.strip()} 1"'
@@ -73,7 +73,7 @@ def pragma_value(walk: Walk, node: Pragma) -> None:
 
 
 def pragma_of_header(walk: Walk, node: Function) -> None:
-    """Refuse between the parameters and the body of a function the pragmas that belong into the body."""
+    """Reject pragmas in a function's header that belong in the body."""
     for found in node.directives:
         value = next(iter(found.arguments), None) if found.name == "pragma" else None
         name = str(value).strip('"').partition(" ")[0] if value is not None else ""
@@ -83,20 +83,20 @@ def pragma_of_header(walk: Walk, node: Function) -> None:
 
 
 def only_ascii(walk: Walk, node: File | Pragma | Function) -> None:
-    """Refuse strings with characters beyond ASCII, which ptxas doesn't read."""
+    """Reject strings with non-ASCII characters, which ptxas does not accept."""
     if isinstance(node, Function):
         texts: tuple[object, ...] = tuple(value for found in node.directives for value in found.arguments)
     else:
         texts = (node.name,) if isinstance(node, File) else node.values
     if isinstance(node, Pragma) and walk.routine is None:
-        return  # which is no pragma of modules, and `pragma` says so
+        return  # `pragma` reports it, because it is not a module pragma
     if any(isinstance(text, str) and not text.isascii() for text in texts):
         message, hint = "a string has characters beyond ASCII, which ptxas doesn't read", "write ASCII characters"
         walk.report(Finding("directive-argument", message, hint))
 
 
 def late_attribute(walk: Walk, node: Function | Variable) -> None:
-    """Refuse `.align` and `.ptr` following a type, except in parameters of entries. The tree has no such order."""
+    """Reject `.align` and `.ptr` after a type, except in parameters of entries. The tree does not store this order."""
     if node.raw is None or (isinstance(node, Function) and node.kind == "entry"):
         return
     text = own_text(node, node.raw) if isinstance(node, Function) else without_comments(node.raw[:_HEAD])
@@ -107,6 +107,6 @@ def late_attribute(walk: Walk, node: Function | Variable) -> None:
         walk.report(Finding("declaration", message, hint, word=f".{found[1]}"))
 
 
-def empty(walk: Walk, node: Empty) -> None:  # noqa: ARG001 - every check takes its statement
-    """Refuse a `;` behind nothing: ptxas knows no empty statement."""
+def empty(walk: Walk, node: Empty) -> None:  # noqa: ARG001 - every check takes a statement
+    """Reject an empty statement (a stray `;`), as ptxas does."""
     walk.report(Finding("empty-statement", "this ';' ends nothing", "remove it"))

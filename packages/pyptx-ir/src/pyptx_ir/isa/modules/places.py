@@ -1,4 +1,4 @@
-"""Where a part of a statement stands in its text."""
+"""Positions of the parts of a statement in its text."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
 def without_comments(text: str) -> str:
-    """Return a text of the same length with blanks for comments and strings."""
+    """Return a text of the same length with spaces in place of comments and strings."""
     return _COMMENT.sub(lambda found: " " * len(found[0]), text)
 
 
 def own_text(node: Statement, text: str) -> str:
-    """Return the statement's text up to its body, with blanks for comments and strings."""
+    """Return the statement's text up to its body, with spaces in place of comments and strings."""
     if isinstance(node, Function):
         text = text[: len(node.raw if node.raw is not None else header(node))]
     return without_comments(text)
 
 
 def place_in(text: str, node: Statement, operand: int | None, word: str) -> tuple[int, int]:
-    """Return where a word stands in a statement's text, inside an operand if one is given; else the first word."""
+    """Return the range of a word in a statement's text, within an operand if given; by default the first word."""
     start, end = (0, len(text)) if operand is None else operand_in(text, operand)
     if word:
         at = _find_word(text, word, start, end)
@@ -42,7 +42,7 @@ def place_in(text: str, node: Statement, operand: int | None, word: str) -> tupl
 
 
 def _find_word(text: str, word: str, start: int, end: int) -> int:
-    """Return where a word stands that is no part of a longer one, or -1."""
+    """Return the position of a whole word, or -1."""
     at = text.find(word, start, end)
     while at >= 0:
         begins = word[0] == "." or _BEFORE.match(text, at - 1, at) is None
@@ -64,7 +64,7 @@ def _opcode_at(text: str) -> int:
 
 
 def operand_in(text: str, index: int) -> tuple[int, int]:
-    """Return where the operand of this index stands in an instruction: commas outside brackets part them."""
+    """Return the range of the operand with this index; commas outside brackets separate operands."""
     opcode = _WORD.match(text, _opcode_at(text))
     start = at = opcode.end() if opcode else 0
     depth = count = 0

@@ -1,4 +1,4 @@
-"""On which targets a module is legal, and what prevents it on the others."""
+"""Targets on which a module is legal, and the obstacles on the others."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.diagnostic import Diagnostic
     from pyptx_ir.syntax.nodes import Module
 
-# Older devices than these no present ptxas compiles for.
+# Current ptxas does not compile for devices older than this.
 _OLDEST = 75
-_NAMED = 6  # lines named of those that need the same
+_NAMED = 6  # maximum number of lines listed per requirement
 
 
 @dataclass(frozen=True, slots=True)
 class Portability:
-    """Whether a module is legal on a target; if not, all that prevents it, in the order of its text."""
+    """Whether a module is legal on a target; if not, all obstacles, in text order."""
 
     target: str
     obstacles: tuple[Diagnostic, ...] = ()
 
     @property
     def obstacle(self) -> Diagnostic | None:
-        """The first of them."""
+        """First obstacle."""
         return next(iter(self.obstacles), None)
 
     @property
     def ok(self) -> bool:
-        """Tell whether nothing prevents it."""
+        """Whether the module is legal on the target."""
         return not self.obstacles
 
     def as_json(self) -> dict[str, int | str | bool]:
-        """Return target and verdict, the place and reason of the first obstacle, and how many there are.
+        """Return target and result, position and reason of the first obstacle, and the number of obstacles.
 
-        Numbers are zero and texts empty where the module is legal.
+        Numbers are zero and texts empty if the module is legal.
         """
         fault = self.obstacle
         return {
@@ -54,26 +54,26 @@ class Portability:
 
 
 def portability(module: Module, targets: Iterable[str] | None = None) -> tuple[Portability, ...]:
-    """Judge a module for each target, by default for all that a present ptxas compiles for, in the lattice's order."""
+    """Check a module for each target, by default for all that current ptxas supports, in the order of the table."""
     return tuple(Portability(name, _obstacles(module, name)) for name in (targets or present_targets()))
 
 
 def _obstacles(module: Module, target: str) -> tuple[Diagnostic, ...]:
-    """Return the errors; what a higher `.version` would mend only if nothing else prevents the module."""
+    """Return the errors; errors that a higher `.version` would fix only if they are the only ones."""
     errors = tuple(found for found in check_module(module, target) if found.is_error)
     lasting = tuple(found for found in errors if found.code != "target-version")
     return lasting or errors
 
 
 def present_targets() -> tuple[str, ...]:
-    """Return the names of all targets that are not retired or renamed, those of plugins included."""
+    """Return the names of all targets that are not retired or renamed, including those of plugins."""
     from pyptx_ir.plugins.manager import manager
 
     return tuple(row.name for row in manager().targets() if row.number >= _OLDEST and row.until is None)
 
 
 def table(rows: Sequence[Portability]) -> str:
-    """Lay the rows out in columns: target, yes or no, line, reason."""
+    """Return the rows as a table: target, yes or no, line, reason."""
     width = max(len(row.target) for row in rows)
     lines = [f"{'target':<{width}}  ok   line  reason"]
     for row in rows:
@@ -86,7 +86,7 @@ def table(rows: Sequence[Portability]) -> str:
 
 
 def needs(rows: Sequence[Portability]) -> str:
-    """Lay out what of the module some targets lack, each once: the first lines, what it is and needs, who lacks it."""
+    """Return each requirement of the module that some targets lack, with its first lines and the targets."""
     lines: dict[str, set[int]] = {}
     lacking: dict[str, list[str]] = {}
     for row in rows:
@@ -100,7 +100,7 @@ def needs(rows: Sequence[Portability]) -> str:
 
 
 def _reason(row: Portability, fault: Diagnostic) -> str:
-    """Return what is wrong, without the target that the row is of."""
+    """Return the error without the target of the row."""
     return fault.message.removesuffix(f"; the target is {row.target}")
 
 
@@ -110,7 +110,7 @@ def _listed(lines: set[int]) -> str:
 
 
 def _who(targets: Sequence[str], rows: Sequence[Portability]) -> str:
-    """Say which targets lack something, or which have it where these are fewer."""
+    """Return the targets that lack a feature, or the targets with it if these are fewer."""
     having = [row.target for row in rows if row.target not in targets]
     if len(targets) <= len(having):
         return f"not on {', '.join(targets)}"

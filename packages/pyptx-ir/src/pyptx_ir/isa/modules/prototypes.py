@@ -1,6 +1,6 @@
-"""The parameters of prototypes, of which ptxas asks less than of those of functions. Asked of ptxas 13.5 and 13.0.
+"""Parameters of prototypes, which ptxas checks less strictly than those of functions.
 
-Manual: "Kernel and Function Directives: .callprototype".
+Measured on ptxas 13.5 and 13.0. Manual: "Kernel and Function Directives: .callprototype".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import CallPrototype, Parameter
 
-# Formats that are no types of parameters, in the place of the registers that hold them.
+# Formats that are not types of parameters; registers of other types hold them.
 _FORMATS = frozenset({"bf16", "bf16x2", "tf32"})
 _MOST_VECTOR_BITS = 128
 _WORD = (1 << 32) - 1
@@ -40,7 +40,7 @@ def prototype(walk: Walk, node: CallPrototype) -> None:
 
 
 def _fault_outside_entries(parameter: Parameter) -> tuple[str, str] | None:
-    """Return the error in a parameter that prototypes have in bodies of entries alone."""
+    """Return the fault of a parameter that prototypes allow only in bodies of entries."""
     if parameter.type in OPAQUE:
         return f".{parameter.type} is a type of an entry's parameters", "pass a .u64 handle"
     if parameter.pointer is not None:
@@ -49,7 +49,7 @@ def _fault_outside_entries(parameter: Parameter) -> tuple[str, str] | None:
 
 
 def _faults(parameter: Parameter, *, is_result: bool, is_last: bool) -> Iterator[tuple[str, str]]:
-    """Yield message and hint of what is wrong with a parameter; the first is reported."""
+    """Yield message and hint for each fault of a parameter; only the first is reported."""
     name, alignment = parameter.type, parameter.alignment
     if parameter.space not in ("param", "reg"):
         yield f"a parameter lies in .param space or a register, not in .{parameter.space}", "declare it .param"

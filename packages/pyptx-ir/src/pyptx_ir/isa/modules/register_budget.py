@@ -1,4 +1,4 @@
-"""`setmaxnreg` where ptxas drops it. Advisory C7508 of ptxas 13; manual: "setmaxnreg"."""
+"""`setmaxnreg` that ptxas ignores. Advisory C7508 of ptxas 13; manual: "setmaxnreg"."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Instruction
 
 
-def setmaxnreg(walk: Walk, node: Instruction) -> None:  # noqa: ARG001 - every check takes its statement
-    """Warn where the entry does not say how many registers a thread begins with."""
+def setmaxnreg(walk: Walk, node: Instruction) -> None:  # noqa: ARG001 - every check takes a statement
+    """Warn if the entry does not fix the initial number of registers per thread."""
     if walk.routine is None or walk.routine.node.kind != "entry":
         return
     given = {directive.name for directive in walk.routine.node.directives}

@@ -1,6 +1,6 @@
-"""Every rule of `pyptx check` that comes with it: which statements it looks at, and the function that does.
+"""Built-in rules of `pyptx check`: the statements that each checks, and its function.
 
-What a rule may report, and how bad it is, stands in `codes`.
+`codes` defines the codes and their severity.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ _LISTS = (BranchTargets, CallTargets, CallPrototype)
 
 _MODULE = ()
 
-# In the order in which they are applied to a statement: a name is looked up before it is declared. The header, by which
-# all the rest is judged, is read by `check`.
+# In the order of application to a statement: a name is looked up before it is declared. `check` reads the header, on
+# which the other rules depend.
 RULES: tuple[CheckRule, ...] = (
     _rule("misplaced-directive", (Version, Target, AddressSize), header.late),
     _rule("outside-function", (Label, Block, Loc), placement.in_function),

@@ -1,9 +1,8 @@
-"""Which names are visible at a statement, and what each stands for.
+"""Names visible at a statement, and the kind of each.
 
 A function's parameters and the outermost level of its body are one scope; every `{ … }` inside is another. Names must
-be declared above their use, labels alone may follow it. A label hides a register of an outer scope from the beginning
-of its block. Measured on ptxas 13.5; manual: "Identifiers", "Parameterized Variable Names", "Labels and Function
-Names".
+be declared before use, except labels. A label hides a register of an outer scope from the start of its block. Measured
+on ptxas 13.5; manual: "Identifiers", "Parameterized Variable Names", "Labels and Function Names".
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Statement
 
-# What a name stands for is a string: the type of a register (`"u32"`; of a vector register `"v4.b32"`; `""` if nobody
-# knows), one of `.global .const .shared .local .param .label .func .entry .texref .samplerref .surfref .targets`, or
-# one of these two.
+# The kind of a name is a string: the type of a register (`"u32"`; of a vector register `"v4.b32"`; `""` if unknown),
+# one of `.global .const .shared .local .param .label .func .entry .texref .samplerref .surfref .targets`, or one of
+# these two.
 UNDECLARED = "?"
-UNKNOWN = "!"  # declared in text that could not be read, or complained about already
+UNKNOWN = "!"  # declared in invalid text, or already reported
 
 _DIGITS = "0123456789"
-_MOST_DIGITS = 18  # what follows them is no number of a register
-# What video instructions read of a register, by its bytes or halves; the instruction table says which of them where.
+_MOST_DIGITS = 18  # a longer number is not a register's
+# Selectors of video instructions: bytes or halves of a register; the instruction table says which are valid where.
 _SELECTOR = re.compile(r"[bh][0-9]{1,4}")
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
 TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype
@@ -40,8 +39,8 @@ TargetList: TypeAlias = BranchTargets | CallTargets | CallPrototype
 class Storage:
     """A variable or parameter in memory: its space, bytes (None: unknown), and alignment.
 
-    `header` tells whether it is a parameter of the function itself, `input` whether that is one to read; `type` is that
-    of an element.
+    `header` is whether it is a parameter of the function itself, `input` whether that is an input; `type` is the
+    element type.
     """
 
     space: str
@@ -54,9 +53,9 @@ class Storage:
 
 
 class Scope(dict[str, str | None]):
-    """What each name stands for; None for a special register.
+    """Kind of each name; None for a special register.
 
-    Names of outer scopes are copied in when they are first asked for, so that most lookups are one step.
+    Names of outer scopes are copied at the first lookup, so that most lookups take one step.
     """
 
     __slots__ = ("_indexed", "_numbers", "at", "labels", "lists", "outer", "ranges", "shapes", "storage")
@@ -70,14 +69,14 @@ class Scope(dict[str, str | None]):
         self.storage: dict[str, Storage] = {}
         self.lists: dict[str, TargetList] = {}
         self.labels: frozenset[str] = frozenset()
-        # The numbered ones of the names here by their stems, brought up to date when a range is declared.
+        # Names of this scope with a number, by stem; updated when a range is declared.
         self._numbers: dict[str, list[tuple[int, str]]] = {}
         self._indexed = 0
-        # Numbers of the shapes of operands, by identity, as long as their names stand for what they stood for.
+        # Shape numbers of operands, by identity, valid while their names keep their kinds.
         self.shapes: dict[int, int] = {}
 
     def __missing__(self, name: str) -> str | None:
-        """Look a name up the slow way: numbered registers, outer scopes, special registers, components of vectors."""
+        """Look a name up in numbered registers, outer scopes, special registers and vector components."""
         found = split_number(name) if self.ranges else None
         banks = self.ranges.get(found[0], ()) if found else ()
         for count, kind, _ in banks:
@@ -92,7 +91,7 @@ class Scope(dict[str, str | None]):
         return meant
 
     def declare(self, name: str, kind: str, at: int) -> int | None:
-        """Declare a name by the statement `at`; return the statement that has declared it before, if one has."""
+        """Declare a name at statement `at`; return the statement of its earlier declaration, if any."""
         before = self.at.get(name)
         if before is None and self.ranges:
             before = self._numbered_at(name)
@@ -103,7 +102,7 @@ class Scope(dict[str, str | None]):
         return before
 
     def declare_range(self, stem: str, count: int, kind: str, at: int) -> int | None:
-        """Declare `stem0 … stem(count-1)`; as `declare`."""
+        """Declare `stem0 … stem(count-1)`; return value as in `declare`."""
         earlier = self.ranges.setdefault(stem, [])
         if any(count <= other for other, _, _ in earlier):
             return earlier[0][2]
@@ -121,7 +120,7 @@ class Scope(dict[str, str | None]):
         return before
 
     def expect_labels(self, body: Sequence[Statement]) -> None:
-        """Make the labels of a block known before their statements are reached."""
+        """Declare the labels of a block before its statements are visited."""
         names = [
             node.name
             for node, following in zip_longest(body, body[1:])
@@ -131,7 +130,7 @@ class Scope(dict[str, str | None]):
         self.update(dict.fromkeys(names, ".label"))
 
     def storage_of(self, name: str) -> Storage | None:
-        """Return the memory that a name stands for."""
+        """Return the memory of a name."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.at or name in scope.storage:
@@ -140,7 +139,7 @@ class Scope(dict[str, str | None]):
         return None
 
     def list_of(self, name: str) -> TargetList | None:
-        """Return the prototype, or the list of targets, that a label names."""
+        """Return the prototype or the list of targets with this label."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.at:
@@ -149,7 +148,7 @@ class Scope(dict[str, str | None]):
         return None
 
     def range_of(self, stem: str) -> tuple[int, int] | None:
-        """Return the number of registers `stem0 …` that are visible, and the statement that declares them."""
+        """Return the number of visible registers `stem0 …`, and the statement that declares them."""
         scope: Scope | None = self
         while scope is not None:
             if stem in scope.ranges:
@@ -159,12 +158,12 @@ class Scope(dict[str, str | None]):
         return None
 
     def visible(self) -> set[str]:
-        """Return the names that can be used here, but for numbered ones."""
+        """Return the names that can be used here, except numbered ones."""
         names = {name for name, kind in self.items() if kind not in (UNDECLARED, UNKNOWN)}
         return names | self.outer.visible() if self.outer is not None else names
 
     def _known(self, stem: str, count: int) -> list[str]:
-        """Return those of `stem0 … stem(count-1)` that stand for something already."""
+        """Return the names of `stem0 … stem(count-1)` that are already declared."""
         for name in islice(reversed(self), len(self) - self._indexed):
             found = split_number(name)
             if found is not None:
@@ -178,7 +177,7 @@ class Scope(dict[str, str | None]):
         return next((at for count, _, at in ranges if found and found[1] < count), None)
 
     def _component(self, name: str) -> str:
-        """Return the type of a component of a vector register, `v.x`, and "" for a part of a register, `r.b0`."""
+        """Return the type of a component of a vector register, `v.x`, or "" for a part of a register, `r.b0`."""
         base, _, selector = name.partition(".")
         kind = self[base]
         if kind == UNKNOWN:
@@ -192,7 +191,7 @@ class Scope(dict[str, str | None]):
 
 
 def components(length: int) -> tuple[str, ...]:
-    """Return the names of the components of a vector register. Manual: "Vectors as Operands"."""
+    """Return the component names of a vector register. Manual: "Vectors as Operands"."""
     return (*"xyzw"[:length], *"rgba"[:length])
 
 
@@ -201,14 +200,14 @@ def _special(name: str) -> str | None:
 
 
 def is_special(name: str) -> bool:
-    """Tell whether a special register, of any version and target, has this name."""
+    """Return whether a special register, of any version and target, has this name."""
     known = special_registers()
     return name in known or f"{name}.x" in known  # %tid is a vector of four
 
 
-@lru_cache(maxsize=1 << 16)  # names recur from function to function
+@lru_cache(maxsize=1 << 16)  # names recur across functions
 def split_number(name: str) -> tuple[str, int] | None:
-    """Read a name as a stem and a number, as ptxas does: all digits at its end are the number, `%r012` is `%r12`."""
+    """Split a name into stem and number, as ptxas does: all trailing digits are the number, `%r012` is `%r12`."""
     stem = name.rstrip(_DIGITS)
     digits = len(name) - len(stem)
     return (stem, int(name[-digits:])) if 0 < digits <= _MOST_DIGITS else None

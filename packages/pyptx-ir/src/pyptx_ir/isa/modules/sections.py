@@ -1,4 +1,4 @@
-"""Data of `.section`: which values each width holds. Asked of ptxas 13.5; manual: "Debugging Directives: .section"."""
+"""Data of `.section`: valid values per width. Measured on ptxas 13.5; manual: "Debugging Directives: .section"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Section
     from pyptx_ir.syntax.operands import Operand
 
-# The values that a type holds; of .b32, ptxas cuts off what is too large, and .b64 holds every integer.
+# Valid values per type; ptxas truncates values too large for .b32, and .b64 accepts every integer.
 _RANGES: dict[str, tuple[int, float]] = {
     "b8": (-(1 << 7), (1 << 8) - 1),
     "b16": (-(1 << 15), (1 << 16) - 1),
@@ -32,7 +32,7 @@ def data(walk: Walk, node: Section) -> None:
     if not SECTION_NAME.fullmatch(node.name):
         message = f"'{node.name}' is not a section's name: a dot, a letter, and no other dot"
         walk.report(Finding("section-data", message, "such as .debug_str", word=node.name))
-    right: set[int] = set()  # lines by identity: a parsed text has one node for all that are written alike
+    right: set[int] = set()  # valid lines by identity: a parsed text has one node for all identical lines
     for line, part in enumerate(node.body, walk.at + 1):
         if id(part) in right:
             continue
@@ -49,7 +49,7 @@ def data(walk: Walk, node: Section) -> None:
 
 
 def line_fault(part: SectionData) -> str:
-    """Return what is wrong with a line of data, or nothing."""
+    """Return the fault of a data line, or an empty string."""
     type_name = _SAME.get(part.type, part.type)
     fault = next((fault for value in part.values if (fault := _fault(value, type_name))), "")
     if not fault and len(part.values) > 1 and not all(isinstance(value, Immediate) for value in part.values):
@@ -70,7 +70,7 @@ def _fault(value: Operand, type_name: str) -> str:
 
 
 def _number(text: str) -> int | None:
-    """Return the value of an integer, of any number of bits; None for a literal that ptxas does not read here."""
+    """Return the value of an integer of any width; None for a literal that ptxas rejects here."""
     digits = text.lstrip("-")
     if not digits[0].isdigit() or literal_kind(text) != "int" or "octal" in fault_of_integer(text):
         return None

@@ -1,4 +1,4 @@
-"""How many bytes declarations take. Manual: "State Spaces, Types, and Variables"."""
+"""Sizes of declarations in bytes. Manual: "State Spaces, Types, and Variables"."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _VECTOR = {None: 1, "v2": 2, "v4": 4, "v8": 8}
-_OPAQUE = {"texref": 8, "samplerref": 8, "surfref": 8}  # a handle of 64 bits
+_OPAQUE = {"texref": 8, "samplerref": 8, "surfref": 8}  # a 64-bit handle
 
 
 def type_bytes(type_name: str, vector: str | None = None) -> int | None:
-    """Return the bytes of one element."""
+    """Return the size of one element in bytes."""
     bits = SIZES.get(type_name)
     if bits is None:
         return _OPAQUE.get(type_name)
@@ -45,7 +45,7 @@ def storage_of(
 
 
 def plain_number(operand: Operand | str | None) -> int | None:
-    """Return the value of a number as sizes and directives take it: an integer without a sign, no expression."""
+    """Return the value of a number in a size or directive: an unsigned integer literal; None otherwise."""
     if not isinstance(operand, Immediate) or operand.text.startswith("-"):
         return None
     value = constant_value(operand)
@@ -53,5 +53,5 @@ def plain_number(operand: Operand | str | None) -> int | None:
 
 
 def value_of(operand: Operand | None) -> int | None:
-    """Return the value of an integer constant; None for anything else, an empty bracket included."""
+    """Return the value of an integer constant; None for any other operand or an empty bracket."""
     return None if operand is None else constant_value(operand)

@@ -1,4 +1,4 @@
-"""Special registers that a version or a target lacks, and the names that declarations can't have for their sake."""
+"""Special registers that a version or target lacks, and the names reserved because of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @functools.lru_cache(maxsize=256)
 def early_registers(target: str | None, version: tuple[int, int]) -> dict[str, Finding]:
-    """Return, for every special register that is not there yet, what to say about it."""
+    """Return the finding for each special register that is unavailable."""
     found: dict[str, Finding] = {}
     for name, row in special_register_rows().items():
         if version < row.since:
@@ -30,9 +30,9 @@ def early_registers(target: str | None, version: tuple[int, int]) -> dict[str, F
 
 
 def reserved(walk: Walk, code: str, name: str) -> None:
-    """Refuse the names that ptxas keeps: `WARP_SZ` everywhere, and at module level those of special registers.
+    """Reject the names that ptxas reserves: `WARP_SZ` everywhere, and at module level those of special registers.
 
-    Inside a function a declaration hides the special register of its name.
+    Inside a function a declaration hides the special register with its name.
     """
     if name == "WARP_SZ":
         message = "'WARP_SZ' is a constant of PTX"

@@ -1,6 +1,6 @@
-"""Whether samplers are variables of their own: the texture mode of `.target`, unified if it names none.
+"""Texture mode of `.target`: whether samplers are separate variables; unified by default.
 
-Asked of ptxas 13.0, which takes a sampler in a register in either mode; manual: "Texturing Modes".
+Measured on ptxas 13.0, which accepts a sampler in a register in either mode; manual: "Texturing Modes".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PLACE_OF_SAMPLER = 3  # [texture, sampler, {coordinates}]
 
 
 def declared(walk: Walk, node: Variable | Function) -> None:
-    """Refuse samplers in unified mode, where a texture holds its own."""
+    """Reject samplers in unified mode, in which a texture contains its own."""
     if walk.independent_textures:
         return
     if isinstance(node, Variable):
@@ -34,14 +34,14 @@ def declared(walk: Walk, node: Variable | Function) -> None:
 
 
 def fetch(walk: Walk, node: Instruction) -> None:
-    """Ask for a sampler beside the texture in independent mode."""
+    """Require a sampler with the texture in independent mode."""
     for index, operand in enumerate(node.operands):
         if isinstance(operand, TensorAddress) and len(operand.elements) < _PLACE_OF_SAMPLER:
             _report(walk, f"{node.opcode[0]} names no sampler", "write [texture, sampler, {…}]", index)
 
 
 def query(walk: Walk, node: Instruction) -> None:
-    """Refuse to ask a texture for what its sampler knows in independent mode."""
+    """Reject queries of a texture for sampler attributes in independent mode."""
     for index, operand in enumerate(node.operands):
         if isinstance(operand, Address) and isinstance(operand.base, Symbol) and _asks_a_sampler(node):
             name = operand.base.name

@@ -1,4 +1,4 @@
-"""What to say about a name that is not declared: what kind of thing is missing, and where it may have been meant."""
+"""Findings for undeclared names: the kind of declaration that is missing, and the name that may be meant."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Instruction, Statement
 
-# Of numbered registers without a bank, so many are reported in a function: they lack one declaration.
+# Maximum reports per function for numbered registers without a range: they lack one declaration.
 MOST_OF_A_BANK = 8
-# And so many names get a suggestion; where more are unknown, what is wrong is not their spelling.
+# Maximum number of names with a suggestion; if more are unknown, spelling is not the cause.
 MOST_SUGGESTIONS = 8
 
 
 def undeclared(walk: Walk, node: Instruction, operand: int, name: str) -> Finding | None:
-    """Compose the finding for operand number `operand` of `node`, in which the undeclared `name` stands.
+    """Return the finding for the undeclared `name` in operand number `operand` of `node`.
 
-    None if it is one of many numbered names, of which the first few have been reported.
+    None if it is one of many numbered names, the first few of which have been reported.
     """
     stem, number = split_number(name) or (name, -1)
     more = ""
@@ -57,7 +57,7 @@ def _composed(walk: Walk, node: Instruction, operand: int, name: str) -> Finding
 
 
 def _of_whole(walk: Walk, name: str) -> str:
-    """Return what can be had of a register whose component is not there; nothing of what is no register."""
+    """Return the available components of a register that lacks this one; empty if it is not a register."""
     base = name.partition(".")[0]
     kind = walk.scope[base]
     if kind is None or not kind or kind[0] in (UNDECLARED, UNKNOWN, "."):
@@ -70,7 +70,7 @@ def _of_whole(walk: Walk, name: str) -> str:
 
 
 def _elsewhere(walk: Walk, name: str, what: str) -> tuple[str, int | None]:
-    """Return a hint and the statement that it speaks of: where the name, or one like it, is declared."""
+    """Return a hint and the statement it refers to: the declaration of the name, or of a similar one."""
     at = _declared_in_function(walk, name)
     if at is not None and what == "label":
         return f"'{name}' at line {{line}} stands in another block: a branch leaves blocks, it never enters one", at

@@ -1,6 +1,6 @@
-"""The walk over a module: one visit to every statement, in order, with the scope that it stands in.
+"""Walk over a module: visits every statement once, in order, with its scope.
 
-A rule is a function that looks at one kind of statement and reports what it finds; NVIDIA's are in `rules`.
+A rule is a function that checks one kind of statement and reports findings; NVIDIA's are in `rules`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.known_forms import RightForms
     from pyptx_ir.syntax.nodes import Variable
 
-# What instructions are judged by when the module does not say.
+# Version used if the module has none.
 NEWEST = (9, 5)
-# Of the findings in one statement; to place each of them takes a look at the whole of it.
+# Maximum number of findings per statement; locating each one scans the whole statement.
 MOST_OF_A_STATEMENT = 50
 
 
 @dataclass(slots=True)
 class Routine:
-    """What the walk learns of one function: for rules that look at the whole of it."""
+    """Data collected about one function, for rules that need all of it."""
 
     node: Function
     at: int
@@ -39,25 +39,25 @@ class Routine:
     callees: set[str] = field(default_factory=set[str])
     groups: dict[str, int] = field(default_factory=dict[str, int])
     ended: bool = False
-    declared: dict[str, int] | None = None  # every name of its body, and where: made when a name is missing
-    unbanked: Counter[str] = field(default_factory=Counter[str])  # numbered names that no bank declares, by their stem
+    declared: dict[str, int] | None = None  # names of its body and their statements; built on demand
+    unbanked: Counter[str] = field(default_factory=Counter[str])  # undeclared numbered names, by stem
     warned: set[str] = field(default_factory=set[str])
-    narrow_calls: tuple[Finding, ...] = ()  # reported if an entry gets there
-    notes: dict[str, int] = field(default_factory=dict[str, int])  # what rules of plugins count, by names of their own
+    narrow_calls: tuple[Finding, ...] = ()  # reported if an entry reaches them
+    notes: dict[str, int] = field(default_factory=dict[str, int])  # counters of plugin rules, by names of their own
 
 
 class Walk:
-    """Where the walk is, what it knows by now, and what it has found."""
+    """Position, state and findings of the walk."""
 
     def __init__(self, checks: Checks, target: str | None) -> None:
-        """Prepare to check a module; `target` overrides what the module says."""
+        """Prepare to check a module; `target` overrides the module's `.target`."""
         self.forced = target
         self.target: str | None = target
         self.version: tuple[int, int] | None = None
-        self.address_size = 32  # what a module has that does not say. Manual: ".address_size"
+        self.address_size = 32  # default of a module. Manual: ".address_size"
         self.independent_textures = False
         self.at = -1
-        self.sound = True  # whether the present instruction is right by itself; what looks further asks first
+        self.sound = True  # whether the current instruction is valid by itself; further checks require it
         self.module_scope = self.scope = Scope()
         self.routine: Routine | None = None
         self.routines: list[Routine] = []
@@ -65,18 +65,18 @@ class Walk:
         self.functions: dict[str, tuple[Function, int]] = {}
         self.aliased: set[str] = set()
         self.variables: dict[str, Variable] = {}
-        # By identity: a parsed tree has one operand for each spelling, and the module keeps all of them alive.
-        # Here stands what is true of an operand wherever it is: in another statement it may be another one's fault.
+        # By identity: a parsed tree has one operand per distinct text, and the module keeps all of them alive. These
+        # properties do not depend on the operand's statement.
         self.names: dict[int, tuple[str, ...]] = {}
         self.plain_names, self.plain_addresses = plain_names(), plain_addresses()
-        self.right: RightForms = {}  # shared by all modules of one target and version, once these are known
-        self.literals: dict[int, int] = {}  # the numbers of the shapes of operands in which no name stands
-        self.constant = self.constant_at = 0  # bytes of .const variables so far, and where the last of them stands
+        self.right: RightForms = {}  # shared by all modules of one target and version, once known
+        self.literals: dict[int, int] = {}  # shape numbers of operands without names
+        self.constant = self.constant_at = 0  # bytes of .const variables so far, and the last one's statement
         self.files: dict[int, int] = {}
-        self.section_labels: dict[str, int] = {}  # those of all sections of the module, and where
+        self.section_labels: dict[str, int] = {}  # of all sections of the module, with their statements
         self.places: set[tuple[int, int, int]] = set()  # of every .loc so far: file, line, column
         self.last_label = ""
-        self.unreadable = False  # a brace or a header may be missing: what stands where is guesswork from here on
+        self.unreadable = False  # a brace or a header may be missing, so the nesting is uncertain from here
         self.header_end = 0
         self.early: dict[str, Finding] = {}
         self.early_registers: dict[str, Finding] = {}
@@ -87,13 +87,13 @@ class Walk:
 
     @property
     def judged_version(self) -> tuple[int, int]:
-        """The module's version, or the newest if it gives none."""
+        """The module's version, or the newest if it has none."""
         return self.version or NEWEST
 
     def report(self, finding: Finding) -> None:
-        """Keep a finding about the present statement, or about the one that it names.
+        """Record a finding for the current statement, or for the one that it names.
 
-        A statement whose every word is wrong has enough with the first `MOST_OF_A_STATEMENT`.
+        At most `MOST_OF_A_STATEMENT` findings per statement are kept.
         """
         at = self.at if finding.at is None else finding.at
         self._reported[at] += 1
@@ -101,7 +101,7 @@ class Walk:
             self.found.append((at, finding))
 
     def body(self, statements: Sequence[Statement]) -> None:
-        """Visit statements and what is inside them."""
+        """Visit statements and their nested statements."""
         checks, of_opcode = self._checks.by_kind, self._checks.by_opcode
         instruction_checks = checks.get(Instruction, ())
         for node in statements:
@@ -123,7 +123,7 @@ class Walk:
         elif isinstance(node, Block):
             self._block(node, Scope(self.scope))
         elif isinstance(node, Function) and node.body is not None and self.routine is not None:
-            self.at += 1  # its body is a statement of its own
+            self.at += 1  # its body is a separate statement
             self._block(node.body, self.routine.scope)
             self.routine = None
             self.scope = self.module_scope
@@ -143,11 +143,11 @@ class Walk:
         return self.routine
 
     def entries(self) -> list[Routine]:
-        """Return the entries that have been walked through."""
+        """Return the entries visited so far."""
         return [routine for routine in self.routines if routine.node.kind == "entry"]
 
     def called_by(self, entry: Routine) -> list[Routine]:
-        """Return the routines that `entry` calls by name, however far down, itself first."""
+        """Return the routines that `entry` calls by name, directly or indirectly, itself first."""
         seen, reached = {entry.node.name}, [entry]
         for routine in reached:
             for name in sorted(routine.callees - seen):
@@ -157,12 +157,12 @@ class Walk:
         return reached
 
     def give_up_on(self, name: str) -> None:
-        """Take an undeclared name for declared from now on: one complaint about it is enough."""
+        """Treat an undeclared name as declared from now on, so that it is reported once."""
         outermost = self.routine.scope if self.routine is not None else self.module_scope
         outermost[name] = self.scope[name] = UNKNOWN
 
     def warn_once(self, finding: Finding) -> None:
-        """Report a finding of a kind that one function needs only once."""
+        """Report a finding at most once per function and code."""
         warned = self.routine.warned if self.routine is not None else set[str]()
         if finding.code not in warned:
             warned.add(finding.code)

@@ -14,14 +14,14 @@ _DOTTED = re.compile(r"\.(\w+(?:::\w+)*)")
 
 
 def finding_of(verdict: Verdict, opcode: tuple[str, ...]) -> Finding:
-    """Return a verdict as a finding, with the modifier at fault as its word where the message names one."""
-    # Constants out of range are the one kind of verdict that comes without a hint.
+    """Return a verdict as a finding, with the faulty modifier as its word if the message names one."""
+    # Only verdicts on out-of-range constants have no hint.
     hint = verdict.in_file or verdict.hint or "write a constant within these limits"
     word = "" if verdict.operand is not None else _modifier(verdict.message, opcode)
     return Finding(verdict.code, verdict.message, hint, operand=verdict.operand, word=word)
 
 
 def _modifier(message: str, opcode: tuple[str, ...]) -> str:
-    """Return the modifier of the instruction that a message names by itself, with its dot."""
+    """Return the instruction's modifier that a message names separately, with its dot."""
     rest = message.replace(".".join(opcode), "")
     return next((f".{word}" for word in _DOTTED.findall(rest) if word in opcode[1:]), "")

@@ -1,1 +1,1 @@
-"""What the instruction table tells people: entries, wording, search, and the command `pyptx isa`."""
+"""Reference of the instruction table: entries, wording, search, and the command `pyptx isa`."""

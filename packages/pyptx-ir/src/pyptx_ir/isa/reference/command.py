@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern
 
 USAGE_ERROR = 2
-SHOWN = 3  # so many results are shown whole; of more, only the names and what they do
+SHOWN = 3  # maximum number of results shown in full; above it, only names and summaries
 WIDTH = 100
 
 
 def isa(argv: Sequence[str]) -> int:
-    """Search the table; return 0 if something was found, 1 if not, 2 if the command was called wrongly."""
+    """Search the table; return 0 if there is a match, 1 if there is none, 2 for a usage error."""
     try:
         options = _parser().parse_args(argv)
         if options.target is not None:
             find_target(options.target)
-    except SystemExit as leaving:  # argparse has said why
+    except SystemExit as leaving:  # argparse has printed the error
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     except PyptxError as error:
         sys.stderr.write(f"pyptx isa: {error}\n")
@@ -71,7 +71,7 @@ def _version(text: str) -> tuple[int, int]:
 
 
 def _nothing(text: str, known: Sequence[Entry], elsewhere: Sequence[Result]) -> str:
-    """Say why there is no result: the filters let nothing through, or nothing is called so."""
+    """Return the reason for an empty result: the filters exclude all forms, or no name matches."""
     if elsewhere:
         entry = elsewhere[0].entry
         needs = dict.fromkeys(availability(form.row) for form in entry.forms)
@@ -84,7 +84,7 @@ def _nothing(text: str, known: Sequence[Entry], elsewhere: Sequence[Result]) -> 
 
 
 def _absent(text: str, known: Sequence[Entry]) -> str:
-    """Say which package has the instruction that the words spell, whichever stands first; nothing if none lacks."""
+    """Return which package has the instruction, for words in any rotation; empty if no package is missing."""
     from pyptx_ir.plugins.homes import home_of_instruction, install_hint, words_of_home
 
     words = tuple(re.split(r"[\s.]+", text.strip().lower()))
@@ -97,7 +97,7 @@ def _absent(text: str, known: Sequence[Entry]) -> str:
 
 
 def _text(found: Sequence[Result]) -> str:
-    """Show what is spelt in full whole, or all of a few; of many, say what they do."""
+    """Return exact matches in full, or all of a few; for many, only the summaries."""
     whole = [result.entry for result in found if result.exact]
     if not whole and len(found) > SHOWN:
         return "\n".join(_overview([result.entry for result in found]))

@@ -1,4 +1,4 @@
-"""The rows of the table, gathered by the instruction that they are forms of."""
+"""Rows of the table, grouped by instruction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
 
-# The chapters of NVIDIA's instructions, in the order in which they are listed; those of third parties follow.
+# Chapters of NVIDIA's instructions, in list order; those of third parties follow.
 CHAPTERS = (
     "Arithmetic",
     "Floating point",
@@ -33,13 +33,13 @@ CHAPTERS = (
     "Video",
     "Miscellaneous",
 )
-# The chapter of instructions whose rows name none.
+# Chapter of instructions whose rows have none.
 ELSEWHERE = "Other instructions"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An instruction as people speak of it, `cp.async.bulk`, with all of its forms."""
+    """An instruction by its usual name, `cp.async.bulk`, with all its forms."""
 
     name: str
     chapter: str
@@ -48,7 +48,7 @@ class Entry:
 
 
 def entries(rows: Iterable[InstructionRow]) -> tuple[Entry, ...]:
-    """Gather rows into entries: by chapter, and there in the order of the rows."""
+    """Group rows into entries: by chapter, then in the order of the rows."""
     forms: dict[str, list[Pattern]] = {}
     for row in rows:
         forms.setdefault(row.instruction, []).append(compile_row(row))

@@ -1,7 +1,7 @@
-"""A Pygments lexer that knows the instruction table: `pyptx`, also for files that end in `.ptx`.
+"""A Pygments lexer based on the instruction table: `pyptx`, also for files that end in `.ptx`.
 
-Needs Pygments (`pip install pygments`), which finds it by its entry point. The lexer of that name that comes
-with Pygments knows neither guards nor labels nor newer instructions, and marks most of what compilers write as wrong.
+Needs Pygments (`pip install pygments`), which finds it by its entry point. Pygments' own PTX lexer lacks guards, labels
+and newer instructions, and marks most compiler output as errors.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["PtxLexer"]
 
 _END = r"(?![\w$])"
 _WORD = r"\w+(?:::(?:[0-9]+:[0-9]+|\w+))*"  # of an opcode: `shared::cta`, `sp::2:4`
-# What `cuobjdump -ptx` writes between modules.
+# Lines of `cuobjdump -ptx` between modules.
 _LISTING = r"^(?:Fatbin \w+ code:|=+$|compressed$|[A-Za-z_][\w ]* = |member )[^\n]*"
-# The states behind a guard's `@`, an opcode, and a directive.
+# States after a guard's `@`, an opcode, and a directive.
 _GUARD = "guard"
 _OPERANDS = "operands"
 _DIRECTIVE = "directive"
@@ -44,7 +44,7 @@ class PtxLexer(RegexLexer):
 
     @classmethod
     def get_tokendefs(cls) -> dict[str, list[object]]:
-        """Return the rules; Pygments asks once, when the first lexer is made."""
+        """Return the rules; Pygments calls this once, for the first lexer."""
         from pyptx_ir.plugins.manager import manager
 
         rows = manager().instructions()
@@ -59,7 +59,7 @@ class PtxLexer(RegexLexer):
 
 
 def _words(syntax: str, slots: Iterable[tuple[str, ...]]) -> set[str]:
-    """Return the words that an opcode of a syntax line can have."""
+    """Return the modifiers in an opcode of a syntax line."""
     head = syntax.partition(" ")[0]
     return {*re.findall(rf"\.({_WORD})", head), *(word for values in slots for word in values)}
 
@@ -77,7 +77,7 @@ def _opening(opcodes: set[str]) -> list[object]:
 
 
 def _general(modifiers: set[str], others: object = Name.Decorator) -> list[object]:
-    """Return the rules for what may stand anywhere; `others` are dotted words, neither types nor modifiers."""
+    """Return the rules that apply anywhere; `others` is the token of dotted words that are not types or modifiers."""
     return [
         (r"\s+", Whitespace),
         (r"//[^\n]*", Comment.Single),

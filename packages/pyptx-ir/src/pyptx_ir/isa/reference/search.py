@@ -1,4 +1,4 @@
-"""Finding instructions by name, modifiers and what they do."""
+"""Search of instructions by name, modifiers and meaning."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern
     from pyptx_ir.isa.reference.entries import Entry
 
-# How well a word of a search fits, by where it is found: the sum over all words orders the results.
+# Score of a search word, by where it matches; the sum over all words orders the results.
 WHOLE, NAME, MODIFIER, BEGINNING, SYNONYM, PART, SUMMARY = 1000, 20, 10, 8, 6, 4, 3
 SUGGESTIONS = 5
 
-# Words that people use, and how the words of the instructions begin that they mean.
+# Common words, and the prefixes of the corresponding words in instructions.
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "fp4": ("e2m1",),
     "fp6": ("e2m3", "e3m2"),
@@ -36,22 +36,22 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An entry that a search found, with the forms that fit best; `exact` if it is spelt in full."""
+    """An entry found by a search, with the best matching forms; `exact` for a full match."""
 
     entry: Entry
     score: int
 
     @property
     def exact(self) -> bool:
-        """Tell whether the search is the entry's name, or an opcode of it."""
+        """Whether the search is the entry's name, or an opcode of it."""
         return self.score >= WHOLE
 
 
 def search(found: Iterable[Entry], text: str) -> tuple[Result, ...]:
-    """Return the entries that every word of `text` fits, the best first, each with the forms that most words fit.
+    """Return the entries that match every word of `text`, best first, each with the forms that match most words.
 
-    Words are separated by spaces or dots, and may stand in any order: `bf16x2 cvt` finds the forms of `cvt` that have
-    `.bf16x2`. What is spelt in full, as a name (`cp.async`) or an opcode (`mad.lo.u32`), comes before everything else.
+    Words are separated by spaces or dots, in any order: `bf16x2 cvt` finds the forms of `cvt` with `.bf16x2`. A full
+    name (`cp.async`) or opcode (`mad.lo.u32`) comes first.
     """
     results = [result for entry in found if (result := _result(entry, text.strip()))]
     return tuple(sorted(results, key=lambda result: (-result.score, result.entry.name)))
@@ -73,7 +73,7 @@ def _result(entry: Entry, text: str) -> Result | None:
 
 
 def _fit(word: str, names: Sequence[str], modifiers: set[str], summary: str) -> int:
-    """Return how well one word of a search fits an entry; 0 if not at all."""
+    """Return the score of one search word for an entry; 0 if it does not match."""
     meant = SYNONYMS.get(word, ())
     spelt = (*names, *modifiers)
     fits = {
@@ -92,12 +92,12 @@ def _among(word: str, names: Sequence[str]) -> bool:
 
 
 def _stem(word: str) -> str:
-    """Return enough of a word to find its other forms: `matri` of `matrices`."""
+    """Return a prefix that matches other forms of a word: `matri` of `matrices`."""
     return word[: max(4, len(word) - 3)]
 
 
 def _closest(forms: tuple[Pattern, ...], words: Sequence[str]) -> tuple[Pattern, ...]:
-    """Return the forms that spell most of the words, or what they mean."""
+    """Return the forms that contain most of the words, or their synonyms."""
 
     def spelt(form: Pattern) -> int:
         known = {form.row.opcode} | {word.lower() for item in form.items for word in item.words}
@@ -109,7 +109,7 @@ def _closest(forms: tuple[Pattern, ...], words: Sequence[str]) -> tuple[Pattern,
 
 
 def available(found: Iterable[Result], target: str | None, version: tuple[int, int] | None) -> tuple[Result, ...]:
-    """Return the results with those forms that a target and a version of PTX have; those without any are left out."""
+    """Return the results with the forms available for a target and a PTX version; omit results without any."""
     left: list[Result] = []
     for result in found:
         forms = tuple(form for form in result.entry.forms if _has(form, target, version))
@@ -130,6 +130,6 @@ def _has(form: Pattern, target: str | None, version: tuple[int, int] | None) -> 
 
 
 def nearest(found: Iterable[Entry], text: str) -> tuple[str, ...]:
-    """Return the names that are spelt most like `text`."""
+    """Return the names most similar to `text`."""
     names = [entry.name for entry in found]
     return tuple(difflib.get_close_matches(text.strip().lower(), names, n=SUGGESTIONS, cutoff=0.5))

@@ -1,4 +1,4 @@
-"""The forms of an instruction as a page shows them: by version and targets, what they have in common said once."""
+"""Forms of an instruction as on a page: grouped by version and targets, without repetition."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Block:
 
     @property
     def text(self) -> str:
-        """The lines, and the values of their slots below them, as the manual writes them."""
+        """The lines, followed by the values of their slots, as in the manual."""
         return "\n".join([*(f"{line};" for line in self.lines), *slot_lines(self.slots)])
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The forms that the same versions and targets have. Each operand has its name, and all that its words may be."""
+    """Forms with the same versions and targets. Each operand has its name, and all its descriptions."""
 
     availability: str
     blocks: tuple[Block, ...]
@@ -45,7 +45,7 @@ class _Form:
 
 
 def sections(patterns: Iterable[Pattern]) -> tuple[Section, ...]:
-    """Arrange the forms of an instruction, the oldest first."""
+    """Group the forms of an instruction, oldest first."""
     ordered = sorted(patterns, key=lambda each: (each.row.since, each.row.targets, each.row.before or ("", (0, 0))))
     found: dict[str, list[_Form]] = {}
     for each in ordered:
@@ -69,7 +69,7 @@ def _section(available: str, forms: list[_Form]) -> Section:
 
 
 def _merged(forms: list[_Form]) -> list[_Form]:
-    """Return forms of which no two differ in the values of one slot alone: such are one, with the values of both."""
+    """Merge forms that differ only in the values of one slot, until no such pair is left."""
     kept: list[_Form] = []
     for form in forms:
         for place, other in enumerate(kept):

@@ -1,4 +1,4 @@
-"""What a row says, in words: where it is available, which words its slots take, what its operands are."""
+"""Descriptions of rows: availability, values of slots, and operands."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NESTED = ("vec", "sparse", "texels")  # kinds whose argument is a kind
 
 
 def version(since: tuple[int, int]) -> str:
-    """Spell a version of PTX: `PTX 7.8`."""
+    """Return the text of a PTX version: `PTX 7.8`."""
     return f"PTX {since[0]}.{since[1]}"
 
 
 def targets(row: InstructionRow) -> str:
-    """Say which targets have a form: `sm_90 or later`, `sm_90a only`, `any target`."""
+    """Return the targets that have a form: `sm_90 or later`, `sm_90a only`, `any target`."""
     if not row.targets:
         return "any target"
     kinds = {"plain": "{} or later", "family": "{} and its family", "arch": "{} only"}
@@ -39,12 +39,12 @@ def targets(row: InstructionRow) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names as prose does: `sm_90a, sm_100a or sm_120a`."""
+    """Join names as in a sentence: `sm_90a, sm_100a or sm_120a`."""
     return " or ".join([*([", ".join(names[:-1])] if names[1:] else []), names[-1]])
 
 
 def availability(row: InstructionRow) -> str:
-    """Say since when, and where: `PTX 6.0, sm_70 or later`."""
+    """Return the version and the targets of a form: `PTX 6.0, sm_70 or later`."""
     text = f"{version(row.since)}, {targets(row)}"
     if row.before:
         gone, since = row.before
@@ -64,12 +64,12 @@ def slot_lines(slots: Iterable[tuple[str, tuple[str, ...]]], width: int = 110) -
 
 
 def operands(pattern: Pattern) -> list[tuple[str, str]]:
-    """Return, for each operand, its name and what it must be: `("a", "read; an address")`."""
+    """Return the name and the description of each operand: `("a", "read; an address")`."""
     return [(place.name, operand(pattern, place)) for place in pattern.places]
 
 
 def operand(pattern: Pattern, place: Place) -> str:
-    """Say what one operand must be, and whether the instruction writes it."""
+    """Return the description of one operand, and whether it is read or written."""
     if place.name.isdecimal():
         return "the number itself"
     spelt = [kind_words(pattern, place.kind, written=place.written)]
@@ -99,7 +99,7 @@ def _presence(place: Place) -> str:
 
 
 def kind_words(pattern: Pattern, kind: str, *, written: bool) -> str:
-    """Say what a kind of operand is; a slot or a type is named as the syntax line names it."""
+    """Return the description of an operand kind; slots and types have their names in the syntax line."""
     name, argument = operand_kinds().split(kind)
     if name == "*":
         count, _, inner = argument.partition("*")
@@ -111,7 +111,7 @@ def kind_words(pattern: Pattern, kind: str, *, written: bool) -> str:
 
 
 def _argument(pattern: Pattern, kind: str, argument: str) -> str:
-    """Spell the argument of a kind: slots and types as modifiers, the extents of a matrix as a product."""
+    """Return the text of a kind's argument: slots and types as modifiers, matrix extents as `m×k`."""
     if kind == "fragment":
         return re.sub(r"^([mnk])([mnk])(/2)? ", r"\1×\2\3 of ", argument)
     slots = {name for name, _ in pattern.row.slots} | {item.name for item in pattern.items}
@@ -119,7 +119,7 @@ def _argument(pattern: Pattern, kind: str, argument: str) -> str:
 
 
 def _count(pattern: Pattern, count: str) -> str:
-    """Say how many elements a vector has: a number, or as many as the word in a slot asks for."""
+    """Return the number of a vector's elements: a number, or the choices that a slot determines."""
     if count.isdecimal():
         return count
     numbers = dict.fromkeys(dict(pattern.row.lengths)[count])

@@ -23,12 +23,12 @@ OPERANDS = {
     "d": "type or _",
     "policy": "u64 with L2::cache_hint",
 }
-# A cache policy goes with global (and generic) addresses, and vectors lie in global memory only.
+# Cache policies require global (or generic) addresses, and vectors must be in global memory.
 GLOBAL = {**OPERANDS, "a": "address(global sized)"}
 
 PLACES = (("{.space}", {"space": SPACES}, "", "", OPERANDS), ("{.global}", HINT, ".hint", ", policy", GLOBAL))
 
-# Operations, a word behind them, types, PTX version, targets: as atom and red have them.
+# Operations, a modifier after them, types, PTX version, targets, for atom and red.
 OPERATIONS = (
     (("and", "or", "xor"), "", ("b32",), ptx(1, 1), ()),
     (("and", "or", "xor"), "", ("b64",), ptx(3, 1), ()),
@@ -55,7 +55,7 @@ SWAPS = (
     (("b16",), ptx(6, 3), ("sm_70",)),
     (("b128",), ptx(8, 3), ("sm_90",)),
 )
-# Operations, a word behind them, vector lengths, types, PTX version.
+# Operations, a modifier after them, vector lengths, types, PTX version.
 VECTORS = (
     (("add",), "", ("v2", "v4"), ("f32",), ptx(8, 1)),
     (("add",), ".noftz", ("v2", "v4"), ("f32",), ptx(9, 4)),
@@ -65,7 +65,7 @@ VECTORS = (
 
 
 def _scopes(types: tuple[str, ...], since: tuple[int, int]) -> tuple[tuple[str, Slots, tuple[int, int]], ...]:
-    """Return spellings of the scope, with slot and version: 128 bits came to .sys later."""
+    """Return the variants of the scope, with slot and version: .sys supports 128 bits since a later version."""
     if "b128" not in types:
         return (("{.scope}", {"scope": SCOPES}, since),)
     return ("{.scope}", {"scope": SCOPES[:-1]}, since), (".scope", {"scope": SCOPES[-1:]}, ptx(8, 4))
@@ -110,7 +110,7 @@ def _swap() -> Iterator[InstructionRow]:
 
 
 def _vector(name: str) -> Iterator[InstructionRow]:
-    """Yield the forms of atom or red on several values side by side."""
+    """Yield the forms of atom or red on vectors."""
     result, access = ("d, ", "wxrr") if name == "atom" else ("", "xrr")
     for names, behind, lengths, types, since in VECTORS:
         yield row(

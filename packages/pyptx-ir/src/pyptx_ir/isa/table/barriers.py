@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
-# A block has 16 barriers and at most 1024 threads, who arrive in whole warps.
+# A CTA has 16 barriers and at most 1024 threads, which arrive in whole warps.
 NUMBER = {"a": "int32 in 0..15"}
 ALL = {**NUMBER, "b": "int32 in 0..1024 by 32"}
 SOME = {**NUMBER, "b": "int32 in 32..1024 by 32"}
@@ -14,7 +14,7 @@ PREDICATE = {"c": "pred or !"}
 def _barrier(
     name: str, aligned: str, since: tuple[int, int], *, more_since: tuple[int, int]
 ) -> tuple[InstructionRow, ...]:
-    """Return the forms of bar or barrier; `more_since` is the version of those beside `sync`."""
+    """Return the forms of bar or barrier; `more_since` is the version of the forms other than `sync`."""
     manual, *scope = name.split(".")
     words = len(scope) + 1
     return (

@@ -13,7 +13,7 @@ UNSIGNED = (*ORDER, "lo", "ls", "hi", "hs")
 FLOATING = (*ORDER, "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
 BOOLEAN = ("and", "or", "xor")
 BOOLEANS: tuple[dict[str, tuple[str, ...]], ...] = ({}, {"boolop": BOOLEAN})
-# What set writes, from which PTX version and on which targets.
+# Result types of set, with PTX version and targets.
 RESULTS: tuple[tuple[tuple[str, ...], tuple[int, int], tuple[str, ...]], ...] = (
     (("u32", "s32", "f32"), ptx(1, 0), ()),
     (("f16",), ptx(4, 2), ("sm_53",)),
@@ -22,7 +22,7 @@ RESULTS: tuple[tuple[tuple[str, ...], tuple[int, int], tuple[str, ...]], ...] = 
 BOTH = {"c": "pred or !"}
 RESULT = {"p": "pred or _"}
 
-# The comparisons that each family of types has, with what else its forms take: `{.ftz}`, comparisons, types.
+# The comparisons of each family of types: `{.ftz}`, comparisons, types.
 FAMILIES = (
     ("", EQUALITY, BITS),
     ("", UNSIGNED, ("u16", "u32", "u64")),

@@ -8,12 +8,12 @@ ADDRESSES = ("u32", "u64")
 
 ALIGNMENTS = " ".join(str(1 << power) for power in range(24))
 
-# What a call names: a function, or a register with the address of one and who that may be.
+# The callee of a call: a function, or a register with a function's address and its possible targets.
 CALLED = (
     ("f", "", {"f": "function"}, ptx(1, 0)),
     ("pointer", ", callees", {"pointer": "pointer", "callees": "callees"}, ptx(2, 1)),
 )
-# The manual has no results without arguments; ptxas takes them, as functions without parameters need.
+# The manual lacks results without arguments; ptxas accepts them, as functions without parameters require.
 LISTS = (("", ""), ("", ", arguments"), ("results, ", ""), ("results, ", ", arguments"))
 
 SUMMARIES = {

@@ -1,4 +1,4 @@
-"""Manual: "Data Movement and Conversion Instructions: cvt", less packed formats of 8 bits and less."""
+"""Manual: "Data Movement and Conversion Instructions: cvt", without packed formats of 8 bits and less."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx_ir.isa.table.type_sets import ROUNDINGS
 INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
 TO_INTEGER = ("rni", "rzi", "rmi", "rpi")
 NARROWING = ("rn", "rz")
-# What `.sat` is for: the types whose values may lie outside the result's range.
+# Operands of `.sat`: source types whose values may be outside the result's range.
 CLAMPED = {
     result: tuple(
         source
@@ -23,7 +23,7 @@ CLAMPED = {
 }
 RELAXED = {"d": "relaxed(dtype)", "a": "relaxed(atype)"}
 FROM_SPECIAL = {"d": "relaxed(dtype)", "a": "relaxed(atype) or special"}
-# To f16 and f16x2 from registers of f32 or wider ones, into such of 16 or 32 bits or wider ones; not so to bf16.
+# Conversions to f16 and f16x2 accept f32 or wider sources, and 16- or 32-bit or wider results; those to bf16 do not.
 TO_HALF = {"d": "relaxed(f16)", "a": "relaxed(f32)"}
 TO_BRAIN = {"d": "type", "a": "f32"}
 HALVES = (
@@ -80,7 +80,7 @@ ROWS = summarised(
         operands=RELAXED,
         manual="cvt",
     ),
-    # Between floating-point types: rounding where bits are lost, none where they are not, and to integral values.
+    # Between floating-point types: with rounding if bits are lost, without otherwise, and to integral values.
     row(
         "cvt.frnd{.ftz}{.sat}.f32.f64 d, a",
         frnd=ROUNDINGS,
@@ -215,7 +215,7 @@ ROWS = summarised(
     row("cvt.bf16.atype d, a", atype=("f16", "bf16"), operands={"d": "bf16"}, **BRAIN),
     row("cvt{.frnd}.f16.bf16 d, a", frnd=ROUNDINGS, operands={"d": "f16", "a": "bf16"}, **BRAIN),
     row("cvt.irnd.bf16.bf16 d, a", irnd=TO_INTEGER, operands={"d": "bf16", "a": "bf16"}, **BRAIN),
-    # Never a negative zero.
+    # Never return a negative zero.
     *(
         row(
             f"cvt.frnd{{.relu}}{{.satfinite}}.pzo.type.f32 {operands}",

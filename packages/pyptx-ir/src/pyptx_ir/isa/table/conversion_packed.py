@@ -37,7 +37,7 @@ def _cvt(
     targets: tuple[str, ...],
     **slots: tuple[str, ...],
 ) -> InstructionRow:
-    """Return a row for `cvt` from `source`, a type or slot: two operands of f32, or one that is packed."""
+    """Return a row for `cvt` from `source`, a type or slot: two f32 operands, or one packed operand."""
     kinds = {"d": "b16" if result == "s2f6x2" else result, "a": source}
     operands = "d, a"
     if source == "f32":
@@ -55,7 +55,7 @@ def _cvt(
 
 
 def _to_narrow() -> tuple[InstructionRow, ...]:
-    """Return the forms to FP8, FP6 and FP4; the order of modifiers tells the rows of sm_89 and sm_90 apart."""
+    """Return the forms to FP8, FP6 and FP4; the order of modifiers distinguishes the rows of sm_89 and sm_90."""
     found: list[InstructionRow] = []
     for source, later in (("f32", _blackwell(6, 8)), ("f16x2", _blackwell(1))):
         found += (
@@ -110,7 +110,7 @@ def _to_unsigned() -> tuple[InstructionRow, ...]:
 
 
 def _fixed_point() -> tuple[InstructionRow, ...]:
-    """Return the forms from and to pairs of fixed-point numbers, 2 bits before the point and 6 behind."""
+    """Return the forms from and to pairs of fixed-point numbers, with 2 bits before the point and 6 after it."""
     two: dict[str, Any] = {"scale": "bits(16)", "scaled": TWO_SCALES}
     lines = ((".rn", ptx(9, 1), FIXED_POINT), (".rz", ptx(9, 4), ("sm_107a",)))
     return (
@@ -135,7 +135,7 @@ ROWS = summarised(
     *_from_narrow(),
     *_to_unsigned(),
     *_fixed_point(),
-    # Stochastic rounding: the last operand brings the random bits.
+    # Stochastic rounding: the last operand provides the random bits.
     row(
         "cvt.rs{.relu}.satfinite.dtype.f32 d, {a, b, e, f}, rbits",
         dtype=QUADS,

@@ -1,4 +1,4 @@
-"""Manual: "Data Movement and Conversion Instructions", less loads, stores (memory.py) and cvt (conversion.py)."""
+"""Manual: "Data Movement and Conversion Instructions", without loads, stores (memory.py) and cvt (conversion.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SPACES = ("const", "global", "local", "shared", "shared::cta", "shared::cluster"
 PARAMETERS = ("param", "param::entry")
 SHUFFLE = {"b": "b32", "c": "b32", "membermask": "int32"}
 
-# How mov splits and joins: the whole, the number of parts, their type.
+# Splits and joins of mov: the whole type, the number of parts, their type.
 PARTS = (
     ("b16", 2, "b8"),
     ("b32", 4, "b8"),

@@ -1,7 +1,7 @@
-"""Directives, and what else a declaration can ask for: the first PTX version and target of each.
+"""Directives, and other requirements of declarations: the first PTX version and target of each.
 
-Versions and targets are those of ptxas 13.5, which a test asks for every row; every device of the lattice has those
-without a target. Manual: chapter "Directives", and the sections that the rows name.
+Versions and targets are those of ptxas 13.5, which a test verifies for every row. Rows without a target apply to every
+device in the target table. Manual: chapter "Directives", and the sections in the rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyptx_ir.isa.rows import ptx
 
-WORD = (1 << 32) - 1  # the largest number that a directive takes
+WORD = (1 << 32) - 1  # the largest argument of a directive
 POSITIVE = (1, WORD)
 
 
@@ -18,9 +18,10 @@ POSITIVE = (1, WORD)
 class DirectiveRow:
     """One directive, or one use of it.
 
-    `name` is its spelling without the dot; what follows a blank tells uses apart. `on` is what a header directive goes
-    with: `"entry"`, `"func"`, or nothing for both; `numbers` how many it takes, at least and at most (None: not
-    checked), and `values` what each may be. `before` is the first version that lacks a directive that was removed.
+    `name` is its text without the dot; the text after a space distinguishes uses. `on` is the kind of function that a
+    header directive applies to: `"entry"`, `"func"`, or empty for both. `numbers` is the minimum and maximum number of
+    arguments (None: not checked), and `values` the range of each. `before` is the first version that lacks a removed
+    directive.
     """
 
     name: str
@@ -160,7 +161,7 @@ ROWS: tuple[DirectiveRow, ...] = (
     DirectiveRow("tex", ptx(1, 0), before=ptx(1, 5), manual="Texture State Space (deprecated)"),
     DirectiveRow("b128", ptx(8, 3), "sm_70", manual="Fundamental Types"),
     DirectiveRow("f16x2", ptx(4, 2), "sm_53", manual="Packed Data Types"),
-    # Initialisers
+    # Initializers
     DirectiveRow("generic()", ptx(3, 1), manual="Initializers"),
     DirectiveRow("mask()", ptx(7, 1), manual="Initializers"),
 )

@@ -1,7 +1,6 @@
 """Manual: "Parallel Synchronization and Communication Instructions": membar, fence.
 
-Those between the proxies of asynchronous copies came with Hopper, and those of the fabric with Blackwell: their rows
-are in the packages of these.
+The Hopper package has the rows of the async proxy fences, the Blackwell package those of the fabric.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SHARED = ("shared", "shared::cta")
-# How many registers hold 1, 2 or 4 matrices.
+# Number of registers for 1, 2 or 4 matrices.
 SINGLE: dict[str, int] = {"x1": 1, "x2": 2, "x4": 4}
 DOUBLE: dict[str, int] = {"x1": 2, "x2": 4}
 BYTES_SINCE = ptx(8, 6)
@@ -26,7 +26,7 @@ def _load(
     targets: Sequence[str],
     **slots: Sequence[str],
 ) -> InstructionRow:
-    """Return a form of ldmatrix; `words` follow its number."""
+    """Return a form of ldmatrix; `words` are the modifiers after `.num`."""
     return row(
         f"ldmatrix.sync.aligned.shape.num{words} d, [a]",
         lengths={"num": tuple(counts.values())},

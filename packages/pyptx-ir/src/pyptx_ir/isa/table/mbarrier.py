@@ -29,7 +29,7 @@ OPERANDS = {
     "parity": "int32 in 0 1",
     "time_hint": "int32",
     "report": "b8",
-    "p": "typed(pred)",  # unlike setp's, never the sink
+    "p": "typed(pred)",  # unlike in setp, never the sink
 }
 SINKS = {**OPERANDS, "state": "u64 or _", "_": "sink or _"}
 PENDING = {**OPERANDS, "count": "int32"}
@@ -37,9 +37,9 @@ PENDING = {**OPERANDS, "count": "int32"}
 RELEASE, RELAXED, ACQUIRE = ("release",), ("relaxed",), ("acquire",)
 ARRIVING, WAITING = (*RELEASE, *RELAXED), (*ACQUIRE, *RELAXED)
 
-# Words behind arrive or arrive_drop, memory orders, operands, PTX version, targets.
+# Modifiers after arrive or arrive_drop, memory orders, operands, PTX version, targets.
 ARRIVALS = (
-    # At an object of the own block:
+    # On an object of the executing CTA:
     ("{.ss}", (), "state, [addr]", ptx(7, 0), AMPERE),
     (".noComplete{.ss}", (), "state, [addr], count", ptx(7, 0), AMPERE),
     ("{.ss}", (), "state, [addr], count", ptx(7, 8), HOPPER),
@@ -49,12 +49,12 @@ ARRIVALS = (
     (".noComplete.sem.cta{.ss}", RELEASE, "state, [addr], count", ptx(8, 0), AMPERE),
     (".expect_tx{.sem.scope}{.ss}", RELEASE, "state, [addr], tx_count", ptx(8, 0), HOPPER),
     (".expect_tx.sem.scope{.ss}", RELAXED, "state, [addr], tx_count", ptx(8, 6), HOPPER),
-    # At one that may lie in another block of the cluster, which returns no state:
+    # On an object that may be in another CTA of the cluster; these return no state:
     ("{.sem.scope}.shared::cluster", RELEASE, "_, [addr]{, count}", ptx(8, 0), HOPPER),
     (".sem.scope.shared::cluster", RELAXED, "_, [addr]{, count}", ptx(8, 6), HOPPER),
     (".expect_tx{.sem.scope}.shared::cluster", RELEASE, "_, [addr], tx_count", ptx(8, 0), HOPPER),
     (".expect_tx.sem.scope.shared::cluster", RELAXED, "_, [addr], tx_count", ptx(8, 6), HOPPER),
-    # At those at the same place in several blocks:
+    # On the objects at the same offset in several CTAs:
     (
         "{.sem.scope}{.shared::cluster}.multicast::cluster::32b",
         ARRIVING,
@@ -70,7 +70,7 @@ ARRIVALS = (
         MULTICAST,
     ),
 )
-# Words behind test_wait, try_wait and their .parity forms, memory orders, results, PTX version (or that of the
+# Modifiers after test_wait, try_wait and their .parity forms, memory orders, results, PTX version (or that of the
 # name), targets.
 WAITS = (
     ("{.ss}", (), "p", ptx(7, 0), AMPERE),
@@ -91,7 +91,7 @@ def _mbarrier(
     kinds: Mapping[str, str] = OPERANDS,
     sem: tuple[str, ...] = (),
 ) -> InstructionRow:
-    """Return a row; `expect_tx` and `parity` behind the first word are parts of the name, and stay in place."""
+    """Return a row; `expect_tx` and `parity` after the first word are parts of the name, and keep their position."""
     words = re.split(r"[{}.]+", name)
     slots = {**SLOTS, "sem": sem}
     return row(
@@ -121,7 +121,7 @@ def _arrivals(name: str, kinds: Mapping[str, str]) -> Iterator[InstructionRow]:
 
 
 def _waits(name: str, phase: str, first: tuple[int, int], targets: tuple[str, ...]) -> Iterator[InstructionRow]:
-    """Yield the forms of a wait for the `phase` that a state or a parity names; the name is known from `first` on."""
+    """Yield the forms of a wait for a `phase` given by state or parity; the name exists since `first`."""
     for words, sem, results, since, least in WAITS:
         yield _mbarrier(
             f"{name}{words}",

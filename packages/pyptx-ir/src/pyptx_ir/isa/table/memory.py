@@ -24,7 +24,7 @@ PREFETCH = ("L2::64B", "L2::128B", "L2::256B")
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """How many elements of which types one access moves, and from when on; `vec` is the word for several."""
+    """Number and types of the elements of one access, and its first version; `vec` is the modifier for several."""
 
     vec: str
     types: tuple[str, ...]
@@ -54,7 +54,7 @@ def _forms(
     slots: Mapping[str, Sequence[str]] | None = None,
     **more: Sequence[str],
 ) -> tuple[InstructionRow, ...]:
-    """Return one row per width of a load or store with these modifiers, `{.hint}` among them or not."""
+    """Return one row per width of a load or store with these modifiers, which may include `{.hint}`."""
     hint = "{.hint}" in modifiers
     operands = ("[a], b" if name == "st" else "d, [a]") + ("{, policy}" if hint else "")
     value = "b" if name == "st" else "d"
@@ -84,7 +84,7 @@ def _forms(
 
 
 def _plain(name: str, spaces: Sequence[str], cache: Sequence[str], prefetch: str) -> tuple[InstructionRow, ...]:
-    """Return the weak forms: with a cache operator, with hints for the first level, and with hints for the second."""
+    """Return the weak forms: with a cache operator, with hints for L1, and with hints for L2."""
     ahead = {"prefetch": PREFETCH} if prefetch else {}
     first, second = {**ahead, "level1": LEVEL1}, {**ahead, "level1": LEVEL1, "level2": LEVEL2}
     cached = {**ahead, "cop": cache}
@@ -99,7 +99,7 @@ def _plain(name: str, spaces: Sequence[str], cache: Sequence[str], prefetch: str
 
 
 def _ordered(name: str, order: str, prefetch: str) -> tuple[InstructionRow, ...]:
-    """Return the forms with memory ordering: relaxed, acquire or release; 128 bits at system scope came later."""
+    """Return the forms with ordering: relaxed, acquire or release; 128 bits at system scope came later."""
     ahead = {"sem": ("relaxed", order), **({"prefetch": PREFETCH} if prefetch else {})}
     head, tail = ".sem.scope{.global}{.level1}", f"{{.hint}}{prefetch}"
     found: list[InstructionRow] = []
@@ -113,7 +113,7 @@ def _ordered(name: str, order: str, prefetch: str) -> tuple[InstructionRow, ...]
 
 
 def _unusual(name: str, prefetch: str, order: str) -> tuple[InstructionRow, ...]:
-    """Return the volatile forms, and those of memory-mapped input and output."""
+    """Return the volatile forms, and those of memory-mapped I/O."""
     ahead = {"prefetch": PREFETCH} if prefetch else {}
     relaxed, ordered = ({"sem": (sem,), "scope": SCOPES[-1:]} for sem in ("relaxed", order))
     return (

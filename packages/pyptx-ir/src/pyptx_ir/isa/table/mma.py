@@ -1,4 +1,4 @@
-"""Manual: "Multiply-and-Accumulate Instruction: mma", the dense products of sm_70 to sm_90."""
+"""Manual: "Multiply-and-Accumulate Instruction: mma", the dense MMAs of sm_70 to sm_90."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LAYOUTS = ("row", "col")
 class Product:
     """Shapes of mma.sync that share types, PTX version and target.
 
-    `a` are the types of a and of b, `c` those of c if they are not that of d. Without `any_layout` a lies in rows and b
-    in columns. `times` tells how many products of the shape a warp computes at once.
+    `a` are the types of A and of B, `c` those of C if they differ from D. Without `any_layout`, A is row-major and B is
+    column-major. `times` is the number of MMAs of the shape that a warp computes at once.
     """
 
     shapes: tuple[str, ...]
@@ -39,11 +39,11 @@ class Product:
     times: int = 1
 
     def types(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield the types of d, a, b and c that go together."""
+        """Yield the valid combinations of the types of D, A, B and C."""
         yield from ((self.d, a, b, c) for a in self.a for b in self.a for c in self.c or (self.d,))
 
     def registers(self, shape: str, types: tuple[str, str, str, str]) -> tuple[int, int, int, int]:
-        """Return how many registers a thread has of d, a, b and c."""
+        """Return the number of registers per thread of D, A, B and C."""
         extents = zip(_extents(self.times), types, strict=True)
         d, a, b, c = (registers_of(shape, extent, BITS[name]) for extent, name in extents)
         return d, a, b, c

@@ -1,4 +1,4 @@
-"""Manual: "Multiply-and-Accumulate Instruction: mma.sp / mma.sp::ordered_metadata", the products of sm_80 to sm_90."""
+"""Manual: "Multiply-and-Accumulate Instruction: mma.sp / mma.sp::ordered_metadata", sm_80 to sm_90."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SparseProduct:
     """A shape of mma.sp.
 
     `selector` is the last thread, or pair of threads, of a group of four that can hold the metadata ("Sparse matrix
-    storage"). `registers` is the type whose registers hold a and b, if they are not those of the elements' type.
+    storage"). `registers` is the type whose registers hold A and B, if they differ from those of the element type.
     """
 
     shape: str

@@ -1,8 +1,7 @@
-"""Special registers: their types, and the first PTX version and target of each. Manual: chapter "Special Registers".
+"""Special registers: type, first PTX version and first target of each. Manual: chapter "Special Registers".
 
-Versions and targets are those of ptxas 13.5, which a test asks for every row. Where the manual says less (`%envreg`
-from 2.1 on) ptxas is followed. Every device of the
-lattice has those without a target.
+Versions and targets are those of ptxas 13.5, which a test verifies for every row. Where the manual gives fewer versions
+(`%envreg` from 2.1 on), the row follows ptxas. Rows without a target apply to every device in the target table.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ CLAMPS = ("trap", "clamp", "zero")
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Geometries of one kind, and what may be asked of them: offsets, comparing depths, levels of detail."""
+    """Geometries of one kind, and their options: offsets, depth comparison, levels of detail."""
 
     geometries: tuple[str, ...]
     coordinates: tuple[str, ...]
@@ -28,7 +28,7 @@ class Family:
 
 
 FAMILIES = (
-    # Arrays are of PTX 2.3; no target of today's reads what is older than 4.0.
+    # Arrays exist since PTX 2.3; no current target accepts versions before 4.0.
     Family(("1d", "2d", "a1d", "a2d"), COORDINATES, ptx(1, 0), offsets=True, depths=True, levels=True),
     Family(("3d",), COORDINATES, ptx(1, 0), offsets=True, depths=False, levels=True),
     Family(
@@ -43,13 +43,13 @@ FAMILIES = (
     Family(("2dms", "a2dms"), ("s32",), ptx(3, 2), offsets=True, depths=False, levels=False),
 )
 
-# What is fetched: the vector, its types, PTX version, targets.
+# Results of fetches: the vector, its types, PTX version, targets.
 RESULTS: tuple[tuple[str, tuple[str, ...], tuple[int, int], tuple[str, ...]], ...] = (
     ("v4", ("u32", "s32", "f32"), ptx(1, 0), ()),
     ("v4", ("f16",), ptx(4, 2), ("sm_53",)),
     ("v2", ("f16x2",), ptx(4, 2), ("sm_53",)),
 )
-# With a predicate beside it: whether the texture's memory was resident.
+# With an optional predicate: whether the texture's memory was resident.
 RESIDENT = (("d", ptx(1, 0), ()), ("d|p", ptx(7, 1), ("sm_60",)))
 
 OPERANDS = {
@@ -63,7 +63,7 @@ OPERANDS = {
 
 
 def _tails(family: Family) -> Iterator[tuple[str, tuple[int, int], bool]]:
-    """Yield what may stand behind the coordinates, its PTX version, and whether a depth is in it."""
+    """Yield the operands after the coordinates, their PTX version, and whether they include a depth."""
     yield "", ptx(1, 0), False
     if family.offsets:
         yield ", e", ptx(4, 3), False
@@ -74,7 +74,7 @@ def _tails(family: Family) -> Iterator[tuple[str, tuple[int, int], bool]]:
 
 
 def _modes(family: Family) -> Iterator[tuple[str, str, tuple[int, int]]]:
-    """Yield the ways to choose a level of detail, the operands that each asks for, and its PTX version."""
+    """Yield the ways to choose a level of detail, the operands of each, and its PTX version."""
     yield "", "", ptx(1, 0)
     yield ".base", "", ptx(3, 1)
     if family.levels:
@@ -83,7 +83,7 @@ def _modes(family: Family) -> Iterator[tuple[str, str, tuple[int, int]]]:
 
 
 def _fetches(family: Family) -> Iterator[InstructionRow]:
-    """Yield the forms of tex for some geometries; a depth is compared with floating-point coordinates alone."""
+    """Yield the forms of tex for some geometries; a depth comparison requires floating-point coordinates."""
     for mode, more, mode_since in _modes(family):
         for tail, tail_since, depth in _tails(family):
             for vector, types, type_since, type_targets in RESULTS:
@@ -127,7 +127,7 @@ def _gathers() -> Iterator[InstructionRow]:
                 )
 
 
-# Attributes of textures, of what samples them, and of surfaces; the PTX version of each.
+# Attributes of textures, of samplers, and of surfaces; the PTX version of each.
 TEXTURE_QUERIES = (
     (("width", "height", "depth", "normalized_coords"), ptx(1, 5)),
     (("channel_data_type", "channel_order"), ptx(2, 1)),
@@ -143,7 +143,7 @@ SURFACE_QUERIES = (
 
 
 def _queries() -> Iterator[InstructionRow]:
-    """Yield txq and suq. A sampler's attributes are a texture's in unified mode, its own in independent mode."""
+    """Yield txq and suq. In unified mode, a texture has the attributes of a sampler."""
     for queries, since in TEXTURE_QUERIES:
         yield row("txq.query.b32 d, [a]", query=queries, operands={"a": "opaque(texref)"}, since=since, manual="txq")
     sampler = {"a": "opaque(texref samplerref)"}
@@ -175,7 +175,7 @@ ELEMENTS: tuple[tuple[str, tuple[str, ...], Mapping[str, tuple[str, ...]]], ...]
 
 
 def _loads_and_stores() -> Iterator[InstructionRow]:
-    """Yield suld.b, sust.b and sust.p. Bytes may lie in wider registers."""
+    """Yield suld.b, sust.b and sust.p. Registers may be wider than the elements."""
     data = "texels(relaxed(type))"
     for geometries, first in SURFACES:
         for vector, types, more in ELEMENTS:

@@ -1,4 +1,4 @@
-"""Sets of types that several chapters name, as the manual groups them."""
+"""Sets of types that several chapters use, grouped as in the manual."""
 
 from __future__ import annotations
 

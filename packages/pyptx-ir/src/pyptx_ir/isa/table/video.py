@@ -13,9 +13,9 @@ TYPES = ("u32", "s32")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 SECONDARY = ("add", "min", "max")
 
-# A byte or a half of a 32-bit register, as scalar instructions read and write it.
+# A byte or a half of a 32-bit register, in scalar instructions.
 SELECTOR = "b[0-3]|h[01]"
-# Of pairs and of quads: the parts written, and how elements are picked from both sources.
+# For pairs and quads: the parts written, and the selection of elements from both sources.
 MASKS = {"2": "h0|h1|h10", "4": "b[0-3]|b[123]0|b[23]1|b32|b[23]10|b32[01]|b3210"}
 PICKS = {"2": "h[0-3][0-3]", "4": "b[0-7][0-7][0-7][0-7]"}
 
@@ -45,7 +45,7 @@ def _video(
 
 
 def _scalar(head: str, name: str, **slots: Sequence[str]) -> tuple[InstructionRow, ...]:
-    """Return an operation alone, with a second one, and merging its result into a part of the destination."""
+    """Return an operation alone, with a secondary operation, and merging its result into a part of the destination."""
     merged = {**SOURCES, "d": f"part({SELECTOR})"}
     return (
         _video(f"{head} d, a, b", name, operands=SOURCES, slots=slots),
@@ -55,7 +55,7 @@ def _scalar(head: str, name: str, **slots: Sequence[str]) -> tuple[InstructionRo
 
 
 def _multiply_add() -> tuple[InstructionRow, ...]:
-    """Return vmad: the product may be negated, by one of its factors, or what is added; not with `.po`, plus one."""
+    """Return vmad: the product (by one of its operands) or the addend may be negated, except with `.po` (plus one)."""
     return tuple(
         _video(
             f"vmad.dtype.atype.btype{more}{{.sat}}{{.scale}} {places}",
@@ -68,7 +68,7 @@ def _multiply_add() -> tuple[InstructionRow, ...]:
 
 
 def _simd(count: str) -> tuple[InstructionRow, ...]:
-    """Return the operations on pairs (of halves) or quads (of bytes): merging their results, or adding them up."""
+    """Return the operations on pairs (halves) or quads (bytes): merging their results, or adding them."""
     operands = {"d": f"part({MASKS[count]})", "a": f"part({PICKS[count]})", "b": f"part({PICKS[count]})", "c": PLAIN}
     types = {"atype": TYPES, "btype": TYPES}
     found = [

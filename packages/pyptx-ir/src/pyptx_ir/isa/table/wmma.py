@@ -17,16 +17,17 @@ SQUARE = ("m16n16k16",)
 OBLONG = ("m8n32k16", "m32n8k16")
 ALL_16 = (*SQUARE, *OBLONG)
 
-# From PTX 6.3 on `.aligned` must be said, from 6.5 on floating-point sums do not saturate.
+# Since PTX 6.3 `.aligned` is required; since 6.5 floating-point accumulators do not saturate.
 ALIGNED_FROM = ptx(6, 3)
 UNSATURATED_FROM = ptx(6, 5)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One of the matrices `which`, of some shapes and types: what wmma.load loads and wmma.store stores.
+    """Matrices `which` of some shapes and types that wmma.load loads and wmma.store stores.
 
-    `fragment` is the extent of a thread's share, or the number of its registers (see `pyptx_ir.isa.kinds.fragments`).
+    `fragment` is the extent of a thread's fragment, or the number of its registers (see
+    `pyptx_ir.isa.kinds.fragments`).
     """
 
     which: tuple[str, ...]
@@ -39,7 +40,7 @@ class Share:
 
 
 FACTORS = (
-    # Every element of an f16 matrix is in the registers of two threads.
+    # Two threads hold each element of an f16 matrix.
     *(
         Share(("a", "b"), shapes, ("f16",), "8 f16", since, "sm_70")
         for shapes, since in ((SQUARE, ptx(6, 0)), (OBLONG, ptx(6, 1)))
@@ -66,7 +67,7 @@ SUMS = (
 
 
 def _access(name: str, share: Share, operands: str) -> tuple[InstructionRow, ...]:
-    """Return the rows of a load or store: with `.aligned`, and if there was a time for it, without."""
+    """Return the rows of a load or store: with `.aligned`, and without it if older versions allow that."""
     aligned = row(
         f"wmma.{name}.which.sync.aligned.layout.shape{{.ss}}.type {operands}{{, stride}}",
         which=share.which,
@@ -100,7 +101,7 @@ def _product(
     any_layout: bool = True,
     **slots: Sequence[str],
 ) -> InstructionRow:
-    """Return a form of wmma.mma; `fragments` are those of d, a, b and c."""
+    """Return a form of wmma.mma; `fragments` are those of D, A, B and C."""
     layouts = {"alayout": LAYOUTS, "blayout": LAYOUTS} if any_layout else {}
     order = ".alayout.blayout" if any_layout else ".row.col"
     return row(
@@ -115,7 +116,7 @@ def _product(
 
 
 def _halves(shapes: Sequence[str], since: tuple[int, int]) -> tuple[InstructionRow, ...]:
-    """Return the products of f16: today's form, and those that were removed."""
+    """Return the MMAs of f16: the current form, and the removed forms."""
     fragments = ("mn dtype", "8 f16", "8 f16", "mn ctype")
     types = ("f16", "f32")
     form = _product(shapes, ".dtype.ctype", fragments, since, "sm_70", dtype=types, ctype=types)

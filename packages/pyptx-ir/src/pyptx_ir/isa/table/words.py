@@ -1,11 +1,11 @@
-"""Modifiers that bring a demand of their own, whatever the instruction."""
+"""Modifiers with requirements of their own, for any instruction."""
 
 from __future__ import annotations
 
 from pyptx_ir.isa.rows import ptx
 
-# PTX version and target, or targets that are alternatives. Manual: the notes at the end of ld, st, atom, red, fence,
-# cvta, isspacep, cp.async.bulk and cp.async.bulk.tensor.
+# PTX version and target, or alternative targets. Manual: the notes at the end of ld, st, atom, red, fence, cvta,
+# isspacep, cp.async.bulk and cp.async.bulk.tensor.
 WORDS: dict[str, tuple[tuple[int, int], str]] = {
     "cluster": (ptx(7, 8), "sm_90"),
     "shared::cluster": (ptx(7, 8), "sm_90"),

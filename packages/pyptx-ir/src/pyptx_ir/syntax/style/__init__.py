@@ -1,4 +1,4 @@
-"""What compilers do to white space, as data: learnt from a text, and written with a tree."""
+"""Whitespace styles of compilers, as data: inferred from a text, and applied to a tree."""
 
 from pyptx_ir.syntax.style.deviations import Deviation, deviations, stripped
 from pyptx_ir.syntax.style.formatting import FormattingError, formatted

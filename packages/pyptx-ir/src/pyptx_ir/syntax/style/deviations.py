@@ -1,4 +1,4 @@
-"""What a style does not give: the rest of a text's white space, statement by statement."""
+"""Deviations from a style: the remaining whitespace of a text, per statement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A lead, a spelling, or both, that a style does not give."""
+    """Leading trivia, source text, or both, that differ from the style."""
 
     item: Item
     lead: str | None
@@ -32,14 +32,14 @@ class Deviation:
 
 
 def deviations(module: Module, style: Style) -> Iterator[Deviation]:
-    """Yield what of a module's own leads and spellings is not what the style says."""
+    """Yield the leading trivia and source texts of a module that differ from the style."""
     for item, lead, raw in _differences(module, style):
         if lead is not None or raw is not None:
             yield Deviation(item, lead, raw)
 
 
 def stripped(module: Module, style: Style) -> Module:
-    """Take away every lead and spelling that the style gives back: `emit(stripped(m, style), style) == emit(m)`."""
+    """Remove all trivia and source text that the style reproduces: `emit(stripped(m, style), style) == emit(m)`."""
     rest = _differences(module, style)
     body = tuple([_stripped(node, rest) for node in module.body])
     return replace(module, body=body, tail=next(rest)[1])
@@ -55,7 +55,7 @@ def _stripped(node: Statement, rest: Iterator[tuple[Item, str | None, str | None
         case Function(body=Block() as block):
             return replace(node, lead=lead, raw=raw, body=_block(block, next(rest)[1], rest))
         case Section():
-            # Nothing else was in it.
+            # A section contains nothing else.
             lines = cast(
                 "tuple[SectionData | Label | Invalid, ...]", tuple([_stripped(one, rest) for one in node.body])
             )
@@ -82,9 +82,10 @@ def differences_where_learnt(
     parts: Mapping[int, Part],
     in_asm: Collection[int],
 ) -> Iterator[tuple[Item, str | None, str | None]]:
-    """Yield what `differences` does of the row that the style is from, of which is known what stands in which asm.
+    """Yield what `differences` yields for the items that the style is inferred from, given their asm regions.
 
-    Most items stand where others of their shape have stood behind the same lead, and are not looked at.
+    Most items have the shape and the leading trivia of an earlier item after the same kind of item, and are not
+    compared again.
     """
     writer, files = Writer(style), file_names(row)
     known: dict[tuple[str, str, int, str | None, Shape | None], tuple[bool, bool]] = {}
@@ -116,7 +117,7 @@ def _is_given(writer: Writer, item: Item, form: str | None, shape: Shape | None)
 def differences(
     row: Sequence[Item], shapes: Sequence[Shape | None], style: Style
 ) -> Iterator[tuple[Item, str | None, str | None]]:
-    """Yield each item with its own lead and its own spelling, which has a shape, where they are not the style's."""
+    """Yield each item with its own leading trivia and source text, None for each that the style reproduces."""
     writer = Writer(style)
     for (item, lead, form), shape in zip(writer.laid(row), shapes, strict=True):
         given = _is_given(writer, item, form, shape)

@@ -1,6 +1,7 @@
-"""What LLVM says about the lines of debug sections: which field of which entry begins there.
+"""LLVM's comments in debug sections: the field and the entry that begin at each line.
 
-DWARF 4, sections 7.5.3 (abbreviations), 7.5.4 (attributes) and 7.5.1 (headers of units); LLVM writes a value a line.
+DWARF 4, sections 7.5.3 (abbreviations), 7.5.4 (attributes) and 7.5.1 (headers of units). LLVM writes one value per
+line.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _WIDTHS = {"b8": 1, "b16": 2, "b32": 4, "b64": 8, "byte": 1, "4byte": 4, "quad":
 _Abbreviation = tuple[int, bool, tuple[tuple[int, int], ...]]
 
 
-class _Lost(Exception):  # noqa: N818 - an event inside this file: the lines are not what LLVM writes
+class _Lost(Exception):  # noqa: N818 - internal to this file: the lines are not in LLVM's format
     pass
 
 
 def explain(row: Sequence[Item]) -> None:
-    """Give each line of data that begins a field its remark, as far as the lines are understood."""
+    """Set the comment of each data line that begins a field, as far as the section can be parsed."""
     known: dict[int, _Abbreviation] = {}
     for at, item in enumerate(row):
         if (
@@ -55,16 +56,16 @@ class _Lines:
 
     @property
     def item(self) -> Item:
-        """The line that is next."""
+        """Next line."""
         return self._row[self._at]
 
     def remark(self, text: str) -> None:
-        """Say something about the line that is next, if it is one of data."""
+        """Set the comment of the next line, if it is a data line."""
         if isinstance(self.item.node, SectionData):
             say(self.item, text)
 
     def line(self) -> int:
-        """Take a line; return its value, or 0 if it is none but a symbol's."""
+        """Take a line; return its value, or 0 if it is a symbol."""
         while self.item.kind == "Label":
             self._at += 1
         node = self.item.node
@@ -76,13 +77,13 @@ class _Lines:
         return integer(value.text) if isinstance(value, Immediate) and INTEGER.fullmatch(value.text) else 0
 
     def skip(self, size: int) -> None:
-        """Take lines of so many bytes."""
+        """Take lines of `size` bytes in total."""
         end = self.offset + size
         while self.offset < end:
             self.line()
 
     def leb128(self) -> int:
-        """Take a number of variable length."""
+        """Take a variable-length number (LEB128)."""
         value = shift = 0
         while True:
             byte = self.line()
@@ -92,7 +93,7 @@ class _Lines:
                 return value
 
     def named(self, prefix: str, names: dict[int, str]) -> int:
-        """Take a number of variable length that has a name, and remark it."""
+        """Take a variable-length number that has a name, and set the name as the comment."""
         first = self.item
         value = self.leb128()
         say(first, f"{prefix}_{names.get(value, '')}")
@@ -100,7 +101,7 @@ class _Lines:
 
 
 def say(item: Item, text: str) -> None:
-    """Make an item one with a remark."""
+    """Make an item one with a comment."""
     item.kind = item.name = EXPLAINED
     item.remark = text
 

@@ -1,4 +1,4 @@
-"""The numbers of DWARF and their names. DWARF 4, figures 18, 20 and 21; `0x2007` is what came before linkage_name."""
+"""Numbers of DWARF and their names. DWARF 4, figures 18, 20 and 21; `0x2007` preceded linkage_name."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ FORMS = {
     0x20: "ref_sig8",
 }
 
-# Bytes, where the form says how many; addresses of PTX have eight, offsets four.
+# Sizes in bytes of forms with a fixed size; PTX addresses have eight bytes, offsets four.
 SIZES = {
     "addr": 8,
     "data1": 1,

@@ -1,6 +1,6 @@
-"""The fewest rules that are right most often, for cases that each may be looked up under several names.
+"""Choose the fewest rules that are right most often, for cases that each have several lookup keys.
 
-Most cases are right with the rules that there are already; only the names of the others are voted on.
+Existing rules already cover most cases; rules are voted on only for the keys of the other cases.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pyptx_ir.values import Value, value
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-# A rule for a closer name must save so many deviations, and so must one with a comment: one comment is no habit,
-# unless it repeats what stands around it, or is what a known compiler does.
+# Minimum number of deviations that a rule for a more specific key, or one with a comment, must remove. A comment that
+# occurs once is not a rule, unless it repeats surrounding text or is known for a compiler.
 _WORTH = 2
 
 
 @value
 class Case(Value):
-    """What stood so many `times` in one place.
+    """A position that occurs `times` times.
 
-    `keys` are the names that it may be looked up under, the closest first; `texts` those that would be right there,
-    with None where no rule at all is right. What begins inline assembly without a template says nothing in general.
+    `keys` are its lookup keys, most specific first. `texts` are the correct texts, with None if no rule is also
+    correct. The start of inline assembly without a template is not evidence for the general keys.
     """
 
     keys: tuple[str, ...]
@@ -36,14 +36,15 @@ class Case(Value):
 
 
 def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
-    """Return the rules by their names.
+    """Return the rules by key.
 
-    The general names are settled first; one of the first `closer` ones gets a rule where that is worth it.
+    General keys are settled first. One of the first `closer` keys gets a rule only if the rule removes enough
+    deviations.
     """
     rules: dict[str, str] = {}
     given: list[str | None] = [None] * len(cases)
     depth = max((len(case.keys) for case in cases), default=0)
-    silent = [at for at, case in enumerate(cases) if case.begins_asm]  # until closer names are settled
+    silent = [at for at, case in enumerate(cases) if case.begins_asm]  # until more specific keys are settled
     for level in reversed(range(depth)):
         for at in silent:
             given[at] = _rule(cases[at].keys, rules)
@@ -52,7 +53,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
             at
             for at, case in enumerate(cases)
             if (level < closer or not case.begins_asm) and case.keys[level] not in case.keys[level + 1 :]
-        ]  # where no name is closer, there is a rule already
+        ]  # an equal more general key has its rule already
         for key, group in _wrong(cases, heard, given, level).items():
             best = _best(key, [(cases[at], given[at]) for at in group], least, last=level == depth - 1)
             if best is None:
@@ -66,7 +67,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
 def _wrong(
     cases: Sequence[Case], heard: Iterable[int], given: Sequence[str | None], level: int
 ) -> dict[str, list[int]]:
-    """Return, by their names at a level, the cases of the names under which one is wrong as things stand."""
+    """Return the cases, grouped by their key at a level, of the keys with at least one wrong case."""
     doubtful = {cases[at].keys[level] for at in heard if given[at] not in cases[at].texts}
     groups: defaultdict[str, list[int]] = defaultdict(list)
     if doubtful:
@@ -78,7 +79,7 @@ def _wrong(
 
 
 def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, last: bool) -> str | None:
-    """Return the text that is right for most of the cases, if that is worth a rule, and better than what is given."""
+    """Return the text that is right for most cases, if it is worth a rule and better than the current rules."""
     votes: defaultdict[str | None, int] = defaultdict(int)
     right = 0
     for case, given in group:
@@ -86,7 +87,7 @@ def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, las
         for text in case.texts:
             votes[text] += case.times
     if not last:
-        votes.pop(None, None)  # only where there is no rule at all can none be best
+        votes.pop(None, None)  # None can be best only without any rule
     most = max(votes.values(), default=0)
     if most <= right:
         return None
@@ -95,7 +96,7 @@ def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, las
 
 
 def _least(key: str, text: str, usual: int) -> int:
-    """Return how many deviations a rule must save."""
+    """Return the number of deviations that a rule must remove."""
     if (key, text) in _known_rules() or repeats(text):
         return 1
     return usual if text.isspace() or not text else _WORTH
@@ -103,7 +104,7 @@ def _least(key: str, text: str, usual: int) -> int:
 
 @cache
 def _known_rules() -> frozenset[tuple[str, str]]:
-    """Return what compilers are known to do, by the names of rules: once is enough to tell it."""
+    """Return the rules of known compilers, by key; one occurrence suffices for these."""
     leads = (pair for style in KNOWN.values() for pair in style.leads.items())
     gaps = ((name, pair) for style in KNOWN.values() for name, own in style.gaps.items() for pair in own.items())
     return frozenset([*leads, *((f"{name}\n{pair}", gap) for name, (pair, gap) in gaps)])

@@ -1,4 +1,4 @@
-"""A text in another style: only its white space changes."""
+"""Format a text in another style: only its whitespace changes."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _COMMENT = re.compile(f"({COMMENT_TEXT})", re.ASCII)
 
 
 class FormattingError(PyptxError):
-    """A style that would change more of a text than its white space."""
+    """A style that would change more of a text than its whitespace."""
 
 
 def formatted(text: str, style: Style, name: str = "<string>") -> str:
     """Return the text in a style.
 
-    Tokens and comments stay, and so do comments behind a statement on its line; a statement with a comment inside keeps
-    its spelling. Several blank lines beside a comment become one.
+    Tokens and comments are kept, including comments after a statement on its line. A statement with a comment inside
+    keeps its source text. Several blank lines next to a comment become one.
 
     Raises:
-        PtxSyntaxError: the text is no PTX.
-        FormattingError: the style's leads are not white space and comments.
+        PtxSyntaxError: the text is not valid PTX.
+        FormattingError: the style's leading trivia are not whitespace and comments.
 
     """
     module = parse(text, name)
@@ -50,27 +50,27 @@ def formatted(text: str, style: Style, name: str = "<string>") -> str:
 
 
 def _open(item: Item) -> Item:
-    """Return an item that leaves everything to the style."""
+    """Return a copy of an item without its own trivia and text, so that the style provides them."""
     copy = Item(item.kind, item.name, item.node, None, None if item.node is not None else item.raw)
     copy.depth, copy.calls, copy.block, copy.function = item.depth, item.calls, item.block, item.function
     return copy
 
 
 def _lead(item: Item, styled: str) -> str:
-    """Lay out the comments of an item's own lead as the style would, and take none of the style's."""
+    """Return the comments of an item's own leading trivia with the whitespace of the style."""
     own = item.lead or ""
     comments, wanted = _COMMENT.findall(own), _COMMENT.findall(styled)
     if comments == wanted:
         return styled if _only_comments(own) else own
     if not _only_comments(own):
-        return own  # line markers, and lines of a listing, stand where they stand
+        return own  # line markers, and lines of a listing, keep their position
     if not comments:
         return _blank(styled)
     blank = _blank(styled)
     indent = blank[blank.rfind("\n") + 1 :] if "\n" in blank else "\t" * item.depth
     gaps = _COMMENT.split(own)[::2]
     if "\n" not in own and "\n" in blank:
-        gaps[-1] = blank  # the comment is about what it stands behind
+        gaps[-1] = blank  # the comment belongs to the preceding statement
     return "".join(
         [part for gap, comment in zip(gaps, [*comments, ""], strict=True) for part in (_break(gap, indent), comment)]
     )
@@ -81,13 +81,13 @@ def _only_comments(lead: str) -> bool:
 
 
 def _blank(lead: str) -> str:
-    """Return a lead without its comments: the white space in front of the first, or, if that ends no line, the last."""
+    """Return leading trivia without comments: the whitespace before the first if it ends a line, else the last."""
     pieces = _COMMENT.split(lead)
     return pieces[0] if "\n" in pieces[0] else pieces[-1]
 
 
 def _break(gap: str, indent: str) -> str:
-    """Return the white space beside a comment: a new line stays one, and a blank line one."""
+    """Return the whitespace next to a comment, with at most one blank line."""
     lines = gap.count("\n")
     return "\n" * min(lines, 2) + indent if lines else gap
 

@@ -1,13 +1,13 @@
-r"""Regions of inline assembly: one template for each asm string, as PTX whose names and numbers are erased.
+r"""Regions of inline assembly: one template per asm string, as PTX with names and numbers erased.
 
-What stands between the marks of a region is spelt as its author spelt it, whatever the compiler does elsewhere. A
-template is the text of a region, `"// begin inline asm\n\tadd.s32 %a,%a,0;\n\t// end inline asm"`. Statements with the
-same opcodes and the same marks between their words are taken for that region wherever they stand. Of words, `a` and `0`
-stand for all, and others for themselves. An opcode of one word, `mbarrier`, stands for all that begin with it: what was
-written once is often written once more with a modifier. What LLVM says behind a `.loc` is a place (see `places`).
+The text between the marks of a region has the formatting of its author, not of the compiler. A template is the text of
+a region, `"// begin inline asm\n\tadd.s32 %a,%a,0;\n\t// end inline asm"`. Statements with the same opcodes and the
+same separators between their words match the region anywhere. The words `a` and `0` match all words, others only
+themselves. An opcode of one word, `mbarrier`, matches all opcodes that begin with it, because authors often repeat a
+statement with another modifier. LLVM's comment after a `.loc` is a placeholder (see `places`).
 
-Where a region has no template, its first mark is in a lead of the tree's own. What follows up to the last mark goes by
-rules of its own, whose names begin with `asm`.
+If a region has no template, the tree stores its first mark in leading trivia. The items up to the last mark then have
+rules of their own, with keys that begin with `asm`.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ BEGIN, FINISH = f"// begin {MARK}", f"// end {MARK}"
 BEFORE = Item(START, START, None, "", "")
 ASM = Item("asm", "asm", None, None, None)
 _LONGEST = 64  # items; a longer region has no template
-_USES = 2  # a template without names stands for so many regions at least
+_USES = 2  # minimum number of regions of a template without names
 _MARKS = 2  # comments of a template that are its marks
-_ANY = frozenset({"a", "0"})  # the words of a template that stand for all
+_ANY = frozenset({"a", "0"})  # words of a template that match all words
 _COMPILERS = re.compile(
     r"[a-z]{1,2}[0-9]+", re.ASCII
-)  # names of registers behind a `%`: their author has not seen them
+)  # register names after `%` that the compiler chose, not the author
 
-# What a template knows a statement by: its kind, its opcode, and what stands between the words of its canonical text.
+# Matching key of a statement: its kind, its opcode, and the separators between the words of its canonical text.
 Signature: TypeAlias = "tuple[str, str, tuple[str, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The items of a region, a lead and a spelling with `%s` for each word, and the trivia behind the last.
+    """Items of a region: leading trivia, source text with `%s` for each word, and the trivia after the last item.
 
-    `first` is the name of the first item; a text that is not `sound` has errors. `words` are those that an item has to
-    have, by their numbers.
+    `first` is the name of the first item. A text that is not `sound` has syntax errors. `words` are the words that an
+    item must have, with their indices.
     """
 
     text: str
@@ -63,14 +63,14 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Items `start` to `end` (exclusive) of a row, which stand between the marks of inline assembly."""
+    """Items `start` to `end` (exclusive) of a sequence, between the marks of inline assembly."""
 
     start: int
     end: int
 
 
 def signature(item: Item, *, broad: bool = False) -> Signature:
-    """Return what a template knows an item by; with `broad`, what one knows it by that names no modifiers."""
+    """Return the matching key of an item; with `broad`, without modifiers."""
     marks = tuple(cut(item.canonical())[::2]) if item.shape is None else item.shape.canonical
     return item.kind, _opcode(item, broad=broad), marks
 
@@ -83,7 +83,7 @@ def _opcode(item: Item, *, broad: bool) -> str:
 
 
 class Signatures:
-    """What templates know the items of a row by, exactly and broadly, each made when it is first asked for."""
+    """Matching keys of a sequence of items, exact and broad, computed at first use."""
 
     def __init__(self, row: Sequence[Item]) -> None:
         self.row = row
@@ -99,12 +99,12 @@ class Signatures:
         return made
 
     def of(self, region: Region, *, broad: bool = False) -> tuple[Signature, ...]:
-        """Return the signatures of a region's items, of one kind."""
+        """Return the exact or the broad signatures of a region's items."""
         return tuple([self[at][broad] for at in range(region.start, region.end)])
 
 
 class Matcher:
-    """Finds the regions of templates in rows of items."""
+    """Finds the regions of templates in sequences of items."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._first: defaultdict[Signature, list[Template]] = defaultdict(list)
@@ -117,7 +117,7 @@ class Matcher:
                 self._names.add(REGISTERS)
 
     def matches(self, signatures: Signatures) -> dict[int, Template]:
-        """Return the templates by the items of a row that their regions begin at; of several, the longest."""
+        """Return templates by the index of the first item of their region; of several, the longest."""
         found: dict[int, Template] = {}
         end = 0
         if not self._names:
@@ -139,7 +139,7 @@ class Matcher:
 
 
 def _precision(template: Template) -> tuple[int, int, int]:
-    """Return the number of statements of a template, of the words that they have to have, and what opcodes say."""
+    """Return the sort key of a template: numbers of statements and required words, and total opcode length."""
     opcodes = sum(len(opcode) for _, opcode, _ in template.signatures)
     return len(template.signatures), sum(map(len, template.words)), opcodes
 
@@ -161,7 +161,7 @@ def _has(item: Item, words: Iterable[tuple[int, str]]) -> bool:
 
 @lru_cache(maxsize=1 << 10)
 def _read(text: str) -> Template:
-    """Return a template; learning a style and writing with it ask for each several times."""
+    """Return a template. Cached, because inference and emission use each template several times."""
     module, errors = parse_recovering(text)
     *row, end = items(module)
     forms = tuple([_form(item) for item in row])
@@ -172,12 +172,12 @@ def _read(text: str) -> Template:
 
 
 def _placed(lead: str) -> str:
-    """Return a lead of a template with the margin in front of what LLVM says there."""
+    """Return leading trivia of a template with the margin placeholder before LLVM's comments."""
     return lead.replace(" //", f"{MARGIN}//") if repeats(lead) else lead
 
 
 def _needed(item: Item) -> Iterator[tuple[int, str]]:
-    """Yield the words of a template's item that stand for themselves, with their numbers."""
+    """Yield the words of a template's item that match only themselves, with their indices."""
     parts, opcode = cut(item.canonical()), opcode_number(item)
     for number, (between, word) in enumerate(zip(parts[::2], parts[1::2], strict=False)):
         if number != opcode and not between.endswith(".") and word not in _ANY:
@@ -190,10 +190,10 @@ def _form(item: Item) -> str:
 
 @dataclass(slots=True)
 class Part:
-    """An item in its place: what precedes it, what it stands for, and what a template says about it.
+    """An item in context: the preceding item, its role for style rules, and its text in a template.
 
-    A rule of the style gives the lead between `before` and `stands_for`; `closing` and `opening` go around it. Inside
-    of a region, `inner` is the lead itself, and `form` the spelling.
+    A rule of the style gives the trivia between `before` and `stands_for`; `closing` and `opening` enclose it. Inside a
+    region, `inner` is the leading trivia itself, and `form` the source text.
     """
 
     item: Item
@@ -206,7 +206,7 @@ class Part:
 
 
 def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, Part]:
-    """Return the items of regions, and those behind regions, by their number in the row."""
+    """Return the items in regions and directly after regions, by index."""
     parts: dict[int, Part] = {}
     for at, template in templates.items():
         behind = parts.get(at)
@@ -222,17 +222,17 @@ def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, Pa
     return parts
 
 
-# --- learning -------------------------------------------------------------------------------------------
+# --- inference -------------------------------------------------------------------------------------------
 
 
 def still_inside(lead: str, *, inside: bool) -> bool:
-    """Tell whether what stands behind a lead is in a region, by the marks in it, or by what was before it."""
+    """Return whether the item after this leading trivia is in a region, by its marks or else by the previous state."""
     begin, finish = lead.rfind(BEGIN), lead.rfind(FINISH)
     return begin > finish if begin != finish else inside
 
 
 def regions(row: Sequence[Item]) -> Iterator[Region]:
-    """Yield the regions of a row that was parsed."""
+    """Yield the regions of a parsed sequence of items."""
     start = None
     for at, item in enumerate(row):
         lead = item.lead or ""
@@ -246,9 +246,9 @@ def regions(row: Sequence[Item]) -> Iterator[Region]:
 
 
 def templates(signatures: Signatures) -> tuple[str, ...]:
-    """Return the templates that are right for more of a row's regions than they are wrong.
+    """Return the templates that are right for more regions than they are wrong for.
 
-    What is spelt alike again and again has one without names; what is left has one with the names of its author.
+    A text that occurs often gets a template without names. Each remaining region gets one with its author's names.
     """
     row = signatures.row
     found = list(regions(row))
@@ -268,7 +268,7 @@ def templates(signatures: Signatures) -> tuple[str, ...]:
 def _usual(
     signatures: Signatures, found: Iterable[Region], files: Mapping[int, str], *, broad: bool
 ) -> dict[tuple[Signature, ...], str]:
-    """Return the most frequent spelling of the regions with the same signatures, if it is used often enough."""
+    """Return the most frequent source text of the regions with the same signatures, if it occurs often enough."""
     spelt: defaultdict[tuple[Signature, ...], Counter[str]] = defaultdict(Counter)
     for region in found:
         spelt[signatures.of(region, broad=broad)].update(_erased(signatures.row, region, files, broad=broad))
@@ -277,7 +277,7 @@ def _usual(
 
 
 def _of_author(signatures: Signatures, region: Region, files: Mapping[int, str]) -> str | None:
-    """Return the template of one region with its author's names; None if it says where else something came from."""
+    """Return the template of one region with its author's names; None if it contains other source locations."""
     row = signatures.row
     text = next(_erased(row, region, files, named=True), None)
     if text is None or not _reads(text, signatures.of(region)):
@@ -289,7 +289,7 @@ def _of_author(signatures: Signatures, region: Region, files: Mapping[int, str])
 def _right(
     texts: Sequence[str], signatures: Signatures, begins: Mapping[int, Region], files: Mapping[int, str]
 ) -> tuple[str, ...]:
-    """Drop the templates that take more for theirs than is."""
+    """Drop the templates with at least as many wrong matches as right ones."""
     score: Counter[str] = Counter()
     for at, template in Matcher(texts).matches(signatures).items():
         region = begins.get(at)
@@ -299,7 +299,7 @@ def _right(
 
 
 def _spelt(row: Sequence[Item], region: Region, template: Template, files: Mapping[int, str]) -> bool:
-    """Tell whether a template gives a region back."""
+    """Return whether a template reproduces a region."""
     own = row[region.start : region.end]
     if len(own) != len(template.forms) or not (own[0].lead or "").endswith(template.leads[0]):
         return False
@@ -315,14 +315,14 @@ def _context(row: Sequence[Item], at: int, files: Mapping[int, str]) -> Context:
 
 
 def _is_spelt(item: Item, form: str) -> bool:
-    """Tell whether an item's own spelling has a form."""
+    """Return whether an item's source text has a form."""
     if item.shape is not None:
         return form == item.shape.form
     return form % tuple(cut(item.canonical())[1::2]) == item.raw
 
 
 def _reads(text: str, signatures: tuple[Signature, ...]) -> bool:
-    """Tell whether a template means what it was made from."""
+    """Return whether a template parses to the signatures that it was made from."""
     template = _read(text)
     return template.sound and template.signatures == signatures
 
@@ -332,8 +332,7 @@ def _erased(
 ) -> Iterator[str]:
     """Yield a region's text without names and numbers, from its first mark to its last; nothing if it has no template.
 
-    What its author called, and the lines it is from, are kept if it is `named`. There are several texts where comments
-    read in several ways.
+    If `named`, the author's names and source lines are kept. There are several texts if comments have several readings.
     """
     own = range(region.start, region.end)
     if len(own) > _LONGEST or any(not _is_erasable(row[at]) for at in own):
@@ -354,7 +353,7 @@ def _is_erasable(item: Item) -> bool:
 
 
 def _readings(row: Sequence[Item], at: int, files: Mapping[int, str]) -> list[str]:
-    """Return how a lead stands in a template: with places if it repeats something."""
+    """Return leading trivia as in a template: with placeholders if it repeats context."""
     lead = row[at].lead or ""
     if "//" not in lead:
         return [lead]
@@ -368,7 +367,7 @@ def _body(item: Item, *, broad: bool, named: bool) -> str:
 
 
 def _names(item: Item, parts: Sequence[str], *, broad: bool, named: bool) -> Iterator[str]:
-    """Yield the words of a spelling, erased but for opcodes and keywords; if `named`, only those of registers."""
+    """Yield the words of a text, erased except opcodes and keywords; if `named`, erase only compiler registers."""
     number = opcode_number(item)
     for at, (between, word) in enumerate(zip(parts[::2], parts[1::2], strict=False)):
         if at == number:

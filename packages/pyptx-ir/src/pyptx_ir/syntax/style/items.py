@@ -1,4 +1,4 @@
-"""A tree as a row of items in the order of the text: statements, braces, and the end."""
+"""A tree as a sequence of items in text order: statements, braces, and the end."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _OPENING, _CLOSING = frozenset({"{", "body{", "Section"}), frozenset({"}", "body
 
 
 class Item:
-    """A statement without what is inside its braces, a brace, or the end of a module.
+    """A statement without its nested statements, a brace, or the end of a module.
 
-    `kind` is what it is, `name` what it is more closely: the first word of an opcode, or two where one names a family,
-    the space of a variable, `.reg` for the registers of a function, not of a block inside. `lead` and `raw` are what
-    the tree says, None where it leaves that to the style. Where it stands: `depth` counts the braces around it,
-    `function` is the name of the function around it or that it begins; `calls` and `block` are set by `Counts`.
-    `remark` is what LLVM says about a line of debug data (see `dwarf`), `shape` what its spelling has between its
-    words, once `Shapes` has told.
+    `kind` is its class. `name` is more specific: the first word of an opcode (two for an instruction family) or the
+    space of a variable. It is `.reg` for the registers of a function, but not of a nested block. `lead` and `raw` are
+    from the tree, None if the style determines them. `depth` is the number of enclosing braces. `function` is the name
+    of the enclosing function, or of the one that begins here. `Counts` sets `calls` and `block`. `remark` is LLVM's
+    comment on a line of debug data (see `dwarf`). `Shapes` sets `shape`, the separators between the words of the source
+    text.
     """
 
     __slots__ = ("block", "calls", "depth", "function", "kind", "lead", "name", "node", "raw", "remark", "shape")
@@ -61,22 +61,22 @@ class Item:
         return spell(node) if write is None else write(node)
 
     def enter_asm(self) -> None:
-        """Take the names of what stands in inline assembly: there, its author's habits hold, not the compiler's."""
+        """Change the names to those of inline assembly, where the style is the author's, not the compiler's."""
         self.kind, self.name = f"asm {self.kind}", f"asm {self.name}"
 
 
 _USUAL_LEADS = {"}": "\n", "body}": "\n", END: "\n"}
-# Any: each entry takes the one class that it stands under, which a dictionary's type cannot say.
+# Any: each function takes only the class of its key, which a dictionary's type cannot express.
 _HEADS: dict[type, Callable[[Any], str]] = {
     Function: header,
     Section: lambda node: f".section {node.name}\n\t{{",
 }
-# First words that name no instruction, but several: their habits differ.
+# First words that are a family of instructions with different styles.
 _FAMILIES = frozenset({"cp", "mbarrier", "multimem", "tcgen05", "tensormap", "wgmma", "wmma"})
-_LINE_LABEL = "$L__tmp"  # where lines of the source begin; nvcc's branches there are spelt unlike others
+_LINE_LABEL = "$L__tmp"  # label of a source line; nvcc formats branches to it differently
 TO_LINE = f"bra {_LINE_LABEL}"
 _CLOSER = _FAMILIES | {"bra"}
-_PROTOTYPE = "prototype"  # as NVVM and LLVM call the labels of these, which they spell unlike others
+_PROTOTYPE = "prototype"  # prefix of prototype labels in NVVM and LLVM, which format them differently
 _NAMES: dict[type, Callable[[Any], str]] = {
     Label: lambda node: _PROTOTYPE if node.name.startswith(f"{_PROTOTYPE}_") else "Label",
     Variable: lambda node: f".{node.space}",
@@ -87,7 +87,7 @@ _NAMES: dict[type, Callable[[Any], str]] = {
 
 
 def _closer(node: Instruction) -> str:
-    """Return the name of an instruction whose first word says too little."""
+    """Return the name of an instruction whose first word is not specific enough."""
     if node.opcode[0] in _FAMILIES:
         return ".".join(node.opcode[:2])
     target = node.operands[-1] if node.operands else None
@@ -95,11 +95,11 @@ def _closer(node: Instruction) -> str:
 
 
 def items(tree: Module | Statement) -> Iterator[Item]:
-    """Yield the items of a module, or of one statement, each with its place."""
+    """Yield the items of a module or of one statement, each with its depth and function."""
     depth, function = 0, ""
     for item in _row(tree):
         kind, node = item.kind, item.node
-        if node.__class__ is Instruction:  # as most of them are
+        if node.__class__ is Instruction:  # the most frequent case
             item.depth, item.function = depth, function
             yield item
             continue
@@ -116,18 +116,18 @@ def items(tree: Module | Statement) -> Iterator[Item]:
 
 
 def usual_lead(name: str) -> str:
-    """Return the lead of an item of this name where no style says anything."""
+    """Return the default leading trivia of an item with this name."""
     return _USUAL_LEADS.get(name, USUAL_LEAD)
 
 
 def opcode_number(item: Item) -> int | None:
-    """Return which word of an instruction is its opcode: the first, or the second behind a guard."""
+    """Return the index of the opcode among an instruction's words: 0, or 1 after a guard."""
     node = item.node
     return None if not isinstance(node, Instruction) else int(node.guard is not None)
 
 
 def file_names(row: Sequence[Item]) -> dict[int, str]:
-    """Return the names of the files that a module declares, by their index."""
+    """Return the file names that a module declares, by index."""
     found = [item.node for item in row if item.kind == File.__name__]
     return {node.index: node.name for node in found if isinstance(node, File)}
 

@@ -1,4 +1,4 @@
-"""The styles of compilers, and ours, without their comments: one row each."""
+"""The styles of known compilers and the canonical style, without comments: one row each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KNOWN = {
             "body} $": "\n",
         },
     ),
-    # NVVM, as nvcc 12 and 13 write it.
+    # NVVM, as in nvcc 12 and 13.
     "nvcc": Style(
         leads={
             "*": "\n\t",
@@ -73,7 +73,7 @@ KNOWN = {
             **_LOGIC,
         },
     ),
-    # LLVM's NVPTX back end, and so clang, Triton and Numba.
+    # LLVM's NVPTX back end, which clang, Triton and Numba use.
     "llvm": Style(
         leads={
             "*": "\n\t",

@@ -1,4 +1,4 @@
-"""A style from a text: of what stands between two tokens, or between two statements, the most frequent."""
+"""Infer a style from a text: the most frequent text between tokens and between statements."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
 
-# How many of the names of a lead, and of a gap, are closer than the kinds of statements.
+# Number of keys of leading trivia, and of gaps, that are more specific than statement kinds.
 _CLOSER_LEADS, _CLOSER_GAPS = 3, 1
 
-# Name and kind of two items, how many braces are open, and what stands between the two.
+# Name and kind of two items, number of open braces, and the trivia between the two.
 _Lead: TypeAlias = "tuple[str, str, str, str, int, str]"
 
 
 def learn(module: Module) -> Style:
-    """Return the style of a module that was parsed."""
+    """Return the style of a parsed module."""
     row = list(items(module))
     shapes = Shapes().of_row(row)
     explain(row)
@@ -38,22 +38,22 @@ def learn(module: Module) -> Style:
 
 
 def learnt(module: Module) -> tuple[Style, list[Item]]:
-    """Return the style of a module that was parsed, and its items as those of `stripped(module, style)`.
+    """Return the style of a parsed module, and its items as those of `stripped(module, style)`.
 
-    They have a lead and a spelling where the style gives another one.
+    The items have leading trivia and source text only where the style differs.
     """
     row = list(items(module))
     shapes = Shapes().of_row(row)
     names = [(item.kind, item.name) for item in row]
     explain(row)
     explained = any(item.remark for item in row)
-    outside = [(item.kind, item.name) for item in row] if explained else names  # in asm, there will be others
+    outside = [(item.kind, item.name) for item in row] if explained else names  # asm regions change the names later
     style, parts = _learnt(row, shapes)
     in_asm = {at for at, (item, (kind, _)) in enumerate(zip(row, outside, strict=True)) if item.kind != kind}
     _rename(row, outside)
     written: tuple[Item, str | None, str | None] | None = None
     for each in differences_where_learnt(row, shapes, style, parts, in_asm):
-        _leave(written)  # which the next one was told by
+        _leave(written)  # the next item depended on it
         written = each
     _leave(written)
     _rename(row, names)
@@ -61,7 +61,7 @@ def learnt(module: Module) -> tuple[Style, list[Item]]:
 
 
 def _leave(written: tuple[Item, str | None, str | None] | None) -> None:
-    """Leave to an item what the style does not give."""
+    """Keep in an item only the texts that the style does not reproduce."""
     if written is not None:
         item, lead, raw = written
         item.lead = lead
@@ -89,7 +89,7 @@ def _learnt(row: Sequence[Item], shapes: Sequence[Shape | None]) -> tuple[Style,
 
 
 def _leads(row: Sequence[Item], parts: Mapping[int, Part], files: Mapping[int, str]) -> list[Case]:
-    """Count what stands in front of items, and let those in inline assembly enter it."""
+    """Count the leading trivia of items, and mark the items in inline assembly."""
     found: list[_Lead] = []
     cases: Counter[tuple[tuple[str, ...], frozenset[str | None], bool]] = Counter()
     before, inside, counts = BEFORE, False, Counts()
@@ -109,7 +109,7 @@ def _leads(row: Sequence[Item], parts: Mapping[int, Part], files: Mapping[int, s
                 texts = abstracted(own, Context(item, front, _line(front), files))
                 keys = lead_keys(front.name, front.kind, behind.name, behind.kind)
                 cases[keys, _right(behind.name, own, texts), outside and BEGIN in own] += 1
-            else:  # which hangs on nothing else
+            else:  # it depends on no other context
                 found.append((front.name, front.kind, behind.name, behind.kind, item.depth, own))
         if inside and (part is None or part.form is None):
             item.enter_asm()
@@ -124,7 +124,7 @@ def _leads(row: Sequence[Item], parts: Mapping[int, Part], files: Mapping[int, s
 
 
 def _right(name: str, own: str, texts: Iterable[str]) -> frozenset[str | None]:
-    """Return the leads that are right where this one stands, with None where the usual one is."""
+    """Return the leading trivia that are right at this position, with None if the default is."""
     return frozenset([*texts, None] if own == usual_lead(name) else texts)
 
 
@@ -137,7 +137,7 @@ def _gaps(row: Iterable[tuple[Item, Shape]]) -> list[Case]:
     for (name, kind, shape), times in Counter([(item.name, item.kind, shape) for item, shape in row]).items():
         for gap in gaps(shape.canonical, shape.spelt, shape.kinds, shape.opcode):
             found[name, kind, gap] += times
-    unusual = {(kind, pair) for _, kind, (pair, usual, gap) in found if gap != usual}  # what any rule is about
+    unusual = {(kind, pair) for _, kind, (pair, usual, gap) in found if gap != usual}  # pairs that need a rule
     return [
         Case((f"{name}\n{pair}", f"{kind}\n{pair}"), (gap, None) if gap == usual else (gap,), times)
         for (name, kind, (pair, usual, gap)), times in found.items()

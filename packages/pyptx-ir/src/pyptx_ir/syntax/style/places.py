@@ -1,8 +1,8 @@
-r"""What comments of compilers repeat from the text around them.
+r"""Context that compiler comments repeat.
 
-LLVM and NVVM count calls (`// callseq 3, 0`) and basic blocks (`// %bb.2:`), name functions (`// @k`), resolve the file
-of a `.loc`, and begin their comments in column 40. In a lead, such a piece is a place in braces: `" // callseq {call},
-0\n\t"`.
+LLVM and NVVM number calls (`// callseq 3, 0`) and basic blocks (`// %bb.2:`), name functions (`// @k`), resolve the
+file of a `.loc`, and begin comments in column 40. In leading trivia, such a piece is a placeholder in braces: `" //
+callseq {call}, 0\n\t"`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.items import Item
 
 INDENT, MARGIN = "{indent}", "{margin}"
-_COLUMN = 40  # of comments, as LLVM counts: MCAsmInfo::CommentColumn
+_COLUMN = 40  # column of comments in LLVM: MCAsmInfo::CommentColumn
 _MARGIN = re.compile(r" +(?=//)")
 _GOES_ON = re.compile(r"[\w$]")
-_ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")  # which repeats nothing
+_ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")  # it repeats no context
 
 
 @value
 class Context(Value):
-    """What a lead may repeat: the item behind it, the one before, the line that it begins on, the names of files."""
+    """Context that trivia may repeat: the next item, the previous one, the line that it begins on, and file names."""
 
     item: Item
     before: Item
@@ -38,7 +38,7 @@ class Context(Value):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A piece of a comment that repeats something: its name, what stands in front of it, and what it repeats."""
+    """A piece of a comment that repeats context: its placeholder, the text before it, and its value."""
 
     name: str
     front: re.Pattern[str]
@@ -46,7 +46,7 @@ class _Place:
 
 
 def _location(context: Context, *, folder: bool = True, caller: bool = True) -> str:
-    """Return what LLVM writes behind a `.loc`, with or without the folder of the file, and where that was inlined."""
+    """Return LLVM's comment after a `.loc`, with or without the file's folder and the inlining location."""
     node = context.before.node
     if not isinstance(node, Loc) or node.file not in context.files:
         return ""
@@ -75,11 +75,11 @@ _PLACES = (
 )
 NAMES = (INDENT, MARGIN, *(place.name for place in _PLACES))
 _WITHOUT_CALLER = tuple([place for place in _PLACES if place.name not in {"{location}", "{brief location}"}])
-"""What Triton repeats, which does not say where code was inlined: `{callee location}` is right behind each `.loc`."""
+"""Placeholders for Triton, which does not print inlining locations: `{callee location}` follows each `.loc`."""
 
 
 def repeats(lead: str | None) -> bool:
-    """Tell whether a lead has comments, and each of them has a place."""
+    """Return whether trivia has comments, each with a placeholder."""
     if lead is None or "{" not in lead:
         return False
     comments = lead.split("//")[1:]
@@ -87,12 +87,12 @@ def repeats(lead: str | None) -> bool:
 
 
 def indented(rule: str, item: Item) -> str:
-    """Put the indent of an item into its lead."""
+    """Replace the indent placeholder for an item."""
     return rule.replace(INDENT, "\t" * item.depth)
 
 
 def filled(rule: str, context: Context) -> str:
-    """Put a lead's places in."""
+    """Replace all placeholders."""
     text = indented(rule, context.item)
     if "{" not in text:
         return text
@@ -106,9 +106,9 @@ def filled(rule: str, context: Context) -> str:
 
 
 def indentable(lead: str, depth: int) -> tuple[str, ...]:
-    """Return a lead and, where it ends in as many tabs as braces are open, the one with a place for these.
+    """Return trivia, and its version with an indent placeholder if it ends in one tab per open brace.
 
-    Nothing is returned for a text in which the names of places stand themselves.
+    Returns nothing if the text contains the name of a placeholder literally.
     """
     if "{" in lead and any(name in lead for name in NAMES):
         return ()
@@ -117,7 +117,7 @@ def indentable(lead: str, depth: int) -> tuple[str, ...]:
 
 
 def abstracted(lead: str, context: Context) -> Iterator[str]:
-    """Yield the leads with places that read as this one here, the plain text first."""
+    """Yield the trivia with placeholders that expand to this text here, the plain text first."""
     plain = indentable(lead, context.item.depth)
     yield from plain
     if not plain or "//" not in lead or _ASM.fullmatch(lead):
@@ -128,7 +128,7 @@ def abstracted(lead: str, context: Context) -> Iterator[str]:
         repeated.append(_repeated(before, context, _WITHOUT_CALLER))
     ways = list(dict.fromkeys(repeated))
     wide = _MARGIN.sub(MARGIN, before)
-    if wide != before and filled(wide + newline + indent, context) == lead:  # and so does it with other places
+    if wide != before and filled(wide + newline + indent, context) == lead:  # as it then does with the others
         ways += dict.fromkeys([_MARGIN.sub(MARGIN, each) for each in ways])
     for text in ways[1:]:
         yield text + newline + indent
@@ -137,7 +137,7 @@ def abstracted(lead: str, context: Context) -> Iterator[str]:
 
 
 def _repeated(text: str, context: Context, places: Iterable[_Place]) -> str:
-    """Put a place wherever a comment repeats something."""
+    """Insert a placeholder wherever a comment repeats context."""
     for place in places:
         value = place.value(context)
         if value and value in text and place.front.search(text):
@@ -160,7 +160,7 @@ def _last_line(text: str) -> str:
 
 
 def _column(line: str) -> int:
-    """Return how wide a line is to LLVM: a tab goes to the next multiple of 8, and nowhere from one."""
+    """Return LLVM's width of a line: a tab advances to the next multiple of 8, and by 0 from a multiple."""
     column = 0
     for piece in line.split("\t"):
         column = -(-column // 8) * 8 + len(piece)

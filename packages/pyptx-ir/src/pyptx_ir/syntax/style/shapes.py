@@ -1,7 +1,7 @@
-"""The shape of a spelling: what stands between its words.
+"""Shape of a source text: the separators between its words.
 
-A compiler writes few shapes and many words. What a style says of a statement hangs on its shape alone, so it is asked
-once a shape, and statements are compared by their shapes.
+Compilers emit few shapes and many words. The style of a statement depends only on its shape, so it is computed once per
+shape, and statements are compared by shape.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     _Between: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
     """What stands between the words of a spelling, and of its canonical text."""
 
-# Their words stand in the tree as they are written, so spellings of one shape have canonical texts of one shape.
+# The tree stores their words verbatim, so source texts of one shape have canonical texts of one shape.
 _VERBATIM = frozenset({Instruction, Label})
-# Their numbers do not, if they are written in an unusual way: `.loc 01 7 3`, `function_name $f+0`.
+# Their numbers are not verbatim if written unusually: `.loc 01 7 3`, `function_name $f+0`.
 _COUNTED = frozenset({Loc, RegisterDeclaration})
 _UNUSUAL = re.compile(r"(?<![\w$%.])(?:0[\w.]|[1-9][0-9]*[A-Za-z_$.])|\+", re.ASCII)
 # Here `e+5` is a sum, or the end of a number.
@@ -34,10 +34,10 @@ _DIGITS = b"0123456789"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """What a spelling has between its words, and what its canonical text has between the same words.
+    """Separators between the words of a source text, and between the same words of its canonical text.
 
-    `form` is the first as a `%`-format, `opcode` the number of the word that is one; where none is, `kinds` are those
-    of the words.
+    `form` is the source text as a `%`-format. `opcode` is the index of the opcode's word. Without an opcode, `kinds`
+    are the kinds of the words.
     """
 
     spelt: tuple[str, ...]
@@ -48,7 +48,7 @@ class Shape:
 
 
 class Shapes:
-    """Tells the shapes of the spellings in one text, and makes each of them once."""
+    """Computes the shapes of the source texts of one module, each once."""
 
     def __init__(self) -> None:
         self._by_marks: dict[str, _Between | None] = {}
@@ -56,13 +56,13 @@ class Shapes:
         self._made: dict[tuple[object, ...], Shape] = {}
 
     def of_row(self, row: Iterable[Item]) -> list[Shape | None]:
-        """Return the shape of each item; None for braces, and for a spelling with other tokens than canonical text."""
+        """Return the shape of each item; None for braces, and for text whose tokens differ from its canonical text."""
         shapes: list[Shape | None] = []
         known = self._by_text
         for item in row:
             raw, kind = item.raw, item.node.__class__
             text: str | bytes | None = None
-            if kind is Instruction:  # as most of them are
+            if kind is Instruction:  # the most frequent case
                 if raw is not None and not (("+" in raw or "-" in raw) and _EXPONENT.search(raw)):
                     text = raw.encode(errors="surrogatepass").translate(None, _DIGITS)
             elif kind is SectionData:
@@ -85,7 +85,7 @@ class Shapes:
         return self._by_text[text]
 
     def _by_erased(self, item: Item, raw: str) -> Shape | None:
-        """Return the shape of an instruction, whose words have no kinds: what stands between them says all."""
+        """Return the shape of an instruction, which its separators determine: its words have no kinds."""
         marks = erased(raw)
         if marks not in self._by_marks:
             self._by_marks[marks] = _between(item, cut(raw))
@@ -107,19 +107,19 @@ class Shapes:
 
 
 def _between(item: Item, parts: Sequence[str]) -> _Between | None:
-    """Return what a spelling that was cut has between its words, and what its canonical text has there."""
+    """Return the separators of a text that was cut, and those of its canonical text."""
     canonical = cut(item.canonical())
     return (tuple(parts[::2]), tuple(canonical[::2])) if same_tokens(canonical, parts) else None
 
 
 def _key(kind: type, raw: str) -> str | bytes | None:
-    """Return what spellings of one shape may have in common; None for a spelling that is looked at by itself."""
-    if kind is SectionData:  # few lines of data are written once
+    """Return a cache key for texts of one shape; None for a text that needs individual treatment."""
+    if kind is SectionData:  # most data lines occur several times
         return raw
     if kind in _VERBATIM:
-        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # few have either
+        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # few texts have either
     else:
         is_usual = kind in _COUNTED and _UNUSUAL.search(raw) is None
     if not is_usual:
         return None
-    return raw.encode(errors="surrogatepass").translate(None, _DIGITS)  # bytes are quicker to go through
+    return raw.encode(errors="surrogatepass").translate(None, _DIGITS)  # bytes translate faster

@@ -1,4 +1,4 @@
-"""What a compiler does to white space, as a value."""
+"""A compiler's whitespace style, as a value."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Style:
-    r"""How trees are spelt whose statements have no spelling of their own; without rules, canonically.
+    r"""Formatting of statements without source text of their own; canonical without rules.
 
-    `leads` says what stands in front of a statement, by what precedes it and what it is: `"Label Instruction"`. In a
-    lead, `{indent}` is a tab for each open brace, `{function}` the name of the function (see `places` for the rest).
+    `leads` is the leading trivia of a statement, by the preceding item and the statement: `"Label Instruction"`. In it,
+    `{indent}` is a tab for each open brace, `{function}` the name of the function (see `places` for the rest).
 
-    `gaps` says what stands between two tokens, for each kind of statement: `{"Instruction": {"opcode %": " \t"}}` (see
-    `tokens` for the names of pairs). What stands under a closer name (`"call"`, `".local"`) goes first.
+    `gaps` is the text between two tokens, by kind of statement: `{"Instruction": {"opcode %": " \t"}}` (see `tokens`
+    for the names of pairs). A more specific name (`"call"`, `".local"`) takes precedence.
 
-    `asm` holds regions of inline assembly, as text (see `inline_asm`). In `leads`, a region is one statement, `asm`.
+    `asm` contains regions of inline assembly, as text (see `inline_asm`). In `leads`, a region is one statement, `asm`.
     """
 
     leads: Mapping[str, str] = field(default_factory=dict[str, str])

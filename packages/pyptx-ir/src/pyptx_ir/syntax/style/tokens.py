@@ -1,11 +1,11 @@
-"""Canonical text, cut where white space may stand.
+"""Canonical text, split at the positions where whitespace may be.
 
-`cut` takes a text apart at its words: `["", "add.s32", " %", "r1", ", ", "4", ";"]`. What stands between two words is
-marks and blanks; a `%` or a dot at its end belongs to the word behind it. The texts between the words of two spellings
-of one statement differ in blanks alone, and they alone decide which *pairs* of tokens follow each other.
+`cut` splits a text at its words: `["", "add.s32", " %", "r1", ", ", "4", ";"]`. The separators between words consist of
+marks and blanks; a `%` or a dot at the end belongs to the following word. Two texts of one statement differ only in the
+blanks of their separators. The separators alone determine the *pairs* of consecutive tokens.
 
-A pair is named by its two tokens and, in front of a colon, by the bracket around them: `", %"` at top level, `"[: % +"`
-inside an address, `"w(: , ."` inside the parentheses behind a name.
+A pair is named by its two tokens, after the enclosing bracket and a colon if there is one. Examples: `", %"` at top
+level, `"[: % +"` inside an address, `"w(: , ."` inside the parentheses after a name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-_SPACES = "const|global|local|param|shared"  # which begin a declaration, as `.reg` does: `.reg.b32 x;`
+_SPACES = "const|global|local|param|shared"  # these begin a declaration, like `.reg`: `.reg.b32 x;`
 # Words with their components and modifiers; floats with a signed exponent and other numbers; strings.
 _REST = r"(?:[\w$.]++|::(?=[\w.])|(?<=\.const)\[[0-9]++\])*+"
 _WORD = re.compile(
@@ -26,30 +26,30 @@ _WORD = re.compile(
 )
 _BLANKS = " \t\r\n\f\v"
 _NO_BLANKS = str.maketrans("", "", _BLANKS)
-# What stands for a token in the name of a pair: a mark for itself, and these.
+# Names of tokens in the name of a pair; a mark is its own name.
 OPCODE, WORD, NUMBER, STRING = "opcode", "w", "0", '"'
 _ARGUMENTS = ",()"  # the end of a call's arguments, not of its results
-_GLUED = ("%", ".")  # in front of a word: part of it
+_GLUED = ("%", ".")  # part of the word that they precede
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
 def cut(text: str) -> list[str]:
-    """Return what stands between words at even places, and the words at odd ones."""
+    """Return separators at even indices and words at odd indices."""
     return _WORD.split(text)
 
 
 def erased(text: str) -> str:
-    r"""Return a text with `\0` for each word: what stands between words, in one piece."""
+    r"""Return a text with `\0` in place of each word: its separators in one string."""
     return _WORD.sub("\0", text)
 
 
 def same_tokens(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Tell whether two texts that were cut differ in white space alone; comments are none."""
+    """Return whether two texts that were cut differ only in whitespace. Comments do not count as whitespace."""
     return one[1::2] == other[1::2] and bare("\0".join(one[::2])) == bare("\0".join(other[::2]))
 
 
 def bare(text: str) -> str:
-    """Drop the blanks of what stands between two words."""
+    """Remove the blanks of a separator."""
     return text.translate(_NO_BLANKS)
 
 
@@ -57,9 +57,9 @@ def bare(text: str) -> str:
 def pairs(
     between: tuple[str, ...], kinds: tuple[str, ...] | None, opcode: int | None
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return for each token: the name of the pair that it ends, the gap in front of it, and its text as a `%`-format.
+    """Return per token: the name of the pair that it ends, the preceding gap, and its text as a `%`-format.
 
-    The format of a word is `%s`. `kinds` are the `word_kinds` of what stands between.
+    The format of a word is `%s`. `kinds` are the `word_kinds` of the words between the separators.
     """
     return tuple(_pairs(between, kinds or (WORD,) * (len(between) - 1), opcode))
 
@@ -68,18 +68,18 @@ def pairs(
 def gaps(
     canonical: tuple[str, ...], spelt: tuple[str, ...], kinds: tuple[str, ...] | None, opcode: int | None
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return for each token of a text: the name of the pair, its gap in canonical text, and the gap where it is spelt.
+    """Return per token of a text: the name of the pair, its canonical gap, and its actual gap.
 
-    Both are what stands between the same words.
+    Both texts are separators between the same words.
     """
     usually, found = (pairs(each, kinds, opcode) for each in (canonical, spelt))
     return tuple([(pair, usual, gap) for (pair, usual, _), (_, gap, _) in zip(usually, found, strict=True)])
 
 
 def word_kinds(words: Iterable[str], opcode: int | None) -> tuple[str, ...] | None:
-    """Return what stands for words in the names of pairs; None for those of a statement with an `opcode`.
+    """Return the names of words in pair names; None for the words of a statement with an `opcode`.
 
-    Where there is none, as in declarations, numbers and strings are told from other words.
+    Without an opcode, as in declarations, numbers and strings are distinguished from other words.
     """
     return None if opcode is not None else tuple(map(word_kind, words))
 
@@ -107,13 +107,13 @@ def _pairs(between: tuple[str, ...], kinds: Sequence[str], opcode: int | None) -
 
 
 def _behind(last: str, mark: str, closed: str) -> str:
-    """Return what a mark is called in front of the next token: behind a call's arguments, commas are others."""
+    """Return a mark's name as the first token of a pair; commas after a call's arguments have another name."""
     if closed == f"{_ARGUMENTS[:-1]}: ":
         return _ARGUMENTS
     return last + mark if last == _ARGUMENTS else mark
 
 
 def word_kind(word: str) -> str:
-    """Return what stands for a word in the name of a pair, outside of instructions."""
+    """Return the name of a word in pair names, outside instructions."""
     first = word[0]
     return NUMBER if first.isdecimal() else STRING if first == STRING else WORD

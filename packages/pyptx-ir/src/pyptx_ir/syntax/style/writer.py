@@ -1,4 +1,4 @@
-"""Text by a style: the lead and the spelling of each item."""
+"""Apply a style: leading trivia and text of each item."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.shapes import Shape
     from pyptx_ir.syntax.style.style import Style
 
-_LONG = 4_000  # what stands between the words of a longer text is not kept
+_LONG = 4_000  # length above which the separators of a text are not cached
 
-# What no mark ends: white space has to.
+# Statements without an end mark, which need whitespace after them.
 _UNENDED = frozenset({"Version", "Target", "AddressSize", "File", "Loc", "SectionData", EXPLAINED, "Directive"})
 
 
 def write(tree: Module | Statement, style: Style) -> str:
-    """Write a tree: its own leads and spellings where it has them, the style's elsewhere."""
+    """Emit a tree: with its own trivia and source text where present, else those of the style."""
     out: list[str] = []
     with collector_paused():
         for item, lead, text in Writer(style).written(list(items(tree))):
@@ -36,7 +36,7 @@ def write(tree: Module | Statement, style: Style) -> str:
 
 
 class Writer:
-    """Applies a style, and remembers what it says about each form of a statement that it has met."""
+    """Applies a style, and caches its result for each form of statement."""
 
     def __init__(self, style: Style) -> None:
         self._style = style
@@ -46,12 +46,12 @@ class Writer:
         self._regions = Matcher(style.asm)
 
     def written(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str]]:
-        """Yield each item with the lead and the spelling that the style gives it, whatever its own are."""
+        """Yield each item with the style's leading trivia and text, regardless of its own."""
         for item, lead, form in self.laid(row):
             yield item, lead, self._text(item, form)
 
     def laid(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str | None]]:
-        """Yield each item with the lead that the style gives it, and the form if a template of a region has one."""
+        """Yield each item with the style's leading trivia, and the form if a region's template has one."""
         explain(row)
         files = file_names(row)
         parts = laid(row, self._regions.matches(Signatures(row)))
@@ -75,7 +75,7 @@ class Writer:
             before, before_lead, before_form = item, own, form
 
     def gives(self, item: Item, form: str | None, shape: Shape | None) -> bool:
-        """Tell whether the style gives an item its own spelling, which has a shape."""
+        """Return whether the style reproduces an item's source text, given its shape."""
         if shape is None:
             return item.raw == self._text(item, form)
         if form is not None:
@@ -90,7 +90,7 @@ class Writer:
         return self._text(item, form) if item.raw is None else item.raw
 
     def lead(self, before: Item, item: Item, part: Part | None) -> str:
-        """Return the lead of an item, with its indent; what stands in other braces is to be `filled`."""
+        """Return the leading trivia of an item, with its indent; `filled` replaces the other placeholders."""
         lead = self._lead(before, item) if part is None else self._region_lead(part)
         return indented(lead, item) if "{" in lead else lead
 
@@ -133,7 +133,7 @@ class Writer:
         return known % words
 
     def _form(self, item: Item, between: tuple[str, ...], kinds: tuple[str, ...] | None) -> str:
-        """Return the spelling with `%s` for each word."""
+        """Return the text with `%s` for each word."""
         own, general = self._rules(item.name), self._rules(item.kind)
         out: list[str] = []
         for pair, gap, text in pairs(between, kinds, opcode_number(item)):
@@ -146,7 +146,7 @@ class Writer:
 
 
 def lead_keys(before_name: str, before_kind: str, name: str, kind: str) -> tuple[str, ...]:
-    """Return the names that a lead between two items may have in a style, the closest first."""
+    """Return the keys of the trivia between two items in a style, most specific first."""
     return (
         f"{before_name} {name}",
         f"{before_name} {kind}",

@@ -1,1 +1,1 @@
-"""From an instruction and its row to what the machine executes."""
+"""Compilation of instructions to steps of the machine."""

@@ -1,6 +1,7 @@
-"""Instructions in a row that are computed together, where their semantics can do that: `Operation.batch`.
+"""Consecutive instructions that are computed together, if their semantics support it: `Operation.batch`.
 
-The last one of such a run computes and writes for all. None reads what one before it writes, so that nothing tells.
+The last instruction of such a run computes and writes the results of all. None reads a result of an earlier one, so the
+delay is not observable.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Member:
         return [given.read(*pair) for pair in zip(self.sources, self.operation.sources, strict=True)]
 
     def carrying(self, step: Action) -> Action:
-        """Return a step that writes to the destinations, with undefined bits carried there or left by missing lanes."""
+        """Return a step that writes the destinations, with undefined bits from the sources or from missing lanes."""
         if not self.operands.checked:
             return step
         read, written = shadows(self.operands, self.operation)
@@ -58,7 +59,10 @@ class Member:
 
 
 def compile_batches(block: Sequence[tuple[Operands, object]]) -> Mapping[int, Action]:
-    """Return the steps of a block's instructions that are computed together, by pc; with each comes its meaning."""
+    """Return, by pc, the steps of a block's instructions that are computed together.
+
+    `block` has the operands and the meaning of each instruction.
+    """
     steps: dict[int, Action] = {}
     for run in _runs(block):
         if len(run) > 1:
@@ -85,7 +89,7 @@ def _runs(block: Sequence[tuple[Operands, object]]) -> Iterator[list[Member]]:
 
 
 def _member(operands: Operands, operation: object) -> Member | None:
-    """Return an instruction that may be one of a run."""
+    """Return an instruction as a member of a run; None if it cannot be one."""
     if not isinstance(operation, Operation) or operation.batch is None:
         return None
     if operands.exact or operands.instruction.guard is not None:
@@ -94,11 +98,11 @@ def _member(operands: Operands, operation: object) -> Member | None:
 
 
 def _nothing(wave: Wave, lanes: Lanes) -> None:
-    """Leave it to the last one of the run."""
+    """Do nothing: the last instruction of the run computes the results."""
 
 
 def _together(run: Sequence[Member]) -> Action:
-    """Return the step of the last one, which computes for all; each source is read once."""
+    """Return the step of the last instruction, which computes all results; each source is read once."""
     distinct: dict[tuple[Operand, str], Reader] = {}
     for member in run:
         keys = zip(member.sources, member.operation.sources, strict=True)

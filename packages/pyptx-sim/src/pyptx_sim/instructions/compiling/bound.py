@@ -1,4 +1,4 @@
-"""One instruction as its row of the table reads it: its words by slot, its operands by name."""
+"""One instruction, bound to its row of the instruction table: modifiers by slot, operands by name."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _T = TypeVar("_T")
 
 
 class BoundInstruction:
-    """One instruction in its place, with what its row says of it."""
+    """One instruction with its position and its binding to a table row."""
 
     __slots__ = ("checked", "exact", "instruction", "pc", "polls", "program", "scope", "site")
 
     def __init__(
         self, program: Program, site: Site, *, checked: bool, exact: bool = False, polls: bool = False
     ) -> None:
-        """Take the instruction at `site`; `exact` asks for results equal to the hardware's, bit for bit.
+        """Bind the instruction at `site`; `exact` requests results that are bit-exact with the hardware.
 
-        `polls`: it is part of a polling loop.
+        `polls`: the instruction is part of a polling loop.
         """
         self.program = program
         self.site = site
@@ -43,16 +43,16 @@ class BoundInstruction:
 
     @property
     def opcode(self) -> tuple[str, ...]:
-        """The opcode's words."""
+        """Opcode and modifiers."""
         return self.instruction.opcode
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """The operands as written."""
+        """Operands as written."""
         return self.instruction.operands
 
     def form(self) -> Bound:
-        """Return the instruction as its row of the table reads it; raise UnknownForm for what is a form of no row."""
+        """Return the binding to the table row; raise UnknownForm if the instruction matches no row."""
         form = self.program.forms[self.pc]
         if form is None:
             raise UnknownForm(f"no row of the instruction table has this form of {'.'.join(self.opcode)}")
@@ -60,44 +60,47 @@ class BoundInstruction:
 
     @property
     def words(self) -> Mapping[str, str]:
-        """The words of the opcode behind the first one, in order, by slots of the row; a literal one under itself."""
+        """Modifiers of the opcode in order, by slot of the row; a literal modifier is its own slot."""
         return self.form().words
 
     def word(self, slot: str) -> str:
-        """Return the word that fills a slot of the row, or an empty string; a literal word of the row is its own."""
+        """Return the modifier in a slot of the row, or an empty string.
+
+        A literal modifier of the row is its own slot.
+        """
         return self.form().words.get(slot, "")
 
     @property
     def space(self) -> str:
-        """The state space that the instruction names, the first one, without its sub-qualifier; `generic` if none."""
+        """First state space in the opcode, without its sub-qualifier; `generic` if there is none."""
         spaces = self.form().spaces
         return spaces[0].partition("::")[0] if spaces else "generic"
 
     def given(self, name: str) -> Operand | None:
-        """Return the operand that the row calls `name`; None if the instruction lacks it."""
+        """Return the operand with this name in the row; None if the instruction lacks it."""
         return self.form().operands.get(name)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the row calls the operands, in order, without optional ones that lack."""
+        """Names of the operands in the row, in order, without absent optional operands."""
         return tuple(self.form().operands)
 
     def named(self, name: str) -> Operand:
-        """Return the operand that the row calls `name`; fail if the instruction lacks it."""
+        """Return the operand with this name in the row; fail if the instruction lacks it."""
         operand = self.given(name)
         if operand is None:
             self.fail(f"there is no operand {name}")
         return operand
 
     def types(self, name: str) -> tuple[str, ...]:
-        """Return the types of the registers in an operand, of a vector one by one, as the row says them."""
+        """Return the row's types of the registers in an operand, one per vector element."""
         types = self.form().types[name]
         if types is None:
             self.fail(f"the instruction's row does not tell the type of {name}")
         return types
 
     def behind(self, slot: str) -> tuple[str, ...]:
-        """Return the words of the opcode behind that of a slot of the row."""
+        """Return the modifiers of the opcode after that in a slot of the row."""
         return self.opcode[self.opcode.index(self.words[slot]) + 1 :]
 
     def fail(self, message: str) -> NoReturn:
@@ -107,7 +110,7 @@ class BoundInstruction:
         raise error
 
     def located(self, compile_it: Callable[[], _T]) -> _T:
-        """Return what `compile_it` does, and locate a ProgramError at this instruction."""
+        """Return the result of `compile_it`; locate a ProgramError at this instruction."""
         try:
             return compile_it()
         except ProgramError as error:

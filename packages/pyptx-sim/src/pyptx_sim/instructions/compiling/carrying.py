@@ -1,6 +1,6 @@
-"""Steps that only move or compute: undefined bits of their sources are carried to their results, and are no fault yet.
+"""Steps that only move or compute: they propagate undefined bits of sources to results without a finding.
 
-Every other step reads its operands as values that matter.
+Every other step uses its operands: undefined bits in them are reported.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Carried:
     pc: int
 
     def read(self, wave: Wave, lanes: Lanes) -> Array | None:
-        """Return those that active lanes read, `[rows, 32]` of the width of the type; None if there are none."""
+        """Return the undefined bits in active lanes, `[rows, 32]` of the type's width; None if there are none."""
         bits = wave.undefined.bits(self.register.slot, lanes)
         if bits is None or bits.dtype == np.bool_:
             return bits
@@ -47,32 +47,32 @@ class Carried:
         return bits if bits.any() else None
 
     def leave(self, wave: Wave, lanes: Lanes, bits: Array, origin: Origin) -> None:
-        """Note those of what active lanes have just written."""
+        """Set the undefined bits of the value that active lanes have just written."""
         width = self.register.width
         if width and self._size < width:
             bits = extension(self._size, min(width, 8), signed=is_signed(self.ptx_type))(bits)
         wave.undefined.leave(self.register.slot, lanes, bits.view(shadow_dtype(width)), origin)
 
     def spoil(self, wave: Wave, lanes: Lanes, where: Array, origin: Origin) -> None:
-        """Note that all is undefined where a condition, `[rows, 32]`, holds, beside what is already."""
+        """Make the register fully undefined where `where`, `[rows, 32]`, holds; other undefined bits stay."""
         slot, kind = self.register.slot, shadow_dtype(self.register.width)
         known = wave.undefined.bits(slot, lanes)
         bits: Array = np.where(where, ~np.zeros(1, kind), np.zeros(1, kind))
         wave.undefined.leave(slot, lanes, bits if known is None else bits | known, origin)
 
     def all_bits(self, where: Mask) -> Array:
-        """Return all bits of the width of the type where a condition holds, and none elsewhere."""
+        """Return all bits of the type's width where a condition holds, and none elsewhere."""
         kind = shadow_dtype(self._size)
         bits: Array = np.where(where, ~np.zeros(1, kind), np.zeros(1, kind))
         return bits
 
     def used(self, wave: Wave, lanes: Lanes) -> None:
-        """Report those, since the value matters."""
+        """Report the undefined bits, because the value is used."""
         low = 8 * self._size if self._size < self.register.width else 0
         wave.undefined.used(self.register.slot, self.register.name, lanes, low)
 
     def origin(self, wave: Wave) -> Origin:
-        """Return where they come from."""
+        """Return the origin of the undefined bits."""
         return wave.undefined.origin(self.register.slot, self.register.name, self.pc)
 
     @property
@@ -81,7 +81,7 @@ class Carried:
 
 
 def unchanged(_values: Sequence[Array], bits: Sequence[Array | None], _mask: Mask) -> Sequence[Array]:
-    """Carry the undefined bits of each source to the result at its place, for `carrying`."""
+    """Propagate the undefined bits of each source to the result with the same index, for `carrying`."""
     return [_NONE if each is None else each for each in bits]
 
 
@@ -92,7 +92,7 @@ def carrying(
     results: Sequence[Carried | None],
     spread: Spread,
 ) -> Action:
-    """Return a step with undefined bits of its sources carried to its results; None stands for what is no register."""
+    """Return a step that propagates undefined bits of its sources to its results; None stands for a non-register."""
     slots = frozenset(each.register.slot for each in sources if each is not None)
 
     def run(wave: Wave, lanes: Lanes) -> None:
@@ -117,7 +117,7 @@ def carrying(
 def undefined_in(
     wave: Wave, lanes: Lanes, sources: Sequence[Carried | None]
 ) -> tuple[list[Array | None], Origin] | None:
-    """Return the undefined bits of each source in active lanes, and the origin of the first; None if there are none."""
+    """Return the undefined bits of each source in active lanes, and the first origin; None if there are none."""
     slots = tuple([each.register.slot for each in sources if each is not None])
     if wave.undefined.misses(slots, lanes):
         return None
@@ -150,7 +150,7 @@ def unspecified(
 
 
 def guarding(guarded: Action, guard: Carried, results: Iterable[Carried]) -> Action:
-    """Return a step under a predicate that has no effect but its results: those are undefined where that is."""
+    """Return a predicated step without effects besides its results; an undefined predicate makes them undefined."""
     written = tuple(results)
 
     def run(wave: Wave, lanes: Lanes) -> None:

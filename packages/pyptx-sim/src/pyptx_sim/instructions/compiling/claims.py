@@ -1,4 +1,4 @@
-"""The registers that asynchronous work goes on using, and who judges accesses to them."""
+"""Registers that asynchronous operations use after issue, and the checkers of accesses to them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ J = TypeVar("J", bound="Judge")
 
 @dataclass(frozen=True, slots=True)
 class _Claimed:
-    """The registers that a program claims for a judge, what makes one of these, and what lets their work complete."""
+    """Registers that a program claims for one kind of checker, its factory, and the completing function."""
 
     registers: Mapping[int, str]
     make: JudgeOf
@@ -38,9 +38,9 @@ class _Claimed:
 
 @lru_cache(maxsize=32)
 def _judges(program: Program, given: type[Operands]) -> Mapping[Callable[..., Judge], _Claimed]:
-    """Return, by what makes judges, what a program claims for them.
+    """Return the claims of a program by the factory of the checker.
 
-    Claims read the operands as `given` has them.
+    Claims read the operands with the class `given`.
     """
     found: dict[Callable[..., Judge], dict[int, str]] = {}
     finishing: dict[Callable[..., Judge], Finish | None] = {}
@@ -63,13 +63,13 @@ def _made(judge: Callable[[Wave, Mapping[int, str]], J], registers: Mapping[int,
 
 
 def judge_of(operands: Operands, claims: Claims[J]) -> Callable[[Wave], J]:
-    """Return what makes the judge of a wave, for `Wave.part`, with all registers that the program claims for it."""
+    """Return a checker factory for `Wave.part`, for all registers that the program claims for this checker."""
     claimed = _judges_of(operands).get(claims.judge)
     return cast("Callable[[Wave], J]", _made(claims.judge, {}) if claimed is None else claimed.make)
 
 
 def touching(operands: Operands, action: Action) -> Action:
-    """Return what an instruction does behind the work that uses its registers; a checked run judges that first."""
+    """Return an action that first checks (in a checked run) and completes asynchronous operations on its registers."""
     judges = _judges_of(operands)
     if not judges:
         return action

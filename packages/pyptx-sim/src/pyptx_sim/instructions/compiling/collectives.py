@@ -1,8 +1,8 @@
 """Checks of instructions that lanes of a warp execute together, and results that are undefined if lanes are missing.
 
 An instruction with a membermask waits until all lanes of it that have not exited execute it with the same membermask.
-Its behavior is undefined for a lane that its own membermask does not name. Manual: "vote.sync", "match.sync",
-"redux.sync", "elect.sync", "shfl.sync". All 32 lanes have to execute an `.aligned` instruction. Manual: "mma".
+Its behavior is undefined for a lane that its own membermask does not include. Manual: "vote.sync", "match.sync",
+"redux.sync", "elect.sync", "shfl.sync". All 32 lanes must execute an `.aligned` instruction. Manual: "mma".
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _RULE = "warp-divergence"
 
 
 def collective(operands: Operands, step: Action, *, reports: bool = True) -> Action:
-    """Return a step that reports lanes that are missing, or outside their membermask, and leaves results undefined.
+    """Return a step that reports missing lanes and lanes outside their membermask, and makes the results undefined.
 
-    This is done in a checked run, for an instruction with a gate. A use of such a result counts as another one of the
-    same cause. Without `reports`, another step of the same instruction reports.
+    Only in a checked run, for an instruction with a gate. A use of such a result counts as another finding of the same
+    cause. Without `reports`, another step of the same instruction reports.
     """
     if not operands.checked or not is_gate(operands.opcode):
         return step
@@ -65,9 +65,9 @@ def collective(operands: Operands, step: Action, *, reports: bool = True) -> Act
 def undefined_fragments(
     operands: Operands, carried: Sequence[Carried | None]
 ) -> Callable[[Wave, Lanes], tuple[list[Array | None], Origin] | None]:
-    """Return what finds the undefined bits of fragments that warps store: those of a warp without some lanes are.
+    """Return a function that finds the undefined bits of fragments to store; without all lanes, all bits are undefined.
 
-    It returns the bits of each register in `carried` and their origin, or None, as `undefined_in`.
+    It returns the bits of each register in `carried` and their origin, or None, like `undefined_in`.
     """
     cause = _origin(operands)
 
@@ -86,7 +86,7 @@ def undefined_fragments(
 
 
 def _origin(operands: Operands) -> Callable[[Wave, Lanes, Mask], Origin]:
-    """Return what names the origin of undefined bits in lanes, `[rows, 32]`."""
+    """Return a function that returns the origin of undefined bits in lanes, `[rows, 32]`."""
     what = f"{'.'.join(operands.opcode)}, which not all lanes that have to execute together"
     hint = "let all lanes that the mask names execute this instruction together"
 
@@ -104,7 +104,7 @@ def _computes(operands: Operands) -> bool:
 
 
 def _report(wave: Wave, lanes: Lanes, at_fault: Mask, pc: int, *, aligned: bool) -> None:
-    """Report the lanes of the first warp that has any."""
+    """Report the lanes at fault of the first warp that has any."""
     row = int(at_fault.any(axis=1).argmax())
     warp, which = int(lanes.row_numbers()[row]), np.flatnonzero(at_fault[row]).tolist()
     name, count = wave.geometry.warp_name(warp), int(np.count_nonzero(at_fault))
@@ -117,7 +117,7 @@ def _report(wave: Wave, lanes: Lanes, at_fault: Mask, pc: int, *, aligned: bool)
 
 
 def _partial(_wave: Wave, lanes: Lanes) -> tuple[Mask, Mask] | None:
-    """Return the missing and the active lanes of partial warps, `[rows, 32]`; None if there is no such warp."""
+    """Return the missing and the active lanes of partial warps, `[rows, 32]`; None if all warps are full or empty."""
     mask = lanes.mask
     if mask is None:
         return None
@@ -126,10 +126,11 @@ def _partial(_wave: Wave, lanes: Lanes) -> tuple[Mask, Mask] | None:
 
 
 def _misnamed(operands: Operands) -> Callable[[Wave, Lanes], tuple[Mask, Mask] | None]:
-    """Return what finds the active lanes outside their own membermask, and those whose results are undefined.
+    """Return a function that finds active lanes outside their own membermask, and lanes with undefined results.
 
-    These are the same and those that execute the instruction without lanes of their membermask that are due (`_due`).
-    bool `[rows, 32]`; None if there are none. An undefined membermask is not checked: results are undefined anyway.
+    The latter also include lanes that execute the instruction without lanes of their membermask that must participate
+    (`_due`). Both are bool `[rows, 32]`; None if there are none. An undefined membermask is not checked: results are
+    undefined anyway.
     """
     gate = compile_gate(operands.unchecked())
     membermask = operands.carried(operands.operands[-1], "u32") if gate.varies else None
@@ -152,7 +153,7 @@ def _misnamed(operands: Operands) -> Callable[[Wave, Lanes], tuple[Mask, Mask] |
 
 
 def _due(wave: Wave, lanes: Lanes) -> Array:
-    """Return the lanes that have not exited, or were launched in a warp that has gone on without some, as bits."""
+    """Return, as bits, the lanes that have not exited, or all launched lanes of warps that continued without some."""
     warps = lanes.row_numbers()
     due: Mask = wave.live if lanes.rows is None else wave.live[warps]
     if wave.forced:

@@ -1,4 +1,4 @@
-"""Steps made of an `Operation`: read the sources, compute, write the results."""
+"""Steps compiled from an `Operation`: read the sources, compute, write the results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CARRY = RegisterBinding(CARRY_SLOT, "pred", "the carry flag")
 
 
 def parts(operands: Operands, operation: Operation) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-    """Return the destinations and the sources of an instruction, flattened; those that `bind` has read are left out."""
+    """Return the flattened destinations and sources of an instruction, without operands that `bind` has read."""
     given = operands.operands
     first = int(bool(operation.results and given))
     written, read = operation.places or (range(first), range(first, len(given)))
@@ -44,7 +44,7 @@ def parts(operands: Operands, operation: Operation) -> tuple[tuple[Operand, ...]
 
 
 def compile_operation(operands: Operands, operation: Operation) -> Action:
-    """Return the step of an instruction whose meaning is `operation`."""
+    """Return the step of an instruction whose semantics are `operation`."""
     destinations, sources = parts(operands, operation)
     given = operands.unchecked()
     readers = [given.read(*pair) for pair in zip(sources, operation.sources, strict=True)]
@@ -97,7 +97,7 @@ def _read_carry(wave: Wave, lanes: Lanes) -> Array:
 
 
 def _single(readers: tuple[Reader, ...], write: Writer, of_any: Compute) -> Action:
-    """Return a step with one result; the usual numbers of sources are spelt out, since this runs most of all."""
+    """Return a step with one result; usual numbers of sources are unrolled, as this is the most frequent step."""
     compute = cast("Callable[..., Array]", of_any)
     match readers:
         case (a,):

@@ -1,4 +1,4 @@
-"""Refuse what no row of the instruction table has: a word that nobody reads would be a word that does nothing."""
+"""Reject instructions that no row of the instruction table matches: unread modifiers would have no effect."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def hold(operands: Operands) -> None:
-    """Raise UnknownForm for an instruction that is a form of no row, whatever the target and the version.
+    """Raise UnknownForm for an instruction that matches no row, for any target and version.
 
-    Numbers out of range are left to whoever reads them.
+    Numbers out of range are checked when they are read.
     """
     node, program = operands.instruction, operands.program
     if program.forms[operands.pc] is not None:

@@ -1,4 +1,4 @@
-"""The programs that were compiled last, as many as their instructions allow: one takes some kilobytes of closures."""
+"""Cache of compiled programs, limited by the number of instructions, each of which takes kilobytes of closures."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ __all__ = ["MOST", "KeptPrograms"]
 P = ParamSpec("P")
 
 MOST: Final = 60_000
-"""Instructions; with 5 to 7 KB for each, 400 MB."""
+"""Instructions; at 5 to 7 KB each, 400 MB."""
 
 
 class KeptPrograms(Generic[P]):
-    """A function that compiles a program as keywords say, and keeps what it returned last, up to so many instructions.
+    """A compiling function with a cache of its latest results, keyed by program and keywords.
 
-    A program that has more of them than that alone is kept until the next one. `anew` compiles without looking.
+    It holds at most `most` instructions; a larger program is kept alone until the next one. `anew` bypasses the cache.
     """
 
     def __init__(self, compiles: Callable[Concatenate[Program, P], Code], most: int = MOST) -> None:
-        """Keep nothing yet."""
+        """Start with an empty cache."""
         self.anew = compiles
         self._most = most
         self._kept: dict[tuple[Program, tuple[tuple[str, object], ...]], Code] = {}
         self._lock = Lock()
 
     def __call__(self, program: Program, *args: P.args, **how: P.kwargs) -> Code:
-        """Return what a program is compiled to, known or made now."""
+        """Return the compiled program, cached or new."""
         key = program, tuple(sorted(how.items()))
         with self._lock:
             known = self._kept.pop(key, None)
             if known is not None:
-                self._kept[key] = known  # behind all others
+                self._kept[key] = known  # most recently used
                 return known
         made = self.anew(program, *args, **how)
         with self._lock:
@@ -53,10 +53,10 @@ class KeptPrograms(Generic[P]):
 
     @property
     def instructions(self) -> int:
-        """How many instructions are kept."""
+        """Number of cached instructions."""
         return sum(len(program.sites) for program, _ in self._kept)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all entries."""
         with self._lock:
             self._kept.clear()

@@ -1,8 +1,13 @@
-"""Code for a weak memory: loads that have not happened yet when what stands behind them is executed.
+"""Code for weak memory: loads that are performed after later instructions.
 
-A weak or relaxed load may wait: at the latest until an instruction touches a register that it writes, or writes one
-that it reads; until its thread orders memory, or may access the same place; or until the lanes exit. What it returns is
-looked up then. Manual: "Memory Consistency Model": nothing else orders a read before what its thread does later.
+A weak or relaxed load may be delayed. It is performed at the latest when one of these happens:
+
+- an instruction uses a register that the load writes, or writes one that it reads;
+- its thread orders memory, or may access the same location;
+- the lanes exit.
+
+The load returns the value at that time. Manual: "Memory Consistency Model": nothing else orders a read before later
+operations of its thread.
 """
 
 from __future__ import annotations
@@ -35,20 +40,20 @@ if TYPE_CHECKING:
     Lines: TypeAlias = frozenset[int]
     Find = Callable[[Wave, Lanes], Lines | None]
 
-# How likely a load waits, and how likely it then happens before an instruction that need not come behind it.
+# Probability that a load is delayed, and that a delayed load is performed before an unrelated instruction.
 _WAITS: Final = 0.5
 _HAPPENS: Final = 0.2
-_MOST: Final = 64  # lanes of a load that waits
-_LINE: Final = 32  # bytes: no access goes beyond one of these lines
+_MOST: Final = 64  # maximum number of lanes of a delayed load
+_LINE: Final = 32  # bytes; no access crosses such a line
 _PRIVATE: Final = frozenset({"const", "local", "param"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """What an instruction has to do with loads that wait.
+    """Properties of an instruction that matter for delayed loads.
 
-    `touched` are the slots of the registers that it names, `written` of those that it writes. It `moves` data of a
-    `space`, to or from the lines that `find` returns: None where nobody knows. `orders`: loads happen before it.
+    `touched` are the slots of all its registers, `written` the slots of its destinations. `moves`: it transfers data of
+    `space`, to or from the lines that `find` returns (None: unknown). `orders`: earlier loads are performed before it.
     `guard` reads the guard predicate.
     """
 
@@ -79,22 +84,22 @@ class _Waiting:
 
 
 class LateLoads:
-    """The loads of a wave that have not happened yet."""
+    """Delayed loads of a wave."""
 
     __slots__ = ("_waiting", "_wave")
 
     def __init__(self, wave: Wave) -> None:
-        """Begin without any."""
+        """Start without loads."""
         self._wave = wave
         self._waiting: list[_Waiting] = []
 
     def add(self, pc: int, use: _Use, load: Action, lanes: Lanes) -> None:
-        """Let a load wait."""
+        """Delay a load."""
         lines = None if use.find is None else use.find(self._wave, lanes)
         self._waiting.append(_Waiting(pc, use, load, lanes, *lanes.by_warp(), lines))
 
     def settle(self, use: _Use, lanes: Lanes) -> None:
-        """Let loads happen that come before what lanes are about to do, and now and then others of theirs."""
+        """Perform the loads that must precede the lanes' next instruction, and at random others of these lanes."""
         if not self._waiting:
             return
         some = use.lanes(self._wave, lanes)
@@ -112,7 +117,7 @@ class LateLoads:
                 self._load(each)
 
     def finish(self) -> None:
-        """Let all loads happen."""
+        """Perform all loads."""
         for each in tuple(self._waiting):
             self._load(each)
 
@@ -125,7 +130,7 @@ class LateLoads:
 
 
 def _comes_first(waiting: _Waiting, use: _Use, lines: Lines | None) -> bool:
-    """Tell whether a load has to happen before an instruction of its thread, which goes to `lines`."""
+    """Return whether a load must precede an instruction of its thread that accesses `lines`."""
     load = waiting.use
     if use.orders or not load.written.isdisjoint(use.touched) or not load.touched.isdisjoint(use.written):
         return True
@@ -140,7 +145,7 @@ def _comes_first(waiting: _Waiting, use: _Use, lines: Lines | None) -> bool:
 
 
 def with_late_loads(program: Program, code: Code) -> Code:
-    """Return the code of a program with loads that may wait: but for those of loops that poll."""
+    """Return the code of a program in which loads may be delayed, except those of polling loops."""
     uses = [
         replace(_use(program, site), guard=Operands(program, site, checked=False).guard()) for site in program.sites
     ]
@@ -190,18 +195,18 @@ def _settling_end(end: Terminator, use: _Use) -> Terminator:
 
 @dataclass(frozen=True, slots=True)
 class _SettlingGate:
-    """A gate whose mask no load that waits can still write."""
+    """A gate whose membermask depends on no delayed load."""
 
     gate: Gate
 
     @property
     def rendezvous(self) -> bool:
-        """Whether lanes may meet at different instructions of this kind."""
+        """Whether lanes may synchronize at different instructions of this kind."""
         return self.gate.rendezvous
 
     @property
     def varies(self) -> bool:
-        """Whether lanes may name different membermasks."""
+        """Whether lanes may have different membermasks."""
         return self.gate.varies
 
     def masks(self, wave: Wave, lanes: Lanes) -> Array:
@@ -235,14 +240,14 @@ def _use(program: Program, site: Site) -> _Use:
 
 
 def _finder(operands: Operands) -> Find | None:
-    """Return what finds the lines that a load or a store goes to; None where its address is no register."""
+    """Return a function that finds the lines of a load or store; None if its address is not a register."""
     address = operands.address(operands.named("a"))
     register = operands.register(address.base)
     if register is None:
         return None
     delta = operands.integer(address.offset) if address.offset is not None else 0
     read = read_register(register, f"u{register.width * 8}", checked=False)
-    ranks = (1 << RANK_SHIFT) - 1 if operands.space == "shared" else -1  # one's own block has a rank, too
+    ranks = (1 << RANK_SHIFT) - 1 if operands.space == "shared" else -1  # the own CTA has a rank, too
 
     def find(wave: Wave, lanes: Lanes) -> Lines:
         values = np.broadcast_to(read(wave, lanes), (lanes.height, 32))
@@ -253,7 +258,7 @@ def _finder(operands: Operands) -> Find | None:
 
 
 def slots_in(operands: Operands, nodes: Iterable[Operand]) -> frozenset[int]:
-    """Return the slots of the registers that some operands name."""
+    """Return the slots of the registers in operands."""
     found: set[int] = set()
     for name in (name for node in nodes for name in names_of(node)):
         match operands.scope.find(name) or operands.scope.find(name.rpartition(".")[0]):

@@ -61,20 +61,20 @@ if TYPE_CHECKING:
 
 J = TypeVar("J", bound="Judge")
 
-# Bytes and halves of a register in video instructions; their semantics read the suffix, and get the whole register.
+# Bytes and halves of a register in video instructions; their semantics read the suffix and the whole register.
 _SELECTOR = re.compile(r"\.[bh]\d+$")
 
 
 class Operands(BoundInstruction):
-    """One instruction in its scope: turns its operands into readers and writers.
+    """One instruction in its scope: converts its operands to readers and writers.
 
-    Raises ProgramError, located at the instruction, for a name that is not declared or an operand that does not fit.
+    Raises ProgramError, located at the instruction, for an undeclared name or an invalid operand.
     """
 
     __slots__ = ()
 
     def source(self, name: str, ptx_type: str) -> Reader:
-        """Return what `Turn.read` reads an operand by, as `ptx_type`; of an address, the number that it stands for."""
+        """Return the reader of an operand as `ptx_type`, for `Turn.read`; of an address, the number."""
         operand = self.named(name)
         if not isinstance(operand, Address):
             return self.read(operand, ptx_type)
@@ -85,20 +85,20 @@ class Operands(BoundInstruction):
         return lambda wave, lanes: read(wave, lanes) + offset(wave, lanes)
 
     def destination(self, name: str, ptx_type: str) -> Writer:
-        """Return what `Turn.write` writes an operand by, as `ptx_type`."""
+        """Return the writer of an operand as `ptx_type`, for `Turn.write`."""
         return self.write(self.named(name), ptx_type)
 
     def place(self, operand: str | Operand, space: str = "") -> Target:
-        """Return what a turn finds the memory of an address operand by, which is given or named (`Turn.by_memory`).
+        """Return the target of an address operand, given or named, for `Turn.by_memory`.
 
-        The address is one of `space`, without of that which the opcode names, `"generic"` if it names none. One in
-        `"shared::cluster"` may lie in any block, whatever the opcode names.
+        The address is in `space`, by default the opcode's (`"generic"` if it has none). An address in
+        `"shared::cluster"` may be in any CTA, whatever the opcode specifies.
         """
         found = self.named(operand) if isinstance(operand, str) else operand
         return target(self, found, space or self.space)
 
     def barrier(self, name: str) -> Target:
-        """Return what `Turn.arrive_behind` finds the mbarrier at an address operand by."""
+        """Return the target of the mbarrier at an address operand, for `Turn.arrive_behind`."""
         return self.shared_place(name)
 
     def shared_place(self, name: str) -> Target:
@@ -106,7 +106,7 @@ class Operands(BoundInstruction):
         return shared_target(self, self.named(name))
 
     def update(self, operation: str, element: str, space: str = "shared") -> Update:
-        """Return how an atomic operation combines elements of a type, for `Arena.update`; fail if there is none.
+        """Return the update function of an atomic operation on a type, for `Arena.update`; fail if there is none.
 
         It may depend on the memory: `add.f32` flushes subnormal numbers in `"global"` memory.
         """
@@ -114,74 +114,74 @@ class Operands(BoundInstruction):
         return self.fail(f"no such atomic operation: {operation}.{element}") if found is None else found
 
     def others(self, opcode: str) -> Iterator[Operands]:
-        """Yield the instructions of the program whose opcode begins with these words, this one too."""
+        """Yield the instructions of the program whose opcode starts with these words, including this one."""
         words = tuple(opcode.split("."))
         for site in self.program.sites:
             if site.instruction.opcode[: len(words)] == words:
                 yield type(self)(self.program, site, checked=False)
 
     def alike(self, opcode: str) -> Action:
-        """Return what the instructions of another opcode do with these operands and words: rows name both alike."""
+        """Return the action of another opcode with these operands and modifiers; both rows must use the same names."""
         step = step_of(tuple(opcode.split(".")))
         if step is None or step.compile is None:
             return self.fail(f"no step answers for {opcode}")
         return step.compile(self)
 
     def nothing(self) -> Action:
-        """Return what the machine executes for an instruction without an effect."""
+        """Return the action of an instruction without an effect."""
         return acting(lambda _turn: None)
 
     def action(self, run: Callable[[Turn], None]) -> Action:
-        """Return what the machine executes for an instruction that does `run`: what `Step.compile` has to return."""
+        """Return the action that calls `run`: the result of `Step.compile`."""
         return acting(run)
 
     def end(self, run: Callable[[Turn], Stall | None], following: int) -> Terminator:
-        """Return what ends a block with `run`, for `Step.end`.
+        """Return a terminator that calls `run`, for `Step.end`.
 
-        It runs for the lanes of one warp at a time, which `Turn.threads` are. Where it returns what they have to wait
-        for, it runs again once that is over, so that it must not have done anything yet. The instruction stands alone
-        in its block: its step `waits`.
+        It is called for the lanes of one warp at a time (`Turn.threads`). If it returns a `Stall`, it is called again
+        once the wait is over; it must not have had an effect before. The instruction is alone in its block: its step
+        has `waits`.
         """
         return ending(run, following, together=meets(self.opcode))
 
     def end_once(self, run: Callable[[Turn], None], following: int) -> Terminator:
-        """Return what ends a block with `run`, for `Step.end`, where that says by itself who has to wait, and who not.
+        """Return a terminator that calls `run`, for `Step.end`; `run` itself decides which lanes wait.
 
-        It runs once, for all lanes that have come together; those that `Turn.stall` names go on behind the
-        instruction once somebody has resumed them.
+        It is called once for all converged lanes. Lanes passed to `Turn.stall` continue after the instruction once
+        another thread has resumed them.
         """
         return ending_once(run, following, together=meets(self.opcode))
 
     def number(self, name: str) -> int:
-        """Return the operand that the row calls `name`, a constant integer."""
+        """Return the operand with this name in the row, a constant integer."""
         return self.integer(self.named(name))
 
     @property
     def exact_target(self) -> str | None:
-        """The target whose results are wanted bit for bit; None where results within their bounds will do."""
+        """Target whose bit-exact results are requested; None if results within error bounds suffice."""
         return self.program.target if self.exact else None
 
     def registers_in(self, *names: str) -> Mapping[int, str]:
-        """Return the registers in some operands, in order: their names by their slots."""
+        """Return the registers in some operands, in order: their names by slot."""
         parts = (part for name in names for part in self.elements(self.named(name)))
         found = (self.register(part) for part in parts)
         return {each.slot: each.name for each in found if each is not None}
 
     def judge(self, claims: Claims[J]) -> Callable[[Wave], J]:
-        """Return what makes the judge of all registers that the program claims for it, for `Turn.part`."""
+        """Return a checker factory for `Turn.part`, for all registers that the program claims for this checker."""
         return judge_of(self, claims)
 
     # --- names ----------------------------------------------------------------------------------
 
     def find(self, name: str) -> Binding:
-        """Return what a name is bound to."""
+        """Return the binding of a name."""
         found = self.scope.find(name)
         if found is None:
             self.fail(f"{name} is not declared here")
         return found
 
     def register(self, operand: Operand) -> RegisterBinding | None:
-        """Return the register that an operand names, or None if it is none."""
+        """Return the register of an operand; None if it is not a register."""
         if not isinstance(operand, Register | Symbol):
             return None
         found = self.scope.find(operand.name)
@@ -190,7 +190,7 @@ class Operands(BoundInstruction):
         return found if isinstance(found, RegisterBinding) else None
 
     def elements(self, operand: Operand) -> tuple[Operand, ...]:
-        """Return the elements of a vector, of a pair or of a vector register; any other operand is its own."""
+        """Return the elements of a vector, pair or vector register; any other operand is its only element."""
         if isinstance(operand, Vector):
             return tuple(part for element in operand.elements for part in self.elements(element))
         if isinstance(operand, Pair):
@@ -206,14 +206,14 @@ class Operands(BoundInstruction):
     def defined(self, parts: tuple[Operand, ...]) -> tuple[Operand, ...]:
         """Return the parts of a vector, with `_` (zero) for registers that no instruction ever writes.
 
-        So compilers spell parts that they will cut off again, or store to padding. If all parts are such, they stay.
+        Compilers emit such parts if they are cut off later or are padding. If all parts are such, they stay.
         """
         registers = [self.register(part) for part in parts]
         blank = [register is not None and register.slot not in self.program.written for register in registers]
         return parts if all(blank) else tuple(Sink() if b else part for part, b in zip(parts, blank, strict=True))
 
     def address_of(self, name: str, form: Form = "relative") -> int:
-        """Return the address of a variable or function, relative to its space; frame variables are no constants."""
+        """Return the address of a variable or function, relative to its space; frame variables are not constants."""
         binding = self.find(name)
         if isinstance(binding, Placement) and binding.offset == DYNAMIC_OFFSET:
             binding = self.dynamic(binding)
@@ -255,7 +255,7 @@ class Operands(BoundInstruction):
         if isinstance(operand, Negated):
             return _inverted(self.read(operand.operand, "pred"))
         if isinstance(operand, Unary) and operand.op == "-" and self.register(operand.operand) is not None:
-            operand = operand.operand  # the sign of a video instruction's source is its semantics' business too
+            operand = operand.operand  # the semantics of video instructions handle a source's sign
         register = self.register(operand)
         if register is not None:
             return read_register(register, ptx_type, checked=self.checked)
@@ -299,17 +299,17 @@ class Operands(BoundInstruction):
         return None if register is None else Carried(register, ptx_type, self.pc)
 
     def carried_in(self, name: str, ptx_type: str) -> tuple[Carried | None, ...]:
-        """Return what a turn finds the undefined bits of an operand's registers by (`Turn.undefined_in`)."""
+        """Return the undefined bits of an operand's registers, for `Turn.undefined_in`."""
         return tuple(self.carried(element, ptx_type) for element in self.elements(self.named(name)))
 
     def results(self) -> tuple[Carried, ...]:
-        """Return the undefined bits of the registers that it writes."""
+        """Return the undefined bits of the registers that the instruction writes."""
         form = self.form()
         registers = (self.register(part) for name in form.written for part in self.elements(form.operands[name]))
         return tuple(Carried(each, each.type, self.pc) for each in registers if each is not None)
 
     def unchecked(self) -> Operands:
-        """Return the same operands, whose readers do not care whether what they read is defined."""
+        """Return the same operands, with readers that do not report undefined values."""
         return Operands(self.program, self.site, checked=False, exact=self.exact, polls=self.polls)
 
     # --- writers --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Find the loops in which a kernel polls: each round does what the last one did until memory changes."""
+"""Detection of polling loops: each iteration repeats the previous one until memory changes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from pyptx_sim.program.program import Program
 
 _UNCHANGING: Final = frozenset({"param", "const"})
-# Steps with an effect that do the same again, if nothing changes meanwhile, and no more than their rows say.
+# Steps with an effect that only repeat the same effect, the one in their row, while nothing changes.
 _REPEATED: Final = frozenset(
     {"ld", "ldu", "atom", "red", "fence", "membar", "fence.proxy", "membar.proxy", "bar.warp", "bra", "brx"}
 )
-# They write to memory, but in a polling loop they tell whether they have changed anything there (`Operands.polls`).
+# They write to memory, but in a polling loop they detect whether they changed it (`Operands.polls`).
 _UPDATES: Final = frozenset({"atom", "red"})
 
 _Edges: TypeAlias = dict[int, frozenset[int]]
@@ -36,7 +36,7 @@ _Registers: TypeAlias = dict[int, RegisterBinding]
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """Which registers an instruction reads and writes, by their slots; `surely`: it writes them in every lane."""
+    """Registers that an instruction reads and writes, by slot; `surely`: it writes them in every lane."""
 
     reads: _Registers
     writes: _Registers
@@ -44,10 +44,10 @@ class _Use:
 
 
 def polling_loops(program: Program) -> dict[int, PollingLoop]:
-    """Return the loops that poll, by each of their blocks.
+    """Return the polling loops by each of their blocks.
 
-    Such a loop reads memory, and writes registers only, but for atomics. One in which every round writes a register
-    that the next one reads, say a counter, is none.
+    A polling loop reads memory and, except for atomics, writes only registers. A loop in which every iteration writes a
+    register that the next one reads (for example a counter) is not a polling loop.
     """
     found: dict[int, PollingLoop] = {}
     for layout in program.functions.values():
@@ -64,7 +64,7 @@ def polling_loops(program: Program) -> dict[int, PollingLoop]:
 
 
 def _polling_loop(program: Program, successors: _Edges, blocks: tuple[int, ...]) -> PollingLoop | None:
-    """Return the natural loop of `blocks`, in flow order, if it polls."""
+    """Return the natural loop of `blocks`, in flow order, if it polls; else None."""
     ranges = [program.blocks[index] for index in blocks]
     sites = [site for block in ranges for site in program.sites[block.first : block.last]]
     instructions = [Operands(program, site, checked=False) for site in sites]
@@ -96,10 +96,10 @@ def _is_place(operand: Operand) -> bool:
 def _carried(
     program: Program, successors: _Edges, blocks: tuple[int, ...], uses: dict[int, _Use]
 ) -> tuple[RegisterBinding, ...] | None:
-    """Return the registers that a round may read as an earlier one wrote them; None if every round writes one."""
+    """Return the registers that carry values between iterations; None if every iteration writes one of them."""
     entry = blocks[0]
     carried: _Registers = {}
-    written: dict[int, frozenset[int]] = {}  # what is surely written between the entry and the end of a block
+    written: dict[int, frozenset[int]] = {}  # registers written on every path from the entry to the end of a block
     for index in blocks:
         before = [written[each] for each in blocks if each in written and index in successors[each]]
         known = frozenset[int]() if index == entry else frozenset.intersection(*before)
@@ -115,7 +115,7 @@ def _carried(
 
 
 def _use(operands: Operands) -> _Use | None:
-    """Return which registers an instruction reads and writes; None for one that cannot be part of a polling loop."""
+    """Return the registers that an instruction reads and writes; None if it cannot be part of a polling loop."""
     form = operands.form()
     if not _repeats(operands):
         return None
@@ -136,18 +136,18 @@ def _use(operands: Operands) -> _Use | None:
 
 
 def _repeats(operands: Operands) -> bool:
-    """Tell whether an instruction does the same again, and nothing beside it, until what it reads changes."""
+    """Return whether an instruction only repeats its effect until its inputs change."""
     meaning = meaning_of(operands.opcode)
     if meaning is None or isinstance(meaning, Step):
         return meaning is not None and (meaning.effect == "none" or meaning.opcode in _REPEATED)
     operation = operands.located(lambda: operation_of(meaning, operands.form()))
     if operation.reads_carry or operation.writes_carry:
         return False
-    return not operation.warp or is_gate(operands.opcode)  # else what it does depends on which lanes are there
+    return not operation.warp or is_gate(operands.opcode)  # otherwise the result depends on the active lanes
 
 
 def _registers(operands: Operands, nodes: Iterable[Operand]) -> _Registers | None:
-    """Return the registers in some operands, by their slots; None if one is special and changes, or is unknown."""
+    """Return the registers in operands, by slot; None if one is a changing special register or unknown."""
     found: _Registers = {}
     for name in (name for node in nodes for name in names_of(node)):
         binding = operands.scope.find(name)

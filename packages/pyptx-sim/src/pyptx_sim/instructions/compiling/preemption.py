@@ -1,7 +1,7 @@
-"""Code for random schedules: basic blocks in parts, between which other warps may run.
+"""Code for random schedules: basic blocks are split into parts, between which other warps may run.
 
-A part ends in front of an instruction that touches what other threads see, if another one of the part does so. What
-only computes commutes with all that others do, and needs no part of its own.
+A part ends before an instruction with an effect visible to other threads, if the part already has one. Instructions
+that only compute commute with all operations of other threads and need no part of their own.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
     from pyptx_sim.program.program import Program
 
 _SEEN: Final = frozenset({"access", "issue", "order"})
-# Spaces of one thread, or which nothing changes during a launch. Manual: "State Spaces".
+# Spaces that are private to a thread or constant during a launch. Manual: "State Spaces".
 _PRIVATE: Final = frozenset({"const", "local", "param"})
 
 
 def in_parts(program: Program, code: Code, *, lanes_apart: bool = False) -> Code:
     """Return the code of a program with its blocks in parts; the first part of a block has its index.
 
-    `lanes_apart`: some lanes of a warp may execute a part before the others, except in polling loops.
-
-    Products of warpgroups stay together with what stands in front of them, as their warps have to.
+    `lanes_apart`: some lanes of a warp may execute a part before the others, except in polling loops. MMAs of
+    warpgroups stay in one part with the preceding instructions, since the warps of a warpgroup must stay together.
     """
     parts: list[Block] = []
     firsts: list[Block] = []
@@ -40,7 +39,7 @@ def in_parts(program: Program, code: Code, *, lanes_apart: bool = False) -> Code
 
 
 def _parts(program: Program, block: Block, index: int, lanes_apart: bool) -> Iterator[Block]:  # noqa: FBT001 - `in_parts`'s
-    """Yield the parts of a block; those behind the first one are numbered from `index` on."""
+    """Yield the parts of a block; parts after the first are numbered from `index`."""
     starts = [0, *_starts(program, block)]
     ends = [*starts[1:], len(block.steps)]
     gathering = [place for place, (pc, _) in enumerate(block.steps) if is_gate(program.sites[pc].instruction.opcode)]
@@ -63,7 +62,7 @@ def _parts(program: Program, block: Block, index: int, lanes_apart: bool) -> Ite
 
 
 def _starts(program: Program, block: Block) -> Iterator[int]:
-    """Yield the places of the steps in a block at which a part begins."""
+    """Yield the indices of the steps in a block at which a part begins."""
     seen = False
     for place, (pc, _) in enumerate(block.steps):
         if not _is_seen(program.sites[pc].instruction.opcode):
@@ -74,7 +73,7 @@ def _starts(program: Program, block: Block) -> Iterator[int]:
 
 
 def _is_seen(opcode: tuple[str, ...]) -> bool:
-    """Tell whether an instruction touches what other threads see."""
+    """Return whether an instruction has an effect that is visible to other threads."""
     step = step_of(opcode)
     return step is not None and step.effect in _SEEN and _PRIVATE.isdisjoint(word.partition("::")[0] for word in opcode)
 

@@ -1,6 +1,6 @@
-"""Readers and writers of registers: the closures that every step is made of.
+"""Readers and writers of registers: the closures that steps are composed of.
 
-Register arrays are never changed in place, so registers may share one, and a snapshot of all registers is a list.
+Register arrays are never modified in place: registers may share an array, and a snapshot of all registers is a list.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def stored_dtype(width: int) -> DType:
 
 
 def read_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -> Reader:
-    """Return a reader of `register` as `ptx_type`; a narrower type reads the low bits. `checked`: these matter."""
+    """Return a reader of `register` as `ptx_type`; a narrower type reads the low bits.
+
+    `checked` reports undefined bits.
+    """
     slot, width, dtype = register.slot, register.width, dtype_of(ptx_type)
     _require_kind(register, ptx_type)
     bits = stored_dtype(width)
@@ -67,7 +70,7 @@ def read_register(register: RegisterBinding, ptx_type: str, *, checked: bool) ->
 
 
 def write_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -> Writer:
-    """Return a writer of `ptx_type` values to `register`; a wider register gets them extended by their type."""
+    """Return a writer of `ptx_type` values to `register`; values are extended by their type to a wider register."""
     width, dtype = register.width, dtype_of(ptx_type)
     _require_kind(register, ptx_type)
     if width and dtype.itemsize > width:
@@ -82,7 +85,7 @@ def write_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -
 
 
 def extension(size: int, width: int, *, signed: bool) -> Callable[[Array], Array]:
-    """Return what extends values of `size` bytes to `width`, by their sign or by zeros."""
+    """Return a function that sign- or zero-extends values of `size` bytes to `width` bytes."""
     kind = "i" if signed else "u"
     narrow, wide = np.dtype(f"<{kind}{size}"), np.dtype(f"<{kind}{width}")
     return lambda value: value.view(narrow).astype(wide)

@@ -1,4 +1,4 @@
-"""The steps of ordinary PTX: what memory, control flow, barriers and copies do. All else has rows of semantics."""
+"""Steps of ordinary PTX: memory, control flow, barriers and copies. All other instructions have rows of semantics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which function compiles which instruction."""
+"""Compilation of a program: the step or the semantics of each instruction."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _Meaning: TypeAlias = Step | Operation
 def compile_program(program: Program, *, checked: bool, exact: bool = False, schedule: Schedule = "fixed") -> Code:
     """Compile a program to blocks of closures; cached for the program. `exact`: see `pyptx_sim.run`.
 
-    In a `random` schedule, other warps may run between any two instructions that touch what others see; in a `weak`
-    one, other lanes of the warp may run as well, and loads may be delayed. Race-free programs observe this only through
-    strong accesses.
+    In a `random` schedule, other warps may run between any two instructions with effects visible to other threads. In a
+    `weak` schedule, other lanes of the warp may run as well, and loads may be delayed. Race-free programs observe this
+    only through strong accesses.
 
     Raises UnknownForm, MissingSemantics or ProgramError, located at the instruction at fault.
     """
@@ -92,7 +92,7 @@ def _gate(program: Program, site: Site) -> barriers.MaskGate:
 
 
 def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
-    """Return what an instruction does, around `together` where it is computed together with others."""
+    """Return the step of an instruction; `together` is its action if it is computed together with others."""
     step = operands.located(lambda: _unguarded(operands, meaning, together))
     if operands.word("aligned"):
         step = matrices.checking_metadata(operands, step)
@@ -113,7 +113,7 @@ def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Act
 
 
 def _guarding(operands: Operands, guarded: Action) -> Action:
-    """Return a step under a predicate that decides nothing but what registers hold."""
+    """Return a predicated step whose predicate affects only register contents."""
     guard = operands.instruction.guard
     assert guard is not None  # noqa: S101 - the step's
     carried = operands.carried(Register(guard.register), "pred")
@@ -121,7 +121,7 @@ def _guarding(operands: Operands, guarded: Action) -> Action:
 
 
 def _meaning(operands: Operands) -> _Meaning:
-    """Return the step of an instruction, or what the semantics bind to it."""
+    """Return the step of an instruction, or the operation of its semantics."""
     found = meaning_of(operands.opcode)
     if found is None:
         raise _missing(operands.opcode)
@@ -156,5 +156,5 @@ def _missing(opcode: tuple[str, ...]) -> MissingSemantics:
 
 
 def _touching(operands: Operands, action: Action) -> Action:
-    """Return what also heeds the asynchronous work that uses its registers."""
+    """Return an action that also handles asynchronous operations on its registers."""
     return touching(operands, action)

@@ -1,1 +1,1 @@
-"""Instructions that say what is executed next."""
+"""Control flow instructions."""

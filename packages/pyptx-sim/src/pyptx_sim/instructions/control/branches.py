@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def label_block(operands: Operands, name: str) -> int:
-    """Return the block that a label stands in front of."""
+    """Return the block that starts at a label."""
     found = operands.find(name)
     if not isinstance(found, LabelBinding):
         operands.fail(f"{name} is no label")
@@ -44,7 +44,7 @@ def destinations(operands: Operands) -> tuple[int, ...]:
 
 
 def compile_bra(operands: Operands, following: int) -> Terminator:
-    """Branch; lanes that disagree part."""
+    """Branch; lanes with different conditions diverge."""
     (taken,) = destinations(operands)
     guard = operands.guard()
     if guard is None:
@@ -88,7 +88,7 @@ def compile_brx(operands: Operands, following: int) -> Terminator:
     read = operands.read(operands.named("index"), "u32")
 
     def branch(wave: Wave, group: Group) -> int | None:
-        # An index beyond the list is undefined behaviour; the last target takes it.
+        # An index past the list is undefined behavior; the last target takes it.
         chosen = np.minimum(read(wave, group.lanes).astype(np.int64), len(blocks) - 1)
         return disperse(wave, group, blocks[chosen])
 
@@ -117,7 +117,7 @@ def disperse(wave: Wave, group: Group, blocks: IntArray) -> int | None:
 
 
 def compile_exit(operands: Operands, following: int) -> Terminator:
-    """End the threads."""
+    """Exit the threads."""
     del operands, following
 
     def end(wave: Wave, group: Group) -> int | None:

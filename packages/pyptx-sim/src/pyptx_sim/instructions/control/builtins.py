@@ -1,4 +1,4 @@
-"""Functions that the CUDA device runtime provides, and no module defines: `vprintf`, `__assertfail`, `malloc`, `free`.
+"""Functions of the CUDA device runtime, defined in no module: `vprintf`, `__assertfail`, `malloc`, `free`.
 
 Programming guide: "Formatted Output", "Assertion", "Dynamic Global Memory Allocation".
 """
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from pyptx_sim.machine.wave import Wave
 
-# Gets the wave, the lanes and one array for each argument; returns the result for the lanes.
+# Takes the wave, the lanes and one array per argument; returns the result for the lanes.
 Builtin: TypeAlias = Callable[..., Array]
 
-# %[flags][width][.precision][length]conversion; CUDA knows no `*`.
+# %[flags][width][.precision][length]conversion; CUDA does not support `*`.
 _DIRECTIVE = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d*)?(?P<length>hh|h|ll|l|j|z|t|L)?(?P<kind>.)"
 )
@@ -34,7 +34,7 @@ _LONGEST_STRING = 1 << 16
 
 
 class _Thread:
-    """Reads memory through generic addresses, as one thread sees it."""
+    """View of memory through generic addresses, from one thread."""
 
     def __init__(self, wave: Wave, warp: int, lane: int) -> None:
         self._wave = wave
@@ -72,7 +72,7 @@ def _threads(wave: Wave, lanes: Lanes) -> Iterator[tuple[int, int, _Thread]]:
 
 
 def format_c(text: str, thread: _Thread, buffer: int) -> str:
-    """Return `text` with its directives filled from the argument buffer, each argument aligned to its size."""
+    """Return `text` with its conversions filled from the argument buffer, each argument aligned to its size."""
     offset = 0
 
     def fill(match: re.Match[str]) -> str:
@@ -109,7 +109,7 @@ def _format_one(match: re.Match[str], kind: str, raw: bytes, thread: _Thread) ->
 
 
 def _vprintf(wave: Wave, lanes: Lanes, text: Array, buffer: Array) -> Array:
-    """Print for each lane in turn; returns how many arguments it had."""
+    """Print for each lane in order; return the number of arguments."""
     positions, columns = lanes.active
     texts, buffers = pick(text, positions, columns), pick(buffer, positions, columns)
     counts: list[int] = []
@@ -123,7 +123,7 @@ def _vprintf(wave: Wave, lanes: Lanes, text: Array, buffer: Array) -> Array:
 def _assert_fail(
     wave: Wave, lanes: Lanes, message: Array, file: Array, line: Array, function: Array, _: Array
 ) -> Array:
-    """Stop the kernel with the assertion's words."""
+    """Stop the kernel with the assertion's message."""
     warp, lane, thread = next(_threads(wave, lanes))
     positions, columns = lanes.active
     parts = [thread.string_at(int(pick(part, positions, columns)[0])) for part in (message, file, function)]
@@ -135,7 +135,7 @@ def _assert_fail(
 
 
 def _malloc(wave: Wave, lanes: Lanes, size: Array) -> Array:
-    """Take memory from the heap for each lane; a null pointer where it is exhausted."""
+    """Allocate memory from the heap for each lane; a null pointer if it is exhausted."""
     positions, columns = lanes.active
     sizes = pick(size, positions, columns)
     starts = [wave.machine.heap.allocate(int(count)) for count in sizes.tolist()]
@@ -144,7 +144,7 @@ def _malloc(wave: Wave, lanes: Lanes, size: Array) -> Array:
 
 
 def _free(wave: Wave, lanes: Lanes, pointer: Array) -> Array:
-    """Give memory back to the heap."""
+    """Free memory on the heap."""
     positions, columns = lanes.active
     for address in pick(pointer, positions, columns).tolist():
         if address and not wave.machine.heap.release(int(address) - GLOBAL_WINDOW):

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 class CallSite:
     """One call of one function.
 
-    `pushes` leaves the stack pointers alone where no function keeps anything in local memory.
+    Without `uses_stack`, the stack pointers stay unchanged, because no function uses local memory.
     """
 
     pc: int
@@ -102,7 +102,7 @@ class CallSite:
         wave.registers[slot] = value if lanes.whole else merged(old, lanes.select(value), lanes, wave.height)
 
     def finish(self, wave: Wave, lanes: Lanes, frame: Frame) -> None:
-        """Bring results and saved registers back to the caller."""
+        """Return results and saved registers to the caller."""
         callee = full_frame_base(wave)
         if self.dynamic_stack:
             caller = frame.saved[FRAME_SLOT].value
@@ -126,7 +126,7 @@ def _saved(wave: Wave, slot: int) -> Saved:
 
 
 def _restore_marks(wave: Wave, lanes: Lanes, slot: int, saved: Saved) -> None:
-    """Let lanes know again what was undefined of a register, whatever the callee wrote or left out."""
+    """Restore the undefined bits of a register, whatever the callee wrote."""
     if slot in wave.undefined:
         wave.undefined.define(slot, lanes)
     if saved.undefined is not None:
@@ -137,7 +137,7 @@ def _restore_marks(wave: Wave, lanes: Lanes, slot: int, saved: Saved) -> None:
 
 
 def _lists(operands: Operands) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-    """Return what a call gets back and what it passes."""
+    """Return the results and the arguments of a call."""
     results, arguments = operands.given("results"), operands.given("arguments")
     return (
         results.elements if isinstance(results, CallList) else (),
@@ -217,7 +217,7 @@ def _direct(operands: Operands, layout: FunctionLayout, following: int) -> Termi
 
 
 def _missing(name: str) -> Terminator:
-    """Return a call of a function without a body: an error when, and only when, it is made."""
+    """Return a call of a function without a body, which raises an error if it is executed."""
 
     def call(wave: Wave, group: Group) -> int | None:
         del group
@@ -231,7 +231,7 @@ def _missing(name: str) -> Terminator:
 
 
 def _indirect(operands: Operands, callee: Operand, following: int) -> Terminator:
-    """Call through a register: lanes with different callees part, each split then makes its own call."""
+    """Call through a register: lanes with different callees diverge; each split then makes its own call."""
     read = operands.read(callee, "u64")
     results, arguments = _lists(operands)
     sites: dict[int, CallSite] = {}
@@ -260,7 +260,7 @@ def _indirect(operands: Operands, callee: Operand, following: int) -> Terminator
 
 
 def _call_several(wave: Wave, group: Group, addresses: IntArray, sites: dict[int, CallSite]) -> None:
-    """Part the lanes by callee, and let each part make its own call."""
+    """Split the lanes by callee; each split makes its own call."""
     splits, ids, lanes = wave.splits, group.ids, group.lanes
     everywhere = np.broadcast_to(addresses, (lanes.height, WARP))
     if lanes.rows is None and len(ids) != lanes.height:
@@ -280,7 +280,7 @@ def _call_several(wave: Wave, group: Group, addresses: IntArray, sites: dict[int
 
 
 def compile_ret(operands: Operands, following: int) -> Terminator:
-    """Return to the caller; from the entry, end the threads."""
+    """Return to the caller; from the entry, exit the threads."""
     del operands, following
 
     def leave(wave: Wave, group: Group) -> int | None:

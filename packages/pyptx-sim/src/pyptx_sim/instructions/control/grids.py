@@ -1,4 +1,4 @@
-"""What grids tell each other. Manual: "griddepcontrol"."""
+"""Dependencies between grids. Manual: "griddepcontrol"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def compile_wait(operands: Operands, following: int) -> Terminator:
-    """Wait until the grids in front are complete."""
+    """Wait until the prerequisite grids are complete."""
     del operands
 
     def wait(wave: Wave, group: Group) -> int | None:
@@ -24,7 +24,7 @@ def compile_wait(operands: Operands, following: int) -> Terminator:
 
 
 def compile_release(operands: Operands, following: int) -> Terminator:
-    """Let dependent grids start, as far as the block goes; they may have the next turn."""
+    """Release dependent grids, for this CTA's part; they may run next."""
     del operands
 
     def release(wave: Wave, group: Group) -> None:

@@ -1,7 +1,7 @@
-"""Parameters of calls: from where they are kept in one function to where they are kept in another.
+"""Parameters of calls: transfer from storage in one function to storage in another.
 
-A parameter lives in a register (scalars), or in the frame of its function (everything else).
-Manual: "Parameter State Space", "call".
+A scalar parameter is in a register, every other parameter in the frame of its function. Manual: "Parameter State
+Space", "call".
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyptx_sim.program.scopes import Binding
 
 V = TypeVar("V")
-# A value on its way into or out of a function: a register array, or the bytes of a variable, `[rows|1, 32|1, size]`.
+# A value in transfer: a register array, or the bytes of a variable, `[rows|1, 32|1, size]`.
 _Fetch: TypeAlias = Callable[[Wave, Lanes, IntArray], Array]
 _Deliver: TypeAlias = Callable[[Wave, Lanes, IntArray, Array], None]
 
@@ -45,7 +45,7 @@ class Transfer(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class _Scalar:
-    """The value of a register on its way, with its undefined bits and their origin."""
+    """A register value in transfer, with its undefined bits and their origin."""
 
     value: Array
     bits: Array | None = None
@@ -69,7 +69,7 @@ def _fetch_bytes(place: Placement) -> _Fetch:
         where = start[:, :, None] + np.arange(place.size)
         if memory.arena.defined is None:
             return np.asarray(memory.arena.data[where])
-        # The lower byte travels with its defined bits.
+        # The lower byte is data, the upper byte its defined bits.
         marks = memory.arena.defined[where].astype(np.uint16) << 8
         return np.asarray(memory.arena.data[where].astype(np.uint16) | marks)
 
@@ -77,7 +77,7 @@ def _fetch_bytes(place: Placement) -> _Fetch:
 
 
 def _fetch_address(operands: Operands, binding: Binding) -> _Fetch:
-    """Return where in local memory an argument for a parameter without a size lies."""
+    """Return a function that returns the local address of an argument for a parameter without a size."""
     if isinstance(binding, UnsizedParameter):
         read = read_register(binding.register, "u64", checked=operands.checked)
         return lambda wave, lanes, _base: read(wave, lanes)
@@ -114,14 +114,14 @@ def _deliver_bytes(place: Placement) -> _Deliver:
 
 
 def _scalar(binding: Binding) -> tuple[str, int] | None:
-    """Return the type and size of a binding that is kept in a register."""
+    """Return the type and size of a binding in a register; None for other bindings."""
     if isinstance(binding, ParameterBinding):
         return binding.register.type, binding.register.width
     return (binding.type, binding.width) if isinstance(binding, RegisterBinding) else None
 
 
 def pass_value(operands: Operands, source: Binding, destination: Binding) -> Transfer[Any]:
-    """Return the transfer of one parameter between two of its homes."""
+    """Return the transfer of one parameter from `source` to `destination`."""
     if isinstance(destination, UnsizedParameter):
         write = write_register(destination.register, "u64", checked=operands.checked)
         return Transfer(_fetch_address(operands, source), lambda wave, lanes, _base, value: write(wave, lanes, value))
@@ -147,7 +147,7 @@ def _register(binding: Binding) -> RegisterBinding:
 def _between_registers(
     operands: Operands, source: RegisterBinding, destination: RegisterBinding, ptx_type: str
 ) -> Transfer[Any]:
-    """Pass a scalar; compilers leave out what the other side will not read, so that undefined bits are carried."""
+    """Pass a scalar with its undefined bits: compilers leave unread bits undefined."""
     read = read_register(source, ptx_type, checked=False)
     write = write_register(destination, ptx_type, checked=operands.checked)
     if not operands.checked:
@@ -211,7 +211,7 @@ def pass_argument(operands: Operands, operand: Operand, parameter: Binding) -> T
 
 
 def taker_of(operands: Operands, operand: Operand) -> Binding:
-    """Return the variable or register that takes a result of a call."""
+    """Return the variable or register that receives a result of a call."""
     if not isinstance(operand, Symbol | Register):
         operands.fail(f"{operand!r} cannot take a result")
     return operands.find(operand.name)
@@ -243,7 +243,7 @@ def write_result(operands: Operands, operand: Operand) -> Writer:
 
 
 def full_frame_base(wave: Wave) -> IntArray:
-    """Return where the running function's frame begins in local memory, for every warp of the wave."""
+    """Return the start of the running function's frame in local memory, for every warp of the wave."""
     base = wave.registers[FRAME_SLOT]
     assert base is not None  # noqa: S101 - set when the wave starts
     return base

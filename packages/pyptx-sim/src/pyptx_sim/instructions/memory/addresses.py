@@ -31,12 +31,12 @@ Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[Memory, Lanes, IntArr
 
 SPACES = ("global", "shared", "local", "const", "param")
 _MASK64 = (1 << 64) - 1
-_HINTS = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # their address may be invalid
-_RANKS = 0xFF  # what of a rank `mapa` puts into an address
+_HINTS = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # their addresses may be invalid
+_RANKS = 0xFF  # bits of a rank that `mapa` inserts into an address
 
 
 def space_of(opcode: tuple[str, ...]) -> str:
-    """Return the state space that an opcode names (sub-qualifiers left off), `generic` if it names none."""
+    """Return the state space of an opcode without sub-qualifiers, `generic` if it has none."""
     for word in opcode[1:]:
         space = word.partition("::")[0].partition("[")[0]
         if space in SPACES:
@@ -45,7 +45,7 @@ def space_of(opcode: tuple[str, ...]) -> str:
 
 
 def parameter_register(operands: Operands, operand: Operand) -> ParameterBinding | None:
-    """Return the parameter that an address names, if it lives in a register."""
+    """Return the parameter of an address, if it is kept in a register."""
     if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
         return None
     found = operands.find(operand.base.name)
@@ -53,7 +53,7 @@ def parameter_register(operands: Operands, operand: Operand) -> ParameterBinding
 
 
 def unsized(operands: Operands, operand: Operand) -> RegisterBinding | None:
-    """Return the register with the local address of a parameter without a size, None for anything else."""
+    """Return the register with the local address of a parameter without a size; None for any other operand."""
     found = operands.scope.find(operand.name) if isinstance(operand, Symbol | Register) else None
     return found.register if isinstance(found, UnsizedParameter) else None
 
@@ -72,9 +72,9 @@ def shared_target(operands: Operands, operand: Operand) -> Target:
 
 
 def target(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return how a step finds the memory, the lanes and the relative addresses of an address operand.
+    """Return a function that finds the memory, lanes and relative addresses of an address operand.
 
-    In a checked run, it reports addresses outside of the variable that they are formed from.
+    In a checked run, it reports addresses outside the variable from which they are formed.
     """
     find, within = bare_target(operands, operand, space), within_of(operands, operand)
     return find if within is None else staying(within, find)
@@ -89,7 +89,7 @@ def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
 
 
 def within_of(operands: Operands, operand: Operand) -> Within | None:
-    """Return the variable that an address is formed from, if it is known and the address may be outside."""
+    """Return the variable from which an address is formed, if it is known and the address may be outside."""
     if not operands.checked or operands.opcode[0] in _HINTS:
         return None
     address = operands.address(operand)
@@ -103,17 +103,17 @@ def within_of(operands: Operands, operand: Operand) -> Within | None:
 
 
 def _names_own_block(operands: Operands) -> bool:
-    """Tell whether shared addresses must lie in the own block: `.shared` alone is `.shared::cta`."""
+    """Return whether shared addresses must be in the own CTA: `.shared` alone is `.shared::cta`."""
     spaces = operands.form().spaces
     return "shared::cluster" not in spaces and not {"shared", "shared::cta"}.isdisjoint(spaces)
 
 
 def _of_own_block(find: Target) -> Target:
-    """Return a target that faults for an address in another block of the cluster. Manual: "Shared State Space"."""
+    """Return a target that faults for an address in another CTA of the cluster. Manual: "Shared State Space"."""
 
     def own(wave: Wave, lanes: Lanes) -> Iterator[tuple[Memory, Lanes, IntArray]]:
         found = find(wave, lanes)
-        return found if wave.rank_base.size == 1 else _judged(wave, found)  # one rank for all: there are no clusters
+        return found if wave.rank_base.size == 1 else _judged(wave, found)  # one rank: no clusters
 
     return own
 
@@ -138,7 +138,7 @@ def _report_foreign(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
 
 
 def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return the same, whichever block of the cluster a shared address lies in."""
+    """Return the target, for a shared address in any CTA of the cluster."""
     base = operands.address(operand).base
     register = operands.register(base) or unsized(operands, base)
     if register is None:
@@ -179,9 +179,9 @@ def _biased(read: Reader, delta: int, width: int) -> Callable[[Wave, Lanes], Int
 
 
 def _of_parameters(addresses: Callable[[Wave, Lanes], IntArray]) -> Callable[[Wave, Lanes], IntArray]:
-    """Make generic what registers hold as addresses of parameters: those of functions lie in local memory.
+    """Make register addresses of parameters generic: parameters of functions are in local memory.
 
-    Manual: "mov", "Device Function Parameters". The entry's bank has addresses of its own, which are generic already.
+    Manual: "mov", "Device Function Parameters". Addresses of the entry's parameters are generic already.
     """
 
     def find(wave: Wave, lanes: Lanes) -> IntArray:
@@ -225,14 +225,14 @@ def _wrapped(address: int) -> int:
 
 
 def frame_base(wave: Wave, lanes: Lanes) -> IntArray:
-    """Return where the running function's frame begins in local memory."""
+    """Return the start of the running function's frame in local memory."""
     base = wave.registers[FRAME_SLOT]
     assert base is not None  # noqa: S101 - set when the wave starts
     return lanes.select(base)
 
 
 def placed(operands: Operands, operand: Operand) -> tuple[Placement | None, int]:
-    """Return the variable that an address expression is built on with the offset in its space, or a plain constant."""
+    """Return the variable of an address expression and the offset in its space, or None and a constant."""
     if not isinstance(operand, Symbol | Index):
         operands.check_expression(operand)
     match operand:
@@ -250,7 +250,7 @@ def placed(operands: Operands, operand: Operand) -> tuple[Placement | None, int]
 
 
 def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader | None:
-    """Return a reader of a variable's address for `mov`, or None if the operand names no variable in memory."""
+    """Return a reader of a variable's address for `mov`, or None if the operand is not a variable in memory."""
     passed = unsized(operands, operand)
     if passed is not None:
         return read_register(passed, ptx_type, checked=operands.checked)
@@ -279,7 +279,7 @@ def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader 
 def compile_cvta(operands: Operands) -> Action:
     """Convert between an address in a space and a generic one. Manual: "cvta"."""
     space, ptx_type = operands.space, operands.word("size")
-    # Those of the global space are generic already; those of parameters too, but for what has 32 bits of one.
+    # Global addresses are generic already; so are parameter addresses, except for their low 32 bits alone.
     shift = 0 if space in {"param", "global", "generic"} else WINDOWS[space]
     source = operands.named("a")
     read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
@@ -300,7 +300,7 @@ def compile_cvta(operands: Operands) -> Action:
 
 
 def compile_isspacep(operands: Operands) -> Action:
-    """Tell whether a generic address lies in a space. Manual: "isspacep"."""
+    """Write whether a generic address is in a space. Manual: "isspacep"."""
     space, own_cta = operands.space, _names_own_block(operands)
     write, read = operands.write(operands.named("p"), "pred"), operands.read(operands.named("a"), "u64")
 
@@ -330,14 +330,14 @@ def compile_mapa(operands: Operands) -> Action:
     )
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        ranks = (read_rank(wave, lanes) & np.uint32(_RANKS)).astype(dtype)  # ptxas puts a byte in (PRMT)
+        ranks = (read_rank(wave, lanes) & np.uint32(_RANKS)).astype(dtype)  # ptxas inserts one byte (PRMT)
         write(wave, lanes, (read(wave, lanes) & keep) | (ranks << shift))
 
     return step
 
 
 def compile_getctarank(operands: Operands) -> Action:
-    """Return the rank of the CTA that a shared address belongs to. Manual: "getctarank"."""
+    """Write the rank of the CTA that a shared address belongs to. Manual: "getctarank"."""
     ptx_type, source = operands.word("type"), operands.named("a")
     read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
     write = operands.write(operands.named("d"), "u32")

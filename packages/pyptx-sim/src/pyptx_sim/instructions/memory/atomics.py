@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from pyptx_sim.types import DType
 
 _PACKED = {"f16x2": "f16", "bf16x2": "bf16"}
-# Manual, "atom": where the address of an atomic operation may lie.
+# State spaces of atomic operations. Manual: "atom".
 _SPACES = ("global", "shared")
 
 
 def update_of(name: str, element: str, space: str) -> Update | None:
-    """Return how an atomic operation combines elements of a type; None if there is no such operation."""
+    """Return the update function of an atomic operation on a type; None if the operation does not exist."""
     if element == "f32" and name == "add" and space == "global":
         return GLOBAL_F32_ADD
     return FLOAT_UPDATES.get(element, {}).get(name) or UPDATES.get(name)
 
 
 def compile_atomic(operands: Operands) -> Action:
-    """Update memory at the address of every lane, lane after lane."""
+    """Update memory at the address of every lane, in lane order."""
     name, ptx_type = operands.word("op"), operands.types("b")[0]
     element = _PACKED.get(ptx_type, ptx_type)
     updates = {each: update_of(name, element, "shared" if operands.word("noftz") else each) for each in _SPACES}
@@ -73,7 +73,10 @@ def compile_atomic(operands: Operands) -> Action:
 
 
 def _order(operands: Operands) -> Order:
-    """Return the order of an atomic operation; what `red` reads, nobody can acquire. Manual: "atom", "red"."""
+    """Return the ordering of an atomic operation; the read of `red` cannot be part of an acquire.
+
+    Manual: "atom", "red".
+    """
     semantics = operands.word("sem")
     return Order(
         operands.word("scope") or "gpu",
@@ -92,7 +95,7 @@ def _report_place(wave: Wave, lanes: Lanes, memory: Memory, addresses: Array) ->
 
 
 class _Atomic:
-    """One atomic instruction: `dtype` is that of a register, `element` that of what is updated at once."""
+    """One atomic instruction: `dtype` is the register's, `element` that of a single atomic update."""
 
     def __init__(
         self,
@@ -114,7 +117,7 @@ class _Atomic:
     def __call__(
         self, wave: Wave, lanes: Lanes, memory: Memory, addresses: Array, update: Update
     ) -> tuple[list[Array], tuple[list[Array], Origin] | None]:
-        """Return the old values, one array for each register, and their undefined bits with the origin of these."""
+        """Return the old values, one array per register, and their undefined bits with the origin."""
         everywhere = np.broadcast_to(addresses, (lanes.height, 32))
         places = self._access.places(wave, lanes, memory, everywhere)
         if places is None:
@@ -144,14 +147,14 @@ class _Atomic:
         return values, None if bits is None else (registers(bits, shadow_dtype(self._dtype.itemsize)), origin)
 
     def _origin(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> Origin | None:
-        """Return where undefined bits at the places come from; None if there are none."""
+        """Return the origin of undefined bits at the locations; None if there are none."""
         known = memory.arena.written(places.offsets, self._access.size)
         if known is None or known.all():
             return None
         return self._access.origin(wave, lanes, memory, places, ~known)
 
     def _show(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
-        """Report what is still undefined where the host sees it, once."""
+        """Report remaining undefined bits in host-visible memory, once."""
         known = memory.arena.written(places.offsets, self._access.size)
         if memory.space != "global" or known is None or known.all():
             return
@@ -161,7 +164,7 @@ class _Atomic:
             memory.arena.mark(places.offsets[shown], self._access.size)
 
     def _flat(self, wave: Wave, lanes: Lanes, places: Places, readers: list[Reader]) -> Array:
-        """Return the sources as elements, those of one lane side by side."""
+        """Return the sources as elements; those of one lane are contiguous."""
         shape = places.offsets.shape
         values = [np.broadcast_to(places.pick(read(wave, lanes)), shape).reshape(-1) for read in readers]
         return np.ascontiguousarray(np.stack(values, axis=-1)).view(self._element).reshape(-1)
@@ -182,7 +185,7 @@ def _same(one: Array, other: Array) -> bool:
 
 
 def _one_by_one(wave: Wave, words: Array, index: Array, first: Array, second: Array, *, swaps: bool) -> Array:
-    """Exchange, or compare and swap, 128 bits lane after lane: NumPy has no arithmetic for them."""
+    """Exchange, or compare and swap, 128 bits in lane order: NumPy has no arithmetic for them."""
     old = np.empty_like(first)
     for lane, at in enumerate(index.tolist()):
         old[lane] = words[at]

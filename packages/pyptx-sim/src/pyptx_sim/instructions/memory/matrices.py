@@ -40,7 +40,7 @@ _HALF_ROW = np.dtype(np.uint64)
 
 
 def move_and_count(operands: Operands) -> tuple[MatrixMove, int]:
-    """Return how a matrix moves, and how many do."""
+    """Return the matrix move of the instruction and the number of matrices."""
     types = (word for word in map(operands.word, ("type", "source")) if word)
     try:
         move = move_of(operands.word("shape"), *types, transposed=bool(operands.word("trans")))
@@ -51,14 +51,14 @@ def move_and_count(operands: Operands) -> tuple[MatrixMove, int]:
 
 
 def _naming(move: MatrixMove, count: int) -> Mask | None:
-    """Return which lanes give addresses, None for all of them."""
+    """Return the lanes that supply addresses, None for all of them."""
     named = np.zeros((1, WARP), np.bool_)
     named[:, : count * move.addresses] = True
     return None if named.all() else named
 
 
 def compile_ldmatrix(operands: Operands) -> Action:
-    """Load matrices, each into a register or two."""
+    """Load matrices, each into one or two registers."""
     move, count = move_and_count(operands)
     writers = [operands.write(element, "b32") for element in operands.elements(operands.named("d"))]
     held = move.fragment.registers
@@ -92,7 +92,7 @@ def compile_ldmatrix(operands: Operands) -> Action:
 
 
 def _put(rows: Array, places: Places, values: Array) -> None:
-    """Set the rows of some places, `[warps, 32]`."""
+    """Set the rows at the given positions of `rows`, `[warps, 32]`."""
     if places.positions is None:
         rows[:] = values
     else:
@@ -100,7 +100,7 @@ def _put(rows: Array, places: Places, values: Array) -> None:
 
 
 def _unknown(access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> tuple[Array, Origin] | None:
-    """Return the undefined bits of the rows at some places, `[warps, 32]` of 16 bytes; None if there are none."""
+    """Return the undefined bits of loaded rows, `[warps, 32]` of 16 bytes; None if there are none."""
     found = loaded(access, wave, lanes, memory, places, _HALF_ROW)
     if found is None:
         return None
@@ -111,7 +111,7 @@ def _unknown(access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: P
 
 
 def _elements(rows: Array, move: MatrixMove) -> Array:
-    """Return the elements of matrices, below each other, from their rows of 16 bytes, narrow ones padded."""
+    """Return the elements of vertically stacked matrices from their rows of 16 bytes; narrow elements are padded."""
     words = np.ascontiguousarray(rows).view(np.uint32)
     fragment = move.fragment
     if move.stored == fragment.bits:
@@ -161,7 +161,7 @@ def compile_stmatrix(operands: Operands) -> Action:
 
 
 def _stored_rows(move: MatrixMove, lanes: Lanes, registers: Sequence[Array | None]) -> Array:
-    """Return the rows of matrices, `[warps, 32]` of 16 bytes, from a register of each; None stands for zeros."""
+    """Return the rows of matrices, `[warps, 32]` of 16 bytes, from one register each; None stands for zeros."""
     rows = np.zeros((lanes.height, WARP), SIXTEEN)
     unpack = unpacking(move.fragment)
     for matrix, register in enumerate(registers):
@@ -173,7 +173,7 @@ def _stored_rows(move: MatrixMove, lanes: Lanes, registers: Sequence[Array | Non
 
 
 def checking_metadata(operands: Operands, step: Action) -> Action:
-    """Return a step that reports the metadata of a sparse MMA with `.ordered_metadata` whose places do not grow."""
+    """Return a step that reports metadata of a sparse MMA with `.ordered_metadata` whose indices do not increase."""
     selector = operands.given("f")
     if not operands.checked or not operands.word("sp::ordered_metadata") or not isinstance(selector, Immediate):
         return step

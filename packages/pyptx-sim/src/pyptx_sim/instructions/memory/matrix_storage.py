@@ -1,7 +1,7 @@
 """Matrices between memory and opaque fragments: `wmma.load`, `wmma.store`.
 
-Manual: "Matrix Storage for WMMA", "Warp-level Matrix Load Instruction: wmma.load", "… wmma.store". Which lane holds
-what is the simulator's choice: see `pyptx_ir.fragments.wmma_fragment`.
+Manual: "Matrix Storage for WMMA", "Warp-level Matrix Load Instruction: wmma.load", "… wmma.store". The manual leaves
+the lanes of the elements open; the simulator uses `pyptx_ir.fragments.wmma_fragment`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """How a matrix lies in memory: lines, rows or columns, `stride` elements apart, and who moves what of it.
+    """Layout of a matrix in memory: lines (rows or columns) at a distance of `stride` elements, and the lanes' pieces.
 
-    A lane moves `pieces` in turn, each of `size` bytes: the lines and the elements within them where they begin, for
-    each lane; `per_register` pieces make up a register.
+    Each lane transfers several pieces of `size` bytes. `lines` and `columns` are the line of each piece and its first
+    element in that line, per lane; `per_register` pieces make up a register.
     """
 
     fragment: Fragment
@@ -48,11 +48,11 @@ class Storage:
 
     @property
     def per_register(self) -> int:
-        """How many pieces make up a register."""
+        """Number of pieces in a register."""
         return self.fragment.width // (8 * self.size)
 
     def piece(self, register: Array, number: int, height: int) -> Array:
-        """Return a piece of what a register holds, `[height, 32]`."""
+        """Return a piece of a register, `[height, 32]`."""
         word = np.ascontiguousarray(np.broadcast_to(register, (height, WARP)))
         pieces: Array = word.view(np.dtype(f"<u{self.size}")).reshape(height, WARP, -1)
         return pieces[..., number]
@@ -77,13 +77,13 @@ def _storage(operands: Operands) -> Storage:
 
 
 def _lie_together(fragment: Fragment, *, by_rows: bool) -> bool:
-    """Tell whether the elements of a register lie side by side in memory."""
+    """Return whether the elements of a register are contiguous in memory."""
     steps = [step.column if by_rows else step.row for step in fragment.elements]
     return all(steps[bit] == 1 << bit for bit in range(fragment.packed.bit_length() - 1))
 
 
 def _strides(operands: Operands, storage: Storage) -> Reader:
-    """Return a reader of the elements from line to line."""
+    """Return a reader of the distance between lines in elements."""
     given = operands.given("stride")
     if given is not None:
         return operands.read(given, "u32")
@@ -92,7 +92,7 @@ def _strides(operands: Operands, storage: Storage) -> Reader:
 
 
 def _offsets(storage: Storage, stride: Array) -> Iterator[IntArray]:
-    """Yield the bytes from the matrix's first element to each piece."""
+    """Yield the distance in bytes from the matrix's first element to each piece."""
     bits = storage.fragment.bits
     wide = stride.astype(np.int64)
     for line, column in zip(storage.lines, storage.columns, strict=True):

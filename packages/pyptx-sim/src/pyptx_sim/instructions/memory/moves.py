@@ -54,7 +54,7 @@ def _carrying(
     ins: tuple[Sequence[Operand], str],
     spread: Spread,
 ) -> Action:
-    """Return a step with undefined bits of some operands of a type carried to others, in a checked run."""
+    """Return a step that, in a checked run, propagates undefined bits of the sources to the destinations."""
     if not operands.checked:
         return step
     read = [operands.carried(each, ins[1]) for each in ins[0]]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
 
-_LINE = 128  # bytes: what discard and applypriority are for
-_WORD = 8  # bytes: what st.bulk counts in
+_LINE = 128  # bytes: the region of discard and applypriority
+_WORD = 8  # bytes: the unit of st.bulk
 
 
 def compile_fill(operands: Operands) -> Action:
@@ -47,7 +47,7 @@ def compile_fill(operands: Operands) -> Action:
 
 
 def _touched(wave: Wave, lanes: Lanes, spots: IntArray, space: str, size: int) -> IntArray:
-    """Tell the observers of writes at the sound ones of `spots`, and return these."""
+    """Notify the observers of writes at the valid ones of `spots`, and return these."""
     sound = lanes.narrowed(spots >= 0)
     if sound is None:
         return np.zeros(0, np.int64)
@@ -61,7 +61,7 @@ def _touched(wave: Wave, lanes: Lanes, spots: IntArray, space: str, size: int) -
 
 
 def compile_discard(operands: Operands) -> Action:
-    """Make 128 bytes of global memory arbitrary, as if nothing had written them."""
+    """Make 128 bytes of global memory undefined."""
     find = target(operands, operands.named("a"), operands.space)
     access = Access("write", _LINE)
 
@@ -76,7 +76,7 @@ def compile_discard(operands: Operands) -> Action:
 
 
 def compile_priority(operands: Operands) -> Action:
-    """Check the address: there are no caches here whose priorities could change."""
+    """Check the address only: the simulator has no caches."""
     find = target(operands, operands.named("a"), operands.space)
 
     def step(wave: Wave, lanes: Lanes) -> None:

@@ -37,7 +37,7 @@ def compile_stacksave(operands: Operands) -> Action:
 
 
 def compile_stackrestore(operands: Operands) -> Action:
-    """Set the stack pointer back."""
+    """Restore the stack pointer."""
     read = operands.read(operands.named("a"), operands.word("type"))
     return lambda wave, lanes: _set_top(wave, lanes, read(wave, lanes).astype(np.int64))
 

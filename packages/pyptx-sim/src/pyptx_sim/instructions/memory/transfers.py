@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def order_of(operands: Operands, *, reads: bool, writes: bool) -> Order | None:
-    """Return the order of a load or store that is strong, of the widest scope if it names none; None for a weak one."""
+    """Return the ordering of a strong load or store (default scope `.sys`); None for a weak one."""
     semantics = operands.word("sem")
     if not (semantics or operands.word("volatile")):
         return None
@@ -80,7 +80,7 @@ def compile_load(operands: Operands) -> Action:
 def _undefined(
     access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places, dtype: DType
 ) -> tuple[list[Array], Origin] | None:
-    """Return the undefined bits of what is read, in lane order, and their origin; None without any."""
+    """Return the undefined bits of loaded values, in lane order, and their origin; None if there are none."""
     found = loaded(access, wave, lanes, memory, places, dtype)
     return found and ([places.spread(each, lanes.height) for each in found[0]], found[1])
 
@@ -151,19 +151,18 @@ def _store(wave: Wave, memory: Memory, places: Places, values: list[Array], size
 def compile_hint(operands: Operands) -> Action:
     """Do nothing.
 
-    Prefetches change no value, a grid that runs alone has no other to wait for, and fences between proxies order
-    nothing between generic accesses.
+    Prefetches change no value, and fences between proxies do not order generic accesses.
     """
     del operands
     return _nothing
 
 
 def compile_policy(operands: Operands) -> Action:
-    """Write a cache policy: any value will do, since nothing here has a cache. Manual: "createpolicy"."""
+    """Write a cache policy: any value is valid, since the simulator has no caches. Manual: "createpolicy"."""
     write = operands.write(operands.named("policy"), "b64")
     policy = np.zeros((1, 1), np.uint64)
     return lambda wave, lanes: write(wave, lanes, policy)
 
 
 def _nothing(wave: Wave, lanes: Lanes) -> None:
-    """Have no effect."""
+    """Do nothing."""

@@ -1,6 +1,6 @@
-"""Undefined bits on their way between registers and memory: a load or a store of them is no fault yet.
+"""Undefined bits of loads and stores, which propagate between registers and memory without a finding.
 
-It is one where the host sees what is stored.
+A store of undefined bits to host-visible memory is a finding.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["leave_bits", "leave_loaded", "leave_stored", "loaded"]
 def loaded(
     access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places, dtype: DType
 ) -> tuple[list[Array], Origin] | None:
-    """Return the undefined bits of what is read at each place, in elements of a dtype, and where they come from."""
+    """Return the undefined bits of loaded values in elements of a dtype, and their origin; None if there are none."""
     count = access.size // dtype.itemsize
     bits = memory.arena.undefined(places.offsets, dtype, count)
     if bits is None:
@@ -43,7 +43,7 @@ def loaded(
 
 
 def _used_bits(used: int, size: int, number: int) -> np.unsignedinteger:
-    """Return the bits that matter of an element, where `used` says it byte by byte."""
+    """Return the mask of the used bits of an element; `used` has one bit per byte."""
     mask = sum(0xFF << 8 * byte for byte in range(size) if used >> (number * size + byte) & 1)
     bits: np.unsignedinteger = np.dtype(f"<u{size}").type(mask)
     return bits
@@ -52,7 +52,7 @@ def _used_bits(used: int, size: int, number: int) -> np.unsignedinteger:
 def leave_loaded(
     wave: Wave, lanes: Lanes, registers: Sequence[Carried | None], bits: Sequence[Array], origin: Origin
 ) -> None:
-    """Note the undefined bits of what active lanes have just loaded into registers."""
+    """Set the undefined bits of registers that active lanes have just loaded."""
     for register, each in zip(registers, bits, strict=True):
         if register is not None:
             known = np.where(lanes.full_mask, each, each.dtype.type(0))
@@ -63,9 +63,9 @@ def leave_loaded(
 def leave_stored(
     access: Access, wave: Wave, lanes: Lanes, memory: Memory, places: Places, registers: Sequence[Carried | None]
 ) -> None:
-    """Note the undefined bits of what active lanes have just stored from registers, or report that the host sees them.
+    """Set the undefined bits of stored values in memory, or report them if the memory is host-visible.
 
-    The registers lie one behind the other at each place.
+    The registers are contiguous at each location.
     """
     found = undefined_in(wave, lanes, registers)
     if found is not None:
@@ -82,7 +82,7 @@ def leave_bits(
     bits: Sequence[Array | None],
     origin: Origin,
 ) -> None:
-    """Do as `leave_stored` with these undefined bits of what has been stored, of which the registers hold a part."""
+    """Do the same as `leave_stored`, with the given undefined bits of the stored values."""
     if all(each is None for each in bits):
         return
     positions, columns = lanes.active
@@ -98,7 +98,7 @@ def leave_bits(
     if memory.space == "global":
         shown = dirty & wave.machine.memories["global"].buffers.shown(offsets)
         whole: Mask = np.logical_and.reduce([each == ~each.dtype.type(0) for each in flat])
-        told = shown & whole if origin.padding else shown  # beside what is defined, padding goes along
+        told = shown & whole if origin.padding else shown  # padding next to defined bytes is not reported
         _report_shown(wave, lanes, registers, (positions[told], columns[told]))
         dirty &= ~shown
     if dirty.any():
@@ -108,7 +108,7 @@ def leave_bits(
 def _report_shown(
     wave: Wave, lanes: Lanes, registers: Sequence[Carried | None], where: tuple[IntArray, IntArray]
 ) -> None:
-    """Report registers whose undefined bits some lanes, by row and number, store where the host sees them."""
+    """Report registers whose undefined bits are stored to host-visible memory, by lanes (row and lane number)."""
     mask = np.zeros((lanes.height, WARP), np.bool_)
     mask[where] = True
     some = lanes.narrowed(mask)

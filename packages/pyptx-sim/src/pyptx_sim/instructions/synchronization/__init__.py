@@ -1,1 +1,1 @@
-"""Instructions by which threads meet, wait, and copy asynchronously."""
+"""Instructions that synchronize threads, and asynchronous copies."""

@@ -1,4 +1,4 @@
-"""`cp.async`: copies by threads, their groups, and arrivals behind them. Manual: "Non-bulk copy", "mbarrier"."""
+"""`cp.async`: copies by threads, their groups, and arrivals after them. Manual: "Non-bulk copy", "mbarrier"."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def compile_copy(operands: Operands) -> Action:
 
 
 def _used(operands: Operands, size: int) -> Reader | None:
-    """Return a reader of how many bytes of the source are read: `src-size`, or none if `ignore-src` holds."""
+    """Return a reader of the number of source bytes: `src-size`, or 0 if `ignore-src` is true; None for all bytes."""
     read, ignore = operands.given("src_size"), operands.given("ignore_src")
     if ignore is None:
         return None if read is None else operands.read(read, "u32")
@@ -56,14 +56,14 @@ def _used(operands: Operands, size: int) -> Reader | None:
 
 
 class _Pieces:
-    """What the threads of one `cp.async` copy."""
+    """Copies of the threads of one `cp.async`."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.writes = Access("write", size)
 
     def issue(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, used: Array | None) -> None:
-        """Issue the copies of `threads`, whose destinations are sound."""
+        """Issue the copies of `threads`, whose destinations are valid."""
         sources = np.broadcast_to(addresses, (lanes.height, WARP))
         counts = None
         if used is not None:
@@ -93,7 +93,7 @@ class _Pieces:
             tell_copies(wave, copies, item_id)
 
     def _origin(self, wave: Wave, lanes: Lanes, threads: Threads, copies: Copies) -> Origin | None:
-        """Return where undefined bits of what is copied come from; None if there are none."""
+        """Return the origin of undefined bits in the copied data; None if there are none."""
         bits = copies.undefined()
         if bits is None or not bits.any():
             return None
@@ -103,7 +103,7 @@ class _Pieces:
         )
 
     def _sound(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, counts: IntArray | None) -> Mask:
-        """Return which threads read soundly, each the first `counts` bytes of its source; none reads no byte at all."""
+        """Return the threads with a valid read of the first `counts` bytes of the source; 0 bytes are always valid."""
         if counts is None:
             return self._reads(wave, lanes, threads, addresses, self.size)
         kept = np.ones(len(threads), np.bool_)
@@ -118,7 +118,7 @@ class _Pieces:
         return Access("read", count, used=(1 << count) - 1, alignment=self.size)
 
     def _reads(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, count: int) -> Mask:
-        """Return which threads may read `count` bytes."""
+        """Return the threads that can read `count` bytes."""
         memory, access = wave.memories["global"], self._access(count)
         some: Lanes | None = lanes
         if len(threads) < lanes.count:
@@ -132,7 +132,7 @@ class _Pieces:
 
 
 def arrive_behind(wave: Wave, kind: GroupKind, threads: Threads) -> None:
-    """Let an arrival of each thread, at the mbarrier that it names, follow all of its work of a kind so far."""
+    """Issue an arrival of each thread, at its mbarrier, after all its earlier operations of a kind."""
     groups = wave.groups_of(kind)
     arrivals = Arrivals(
         wave=wave,
@@ -151,7 +151,7 @@ def arrive_behind(wave: Wave, kind: GroupKind, threads: Threads) -> None:
 
 
 def multicast(wave: Wave, lanes: Lanes, threads: Threads, peers: Reader) -> Threads:
-    """Return threads once for each block of their cluster that a mask names, at the same place in its shared memory."""
+    """Repeat each thread for every CTA of its cluster in a CTA mask, with the same offset in shared memory."""
     size, stride = wave.machine.launch.cluster_size, wave.shared.stride
     masks = threads.read(peers, wave, lanes)
     which, ranks = np.nonzero(masks[:, None] >> np.arange(size) & 1)
@@ -161,7 +161,7 @@ def multicast(wave: Wave, lanes: Lanes, threads: Threads, peers: Reader) -> Thre
 
 
 def commit(kind: GroupKind) -> Action:
-    """Close each thread's group."""
+    """Commit each thread's open group."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         wave.groups_of(kind).commit(lanes.row_numbers(), lanes.full_mask)
@@ -170,7 +170,7 @@ def commit(kind: GroupKind) -> Action:
 
 
 def wait(kind: GroupKind, latest: int, *, reads: bool) -> Action:
-    """Wait until only the `latest` groups of each thread are pending; `reads`: until the others' sources are read."""
+    """Wait until only the `latest` groups of each thread are pending; `reads`: until other groups' sources are read."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         groups = wave.groups_of(kind)
@@ -182,13 +182,13 @@ def wait(kind: GroupKind, latest: int, *, reads: bool) -> Action:
 
 
 def compile_commit_group(operands: Operands) -> Action:
-    """Close the group of each thread's copies so far."""
+    """Commit each thread's group of copies."""
     del operands
     return commit(COPY)
 
 
 def compile_wait_group(operands: Operands) -> Action:
-    """Wait until only some of the latest groups of each thread's copies are pending."""
+    """Wait until only the latest groups of each thread's copies are pending."""
     return wait(COPY, operands.integer(operands.named("n")), reads=False)
 
 
@@ -199,7 +199,7 @@ def compile_wait_all(operands: Operands) -> Action:
 
 
 def _wait_all(wave: Wave, lanes: Lanes) -> None:
-    """Wait for every copy, those of the open group included: close it first. Manual: "cp.async.wait_all"."""
+    """Wait for every copy, including those of the open group, which is committed first. Manual: "cp.async.wait_all"."""
     groups = wave.groups_of(COPY)
     groups.commit(lanes.row_numbers(), lanes.full_mask)
     groups.wait(lanes.row_numbers(), lanes.full_mask, 0, reads=False)
@@ -208,7 +208,7 @@ def _wait_all(wave: Wave, lanes: Lanes) -> None:
 
 
 def compile_arrive(operands: Operands) -> Action:
-    """Let an arrival of each thread at an mbarrier follow its copies so far."""
+    """Issue an arrival of each thread at an mbarrier after its earlier copies."""
     find, counted = barrier_target(operands), operands.word("noinc")
 
     def step(wave: Wave, lanes: Lanes) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array, Mask
 
 _FULL = np.full((1, 1), 0xFFFFFFFF, np.uint32)  # the membermask of a whole warp
-_LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}  # the scopes that levels of membar stand for
+_LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}  # scopes of the levels of membar
 
 
 def compile_barrier(operands: Operands, following: int) -> Terminator:
@@ -130,7 +130,7 @@ def _arriving(names: Reader, counts: Reader | None, following: int) -> Terminato
 
 @dataclass(frozen=True, slots=True)
 class _Reduction:
-    """What `barrier.red` writes when its barrier completes."""
+    """Destination of `barrier.red`, written when its barrier completes."""
 
     kind: str
     write: Writer
@@ -170,7 +170,7 @@ def _reducing(operands: Operands, following: int) -> Terminator:
 
 @dataclass(frozen=True, slots=True)
 class MaskGate:
-    """A gate whose lanes a register (which `varies` from lane to lane) or an immediate names; None: the whole warp."""
+    """A gate with the membermask in a register (which `varies` between lanes) or an immediate; None: the whole warp."""
 
     mask: Reader | None
     rendezvous: bool
@@ -181,7 +181,7 @@ class MaskGate:
         return _FULL if self.mask is None else self.mask(wave, lanes)
 
     def convergences(self, wave: Wave, lanes: Lanes) -> Iterator[tuple[IntArray, Mask]]:
-        """Yield warps, and the lanes of each that meet here: those of one mask, group by group."""
+        """Yield warps and the lanes of each that synchronize here, one group of lanes per membermask."""
         left: Lanes | None = lanes
         values = self.masks(wave, lanes)
         if values.shape[1] == 1:
@@ -208,7 +208,7 @@ def compile_gate(operands: Operands) -> MaskGate:
 
 
 def ordering(gate: MaskGate, step: Action) -> Action:
-    """Return a step that makes visible to the lanes that meet at a gate what each of them has done.
+    """Return a step that first orders earlier accesses of the lanes at a gate before later ones of all of them.
 
     Of instructions with `.sync` only `bar.warp.sync` orders memory. Manual: "bar.warp.sync", "shfl.sync", "elect.sync".
     """
@@ -224,7 +224,7 @@ def ordering(gate: MaskGate, step: Action) -> Action:
 
 
 def compile_warp_sync(operands: Operands) -> Action:
-    """Read the membermask, which matters; the gate before the instruction does the rest."""
+    """Read the membermask, to report undefined bits in it; the gate before the instruction does the rest."""
     membermask = operands.read(operands.operands[-1], "u32")
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -234,7 +234,7 @@ def compile_warp_sync(operands: Operands) -> Action:
 
 
 def compile_fence(operands: Operands) -> Action:
-    """Order memory accesses; here they are ordered anyway, so only the observers hear of it."""
+    """Notify the observers of a fence; memory accesses are executed in order anyway."""
     level = operands.word("level")
     scope = _LEVELS[level] if level else operands.word("scope")
     in_order = bool(level) or operands.word("sem") == "sc"  # membar is fence.sc. Manual: "membar"

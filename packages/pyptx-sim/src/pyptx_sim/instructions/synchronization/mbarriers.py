@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Mask
 
 ACCESS = Access("atomic", BYTES, strong=True)
-# Words of PTX 9.3 whose objects have another layout, which the manual leaves open.
+# Modifiers of PTX 9.3 for mbarrier objects with a layout that the manual leaves open.
 _PHASE_TYPES = ("phase_type::primary", "phase_type::conditional")
 
 
 def barrier_target(operands: Operands) -> Target:
-    """Return where the mbarrier of an instruction lies."""
+    """Return the target of an instruction's mbarrier."""
     return shared_target(operands, operands.named("addr"))
 
 
@@ -47,7 +47,7 @@ def _refuse_newer(operands: Operands) -> None:
 
 
 def compile_init(operands: Operands) -> Action:
-    """Make an mbarrier."""
+    """Initialize an mbarrier."""
     _refuse_newer(operands)
     find, read = barrier_target(operands), operands.read(operands.named("count"), "u32")
 
@@ -61,7 +61,7 @@ def compile_init(operands: Operands) -> Action:
 
 
 def compile_inval(operands: Operands) -> Action:
-    """End the life of an mbarrier."""
+    """Invalidate an mbarrier."""
     find = barrier_target(operands)
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -73,7 +73,7 @@ def compile_inval(operands: Operands) -> Action:
 
 
 def compile_arrive(operands: Operands) -> Action:
-    """Arrive, and expect bytes or drop out in the same step."""
+    """Arrive; optionally also expect bytes or drop out."""
     _refuse_multicast(operands)
     find, scope = barrier_target(operands), _scope(operands)
     state, given = operands.given("state"), operands.given("tx_count") or operands.given("count")
@@ -104,7 +104,7 @@ def compile_arrive(operands: Operands) -> Action:
 
 
 def _scope(operands: Operands) -> str:
-    """Return the scope of an arrival or a wait: the block's where none is named."""
+    """Return the scope of an arrival or a wait, by default `cta`."""
     return operands.word("scope") or "cta"
 
 
@@ -114,7 +114,7 @@ def _refuse_multicast(operands: Operands) -> None:
 
 
 def compile_transactions(operands: Operands) -> Action:
-    """Expect bytes, or count them as arrived."""
+    """Increase (expect-tx) or decrease (complete-tx) the tx-count."""
     _refuse_multicast(operands)
     find, read = barrier_target(operands), operands.read(operands.named("tx_count"), "u32")
     completes = operands.word("complete_tx")
@@ -130,13 +130,13 @@ def compile_transactions(operands: Operands) -> Action:
 
 
 def compile_pending_count(operands: Operands) -> Action:
-    """Read the number of pending arrivals out of a state."""
+    """Extract the pending count from a state."""
     write, read = operands.write(operands.named("count"), "u32"), operands.read(operands.named("state"), "u64")
     return lambda wave, lanes: write(wave, lanes, pending_of(read(wave, lanes)).astype(np.uint32))
 
 
 def compile_check_layout(operands: Operands) -> Action:
-    """Say yes: every object here has the layout that `mbarrier.init` without a layout gives."""
+    """Write true: every object has the layout of `mbarrier.init` without a layout."""
     _refuse_newer(operands)
     write = operands.write(operands.named("p"), "pred")
     return lambda wave, lanes: write(wave, lanes, np.ones((1, 1), np.bool_))
@@ -146,7 +146,7 @@ def compile_check_layout(operands: Operands) -> Action:
 
 
 def compile_wait(operands: Operands, following: int) -> Terminator:
-    """Test for a phase's completion; a split that is told "not yet" parks first, as `try_wait` may."""
+    """Test for a phase's completion. A split whose phase is incomplete first parks, as `try_wait` may."""
     _refuse_newer(operands)
     parity = operands.given("parity")
     phase = operands.named("state") if parity is None else parity
@@ -202,12 +202,12 @@ class _Waiting:
         self._following = following
 
     def test(self, wave: Wave, group: Group, lanes: Lanes) -> int | None:
-        """Answer the splits that find anything complete, or that have waited long enough; park the others.
+        """Answer splits with a completed phase, and splits that have waited long enough; park the others.
 
-        Where work completes late, a wait in vain is answered with "not yet" when it is asked first, for it may be.
+        With delayed completion, the first unsuccessful test of a wait returns false, as the manual permits.
         """
         done = lanes.full_mask.copy()
-        parked: dict[int, int] = {}  # a warp, and the barrier it waits for
+        parked: dict[int, int] = {}  # mbarrier that each parked warp waits for
         splits = wave.splits
         giving_up = set(splits.warp[group.ids[splits.key[group.ids] == GIVES_UP]].tolist())
         first_asked = wave.mbarriers.first_asked if wave.machine.late else _never
@@ -247,7 +247,7 @@ class _Waiting:
         return answers
 
     def _note(self, wave: Wave, threads: Threads, answers: Mask) -> None:
-        """Remember who waits for what, for the report of a deadlock."""
+        """Record the waits of warps, for the report of a deadlock."""
         waits = wave.mbarriers.waits
         for warp in distinct(threads.warps[answers]).tolist():
             waits.pop(warp, None)

@@ -1,4 +1,4 @@
-"""The threads of a step one by one, each with its own address: for instructions that few threads execute."""
+"""Threads of a step as flat arrays, each with its own address: for instructions that few threads execute."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """Some threads of a step: number i is lane `columns[i]` of the step's row `positions[i]`, of warp `warps[i]`.
+    """Threads of a step: thread i is lane `columns[i]` of the step's row `positions[i]`, of warp `warps[i]`.
 
-    `offsets[i]` is where its address lies in the arena.
+    `offsets[i]` is the arena offset of its address.
     """
 
     positions: IntArray
@@ -35,31 +35,34 @@ class Threads:
     offsets: IntArray
 
     def __len__(self) -> int:
-        """Return how many threads there are."""
+        """Return the number of threads."""
         return len(self.offsets)
 
     @property
     def numbers(self) -> list[tuple[int, int]]:
-        """The warp and the lane of each thread."""
+        """Warp and lane of each thread."""
         return list(zip(self.warps.tolist(), self.columns.tolist(), strict=True))
 
     def read(self, reader: Reader, wave: Wave, lanes: Lanes) -> IntArray:
-        """Return an integer operand of each thread."""
+        """Return the values of an integer operand, one per thread."""
         return pick(reader(wave, lanes), self.positions, self.columns).astype(np.int64)
 
     def spread(self, values: Array, height: int) -> Array:
-        """Return one value of each thread in lane order, with zeros elsewhere."""
+        """Return the threads' values in lane order, with zeros elsewhere."""
         full = np.zeros((height, WARP), values.dtype)
         full[self.positions, self.columns] = values
         return full
 
     def chosen(self, which: Mask | IntArray) -> Threads:
-        """Return some of the threads, or those of some numbers."""
+        """Return the selected threads, by a mask or by indices."""
         return Threads(self.positions[which], self.columns[which], self.warps[which], self.offsets[which])
 
 
 def threads_at(wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray, access: Access) -> Threads | None:
-    """Return the threads whose access is sound; the others become findings, or raise MemoryFault. None if none is."""
+    """Return the threads with a valid access, None if there are none.
+
+    Invalid accesses are reported or raise MemoryFault.
+    """
     places = access.places(wave, lanes, memory, addresses)
     if places is None:
         return None
@@ -70,7 +73,7 @@ def threads_at(wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray, ac
 
 
 def in_shared(wave: Wave, lanes: Lanes, find: Target, access: Access, what: str) -> Iterator[tuple[Lanes, Threads]]:
-    """Yield the threads whose addresses lie in shared memory; `what` names what must lie there, for a message."""
+    """Yield the threads with addresses in shared memory; `what` names the expected object, for a message."""
     for memory, part, addresses in find(wave, lanes):
         if memory.space != "shared":
             fault(
@@ -87,7 +90,7 @@ def in_shared(wave: Wave, lanes: Lanes, find: Target, access: Access, what: str)
 
 
 def by_offset(threads: Threads) -> Iterator[tuple[int, IntArray]]:
-    """Yield each distinct offset with the numbers of the threads that have it, in their order."""
+    """Yield each distinct offset with the indices of its threads, in order."""
     offsets = threads.offsets
     if len(offsets) == 1 or (offsets == offsets[0]).all():
         yield int(offsets[0]), np.arange(len(offsets))
@@ -100,7 +103,7 @@ def by_offset(threads: Threads) -> Iterator[tuple[int, IntArray]]:
 
 
 def users_by_offset(threads: Threads) -> dict[int, tuple[IntArray, Mask]]:
-    """Return for each distinct offset the different warps of its threads in order, and a mask of lanes for each."""
+    """Return, per distinct offset, the distinct warps of its threads in order, with their lane masks."""
     order = np.lexsort((threads.warps, threads.offsets))
     offsets, warps = threads.offsets[order], threads.warps[order]
     elsewhere = offsets[1:] != offsets[:-1]
@@ -118,12 +121,12 @@ def users_by_offset(threads: Threads) -> dict[int, tuple[IntArray, Mask]]:
 
 
 def _starts(changes: Mask) -> IntArray:
-    """Return where runs start: the first one, and each behind a change."""
+    """Return the starts of runs: index 0 and the index after each change."""
     return np.concatenate([[0], np.flatnonzero(changes) + 1])
 
 
 def locate(wave: Wave, lanes: Lanes, find: Target, access: Access, space: str) -> IntArray:
-    """Return the arena offset of every lane's address in `space`, `[height, 32]`; -1 where there is no sound one."""
+    """Return the arena offset of every lane's address in `space`, `[height, 32]`; -1 if it is not valid."""
     spots = np.full((lanes.height, WARP), -1, np.int64)
     for memory, part, addresses in find(wave, lanes):
         if memory.space != space:

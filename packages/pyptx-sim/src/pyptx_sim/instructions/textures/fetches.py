@@ -37,7 +37,7 @@ _CORNERS = ((0, 1), (1, 1), (1, 0), (0, 0))
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Where some threads read: coordinates by axes, the slice, offsets, levels of detail; a depth to compare with."""
+    """Parameters of texture reads by threads: coordinates per axis, slice, offsets, level of detail, compared depth."""
 
     coordinates: Sequence[Array]
     slice: Indices
@@ -47,7 +47,7 @@ class _Asked:
     gradients: tuple[Sequence[Array], Sequence[Array]] | None
 
     def chosen(self, which: NDArray[np.bool_]) -> _Asked:
-        """Return what some of the threads ask."""
+        """Return the parameters of the selected threads."""
         gradients = self.gradients
         return _Asked(
             [each[which] for each in self.coordinates],
@@ -59,12 +59,12 @@ class _Asked:
         )
 
 
-# Returns four components for each thread of a texture that is sampled in one way.
+# Function that returns four components per thread, for one texture and sampler.
 _How: TypeAlias = Callable[[Threads, Texels, Sampler, _Asked], "list[Array]"]
 
 
 class _Coordinates:
-    """What reads where an instruction asks for texels, of one geometry."""
+    """Reader of the texture coordinates of an instruction, of one geometry."""
 
     def __init__(self, operands: Operands) -> None:
         self._geometry = GEOMETRIES.get(operands.word("geom"))
@@ -83,7 +83,7 @@ class _Coordinates:
         ]
 
     def read(self, threads: Threads, texels: Texels) -> _Asked:
-        """Return what threads ask of a texture."""
+        """Return the parameters of the threads' reads of a texture."""
         values = [threads.read(reader) for reader in self._coordinates]
         shape, slice_ = texels.shape, np.zeros(len(threads), np.int64)
         if shape.layered:
@@ -118,7 +118,7 @@ def compile_gather(operands: Operands) -> Action:
 
 
 class _Fetch:
-    """One instruction: for the threads of each texture and sampler, `how` returns four values."""
+    """One instruction; `how` returns four values for the threads of each texture and sampler."""
 
     def __init__(self, operands: Operands, how: _How) -> None:
         parts = parts_of(operands, "a")
@@ -150,7 +150,7 @@ class _Fetch:
             self._resident(wave, lanes, np.ones((1, 1), np.bool_))
 
     def _sampled_by(self, threads: Threads, texels: Texels) -> list[tuple[NDArray[np.bool_], Threads, Sampler]]:
-        """Return the threads that sample a texture in the same way; coordinates are normalised if both say so."""
+        """Return the threads per sampler; coordinates are normalized if both texture and sampler are."""
         own = texels.sampler or Sampler()
         if texels.shape.faces > 1:
             own = replace(own, normalized=True)
@@ -163,7 +163,7 @@ class _Fetch:
 
 
 def _check_type(threads: Threads, texels: Texels, asked: str) -> None:
-    """Refuse to read numbers as other ones than they are: the device would return their bits."""
+    """Reject a fetch with another number type than the texture's: the device would return the raw bits."""
     floats = texels.dtype.kind == "f" or texels.normalized_float
     if floats == (asked[0] == "f"):
         return
@@ -187,7 +187,7 @@ def _as_type(results: Sequence[Array], asked: str) -> list[Array]:
 
 
 def _sampled(threads: Threads, texels: Texels, sampler: Sampler, asked: _Asked) -> list[Array]:
-    """Return the filtered texels, of one level of detail or between two."""
+    """Return the filtered texels of one level of detail, or interpolated between two."""
     total = [np.zeros(len(threads), np.float64) for _ in range(_CHANNELS)]
     for numbers_, weights in levels(_detail(threads, texels, asked), len(texels.levels), sampler.mip_filter):
         for number, level in enumerate(texels.levels):
@@ -230,7 +230,7 @@ def _taps(
 ) -> tuple[Tap, ...]:
     moved = offsets[axis].astype(np.int64) if axis < len(offsets) else 0
     if texels.geometry == "1d" and values.dtype.kind != "f":
-        sampler = replace(sampler, address="border", border=(0, 0, 0, 0))  # of linear memory, beyond which is nothing
+        sampler = replace(sampler, address="border", border=(0, 0, 0, 0))  # linear memory has zeros outside
     return taps(values, extent, sampler, axis, moved)
 
 
@@ -243,7 +243,7 @@ def _texels(
     corner: Sequence[Tap],
     needed: NDArray[np.bool_],
 ) -> list[Array]:
-    """Return the four components of one texel for each thread; border colours lie outside."""
+    """Return the four components of one texel per thread; border colors outside the texture."""
     inside = np.all([tap.inside for tap in corner], axis=0)
     components = [np.where(inside, 0.0, colour) for colour in sampler.border]
     reading = threads.chosen(inside & needed)
@@ -262,7 +262,7 @@ def _texels(
 
 
 def _compared(threads: Threads, sampler: Sampler, asked: _Asked, components: list[Array]) -> list[Array]:
-    """Return 1 where the instruction's depth compares with a texel, else 0; without one, the texel."""
+    """Return 1 if the comparison of the instruction's depth with a texel holds, else 0; without a depth, the texel."""
     if asked.depth is None:
         return components
     if sampler.compare is None:
@@ -283,7 +283,7 @@ def _number(texels: Texels, values: Array) -> Array:
 
 
 def _gathered(threads: Threads, texels: Texels, sampler: Sampler, asked: _Asked, component: int) -> list[Array]:
-    """Return a component of the four texels around each point."""
+    """Return one component of the four texels around each point."""
     level, linear = texels.levels[0], replace(sampler, filter="linear")
     along = [
         _taps(texels, values, extent, linear, axis, asked.offsets)

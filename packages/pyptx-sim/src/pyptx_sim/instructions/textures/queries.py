@@ -1,4 +1,4 @@
-"""What textures, samplers and surfaces say of themselves. Manual: "txq", "suq", "istypep".
+"""Queries of attributes of textures, samplers and surfaces. Manual: "txq", "suq", "istypep".
 
 Formats and orders of channels are numbered as in OpenCL, modes as the manual lists them.
 """
@@ -43,7 +43,7 @@ _ORDERS: Final = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
 
 
 def compile_query(operands: Operands) -> Action:
-    """Ask for an attribute."""
+    """Write an attribute of a texture, sampler or surface."""
     query = operands.word("query") or "force_unnormalized_coords"
     read, write = handle(operands, parts_of(operands, "a")[0]), operands.write(operands.named("d"), "b32")
     lod = operands.given("lod")
@@ -86,7 +86,7 @@ def _answer(found: object, query: str, level: int) -> int:
 
 
 def compile_test(operands: Operands) -> Action:
-    """Tell whether a handle stands for a texture, a sampler or a surface."""
+    """Write whether a handle refers to an object of the given kind: texture, sampler or surface."""
     kind = operands.word("type")
     read, write = handle(operands, operands.named("a")), operands.write(operands.named("p"), "pred")
 

@@ -1,7 +1,7 @@
 """Surfaces: loads, stores and reductions. Manual: "suld", "sust", "sured".
 
-With `.b` the x coordinate counts bytes, with `.p` texels; `.trap` makes a fault of what lies outside, `.clamp` takes
-the nearest place, and `.zero` reads zeros and writes nothing.
+With `.b` the x coordinate counts bytes, with `.p` texels. Outside the surface, `.trap` faults, `.clamp` accesses the
+nearest location, and `.zero` reads zeros and writes nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class _Places:
-    """Where the threads of one instruction access surfaces, `size` bytes each (0: a texel)."""
+    """Surface locations that the threads of one instruction access, `size` bytes each (0: a texel)."""
 
     def __init__(self, operands: Operands, size: int) -> None:
         self._geometry, self._clamp = operands.word("geom"), operands.word("clamp")
@@ -44,7 +44,7 @@ class _Places:
         self._size = size
 
     def of(self, threads: Threads) -> Iterator[tuple[NDArray[np.bool_], Threads, Texels, IntArray]]:
-        """Yield which threads access something of a surface, these threads, the surface, and their offsets."""
+        """Yield, per surface, a mask of threads with a valid access, these threads, the surface, and their offsets."""
         for which, some, texels in threads.by_handle(self._handle, Texels, "surface"):
             if not texels.writeable:
                 raise SimulationError(
@@ -61,7 +61,7 @@ class _Places:
                 yield at, few, texels, offsets[inside]
 
     def _offsets(self, threads: Threads, texels: Texels) -> tuple[NDArray[np.bool_], IntArray]:
-        """Return which threads access something, and the offsets of their places in the arena."""
+        """Return a mask of the threads with an access, and the arena offsets of their locations."""
         values = [threads.read(reader).astype(np.int64) for reader in self._coordinates]
         level, shape = texels.levels[0], texels.shape
         step = 1 if self._size else texels.texel_bytes
@@ -136,7 +136,7 @@ def compile_store(operands: Operands) -> Action:
 
 
 def _component(words: Array, dtype: DType) -> Array:
-    """Return 32-bit words as components of texels: floats rounded, integers clamped to what fits."""
+    """Return 32-bit words as components of texels: floats are rounded, integers clamped to the range."""
     if dtype.kind == "f":
         return words.view(np.float32).astype(dtype)
     limits, values = np.iinfo(dtype), words.view(np.int32 if dtype.kind == "i" else np.uint32)
@@ -144,7 +144,7 @@ def _component(words: Array, dtype: DType) -> Array:
 
 
 def compile_reduction(operands: Operands) -> Action:
-    """Combine values into a surface, thread after thread."""
+    """Combine values into a surface, in thread order."""
     ptx_type, name = operands.word("type"), operands.word("op")
     formatted, size = bool(operands.word("p")), byte_size(ptx_type)
     places, read = _Places(operands, 0 if formatted else size), operands.read(operands.named("c"), ptx_type)
@@ -164,5 +164,5 @@ def compile_reduction(operands: Operands) -> Action:
 
 
 def _element(texels: Texels, ptx_type: str) -> str:
-    """Return the type that a reduction of texels works on: the texels' own."""
+    """Return the element type of a reduction of texels: the texels' own."""
     return f"{'s' if texels.dtype.kind == 'i' else 'u'}{ptx_type[1:]}"

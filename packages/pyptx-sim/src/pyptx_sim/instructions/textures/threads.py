@@ -1,4 +1,4 @@
-"""The threads that access textures or surfaces, in a flat order; handles, and what they stand for."""
+"""Threads that access textures or surfaces, as flat arrays; handles and their objects."""
 
 from __future__ import annotations
 
@@ -35,41 +35,41 @@ _HINT = "pass a pyptx_sim.Texture, Surface or Sampler as the argument, or give t
 
 
 class Threads:
-    """Some threads of a step: entry i of every array is the i-th one's."""
+    """Some threads of a step: entry i of every array belongs to thread i."""
 
     __slots__ = ("_columns", "_lanes", "_positions", "wave")
 
     def __init__(self, wave: Wave, lanes: Lanes) -> None:
-        """Take the active lanes."""
+        """Select the active lanes."""
         self.wave, self._lanes = wave, lanes
         self._positions, self._columns = lanes.active
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of threads."""
         return len(self._positions)
 
     @property
     def lanes(self) -> Lanes:
-        """The lanes that they are."""
+        """Lanes of the threads."""
         return self._lanes
 
     def read(self, reader: Reader) -> Array:
-        """Return a value of each."""
+        """Return the value of an operand, one per thread."""
         return pick(reader(self.wave, self._lanes), self._positions, self._columns)
 
     def spread(self, values: Array) -> Array:
-        """Return their values as one for each lane of the step."""
+        """Return the threads' values in lane order, for all lanes of the step."""
         return spread(values, self._positions, self._columns, self._lanes.height)
 
     def chosen(self, which: Mask) -> Threads | None:
-        """Return some of them; None if there are none."""
+        """Return the selected threads; None if there are none."""
         if which.all():
             return self
         part = self._lanes.narrowed(self.spread(which).astype(np.bool_))
         return None if part is None else Threads(self.wave, part)
 
     def load(self, access: Access, offsets: IntArray, dtype: DType, count: int) -> list[Array]:
-        """Return `count` elements at offsets of the global arena; zeros where an access is not sound."""
+        """Return `count` elements at offsets of the global arena; zeros for an invalid access."""
         memory, everywhere = self.wave.memories["global"], self.spread(offsets)
         places = access.places(self.wave, self._lanes, memory, everywhere)
         if places is None:
@@ -80,7 +80,7 @@ class Threads:
         return [pick(places.spread(each, self._lanes.height), self._positions, self._columns) for each in found]
 
     def store(self, access: Access, offsets: IntArray, values: Sequence[Array]) -> None:
-        """Store elements side by side at offsets of the global arena."""
+        """Store contiguous elements at offsets of the global arena."""
         memory, everywhere = self.wave.memories["global"], self.spread(offsets)
         places = access.places(self.wave, self._lanes, memory, everywhere)
         if places is None:
@@ -95,7 +95,7 @@ class Threads:
         self.wave.version += 1
 
     def update(self, access: Access, offsets: IntArray, how: Update, values: Array) -> None:
-        """Combine elements at offsets of the global arena with values, thread after thread."""
+        """Combine elements at offsets of the global arena with values, in thread order."""
         memory, everywhere = self.wave.memories["global"], self.spread(offsets)
         places = access.places(self.wave, self._lanes, memory, everywhere)
         if places is None:
@@ -110,7 +110,7 @@ class Threads:
     def by_handle(
         self, reader: Reader, kind: type[B] | tuple[type[B], ...], what: str
     ) -> Iterator[tuple[Mask, Threads, B]]:
-        """Yield which threads use the same handle, these threads, and what the handle stands for."""
+        """Yield, per handle, a mask of its threads, these threads, and the handle's object."""
         handles = self.read(reader)
         for handle in np.unique(handles).tolist():
             found = self.wave.machine.handles.get(int(handle))
@@ -128,7 +128,7 @@ class Threads:
 
 
 def parts_of(operands: Operands, name: str) -> tuple[Operand, ...]:
-    """Return what stands in the brackets of an operand: handles and, last, coordinates."""
+    """Return the parts of a bracketed operand: handles and, last, coordinates."""
     found = operands.named(name)
     if isinstance(found, TensorAddress):
         return found.elements
@@ -138,7 +138,7 @@ def parts_of(operands: Operands, name: str) -> tuple[Operand, ...]:
 
 
 def handle(operands: Operands, operand: Operand) -> Reader:
-    """Return what reads a handle: of a variable its address, of a kernel's parameter what it holds."""
+    """Return a reader of a handle: a variable's address, or the value of a kernel parameter."""
     placed = operands.scope.find(operand.name) if isinstance(operand, Symbol) else None
     if not isinstance(placed, Placement):
         return operands.read(operand, "u64")
@@ -155,13 +155,13 @@ def handle(operands: Operands, operand: Operand) -> Reader:
 
 
 def numbers(operands: Operands, operand: Operand, types: Sequence[str]) -> list[Reader]:
-    """Return what reads the elements of a vector, the types' number of them."""
+    """Return readers of the elements of a vector, as many as there are types."""
     elements = operands.elements(operand)
     return [operands.read(*pair) for pair in zip(elements, types, strict=False)]
 
 
 def check_geometry(threads: Threads, texels: Texels, geometry: str) -> None:
-    """Refuse to access a texture or surface as one of another geometry."""
+    """Reject an access to a texture or surface of another geometry."""
     if texels.geometry == geometry:
         return
     raise SimulationError(

@@ -1,5 +1,5 @@
-"""One execution of an instruction, as a step of an extension sees it.
+"""Execution context of one instruction, for the steps of an extension.
 
-A step never holds the machine's arrays: it reads and writes operands under the mask of the lanes that execute it, and
-asks for everything else. A `Turn` is all of it; what it offers lies here by subject.
+A step never accesses the machine's arrays. It reads and writes operands under the mask of the executing lanes, and
+calls methods of a `Turn` for everything else. The modules group these methods by subject.
 """

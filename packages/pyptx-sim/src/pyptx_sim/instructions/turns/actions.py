@@ -1,4 +1,4 @@
-"""What the machine executes for a step that is a function of a `Turn`."""
+"""Actions and terminators of steps that are functions of a `Turn`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["acting", "ending", "ending_once"]
 
 
 def acting(run: Callable[[Turn], None]) -> Action:
-    """Return what the machine executes for an instruction that does `run`."""
+    """Return an action that calls `run`."""
     return lambda wave, lanes: run(Turn(wave, lanes))
 
 
 def ending(run: Callable[[Turn], Stall | None], following: int, *, together: bool) -> Terminator:
-    """Return what ends a block with `run`, warp by warp: where that returns what it waits for, it runs again later.
+    """Return a terminator that calls `run`, warp by warp; if it returns a stall, it is called again later.
 
-    `together`: the lanes of a warp meet there, whenever it has nothing to wait for any more.
+    `together`: the lanes of a warp synchronize there, once they need not wait.
     """
 
     def end(wave: Wave, group: Group) -> None:
@@ -44,9 +44,9 @@ def ending(run: Callable[[Turn], Stall | None], following: int, *, together: boo
 
 
 def ending_once(run: Callable[[Turn], None], following: int, *, together: bool) -> Terminator:
-    """Return what ends a block with `run`, once for all lanes that have come; those that it stalls go on behind it.
+    """Return a terminator that calls `run` once for all converged lanes; stalled lanes continue after it.
 
-    `together`: the lanes of a warp meet there.
+    `together`: the lanes of a warp synchronize there.
     """
 
     def end(wave: Wave, group: Group) -> None:

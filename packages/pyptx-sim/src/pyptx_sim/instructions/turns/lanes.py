@@ -1,4 +1,4 @@
-"""The lanes that execute an instruction, their registers, and reports at the instruction."""
+"""Lanes that execute an instruction, their registers, and reports at the instruction."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ Masks: TypeAlias = NDArray[np.bool_]
 
 
 class ActiveLanes:
-    """Some lanes that execute an instruction together: rows of warps of a wave, and a mask over their lanes.
+    """Lanes that execute an instruction together: rows (warps of a wave), and a mask over their lanes.
 
-    Arrays of values are `[rows, 32]`; what inactive lanes have in them does not matter. Among the rows may be some
-    without an active lane: `threads` and `warps` leave them out. `splits` are the warp splits that end a block with the
-    instruction, one for each of `warps`; None where it ends none.
+    Arrays of values are `[rows, 32]`; values of inactive lanes are ignored. Rows without an active lane are possible;
+    `threads` and `warps` omit them. `splits` are the warp splits that end a block with the instruction, one for each of
+    `warps`; None if it is not a terminator.
     """
 
     __slots__ = ("_lanes", "_splits", "wave")
 
     def __init__(self, wave: Wave, lanes: Lanes, splits: Integers | None = None) -> None:
-        """See a wave through the lanes of one step."""
+        """View a wave through the lanes of one step."""
         self.wave = wave
         self._lanes = lanes
         self._splits = splits
@@ -44,48 +44,48 @@ class ActiveLanes:
 
     @property
     def rows(self) -> Integers:
-        """The numbers in the wave of the warps, `[rows]`."""
+        """Indices of the warps in the wave, `[rows]`."""
         return self._lanes.row_numbers()
 
     @property
     def mask(self) -> Masks:
-        """Which lanes are active, bool `[rows, 32]`; not to be changed."""
+        """Active lanes, bool `[rows, 32]`; read-only."""
         return self._lanes.full_mask
 
     @property
     def warps(self) -> Integers:
-        """The numbers in the wave of the warps that have an active lane."""
+        """Indices in the wave of the warps that have an active lane."""
         return self._lanes.active_rows()
 
     @property
     def threads(self) -> tuple[Integers, Integers]:
-        """The active lanes in order: their warps in the wave, and lanes."""
+        """Active lanes in order: warp indices in the wave, and lanes."""
         positions, lanes = self._lanes.active
         return self._lanes.warps(positions), lanes
 
     @property
     def places(self) -> tuple[Integers, Integers]:
-        """The active lanes in order: positions among the rows, and lanes."""
+        """Active lanes in order: row indices, and lanes."""
         return self._lanes.active
 
     @property
     def count(self) -> int:
-        """How many lanes are active."""
+        """Number of active lanes."""
         return self._lanes.count
 
     def by_warp(self) -> Iterator[Self]:
-        """Yield the turn of each warp that has an active lane."""
+        """Yield the context of each warp that has an active lane."""
         for row, mask in zip(self.rows, self.mask, strict=True):
             if mask.any():
                 yield type(self)(self.wave, Lanes(row[None], mask[None], 1, whole=False))
 
     def by_thread(self) -> Iterator[Self]:
-        """Yield the turn of each active lane, in order."""
+        """Yield the context of each active lane, in order."""
         for warp, lane in zip(*(part.tolist() for part in self.threads), strict=True):
             yield type(self)(self.wave, Lanes.of_thread(warp, lane))
 
     def narrowed(self, condition: Masks) -> Self | None:
-        """Return the turn of those lanes for which a condition holds; None if there are none.
+        """Return the context of the lanes for which a condition holds; None if there are none.
 
         The condition is `[rows, 32]`, or broadcast to that.
         """
@@ -93,7 +93,7 @@ class ActiveLanes:
         return None if some is None else self._of(some)
 
     def first_lanes(self) -> Self:
-        """Return the turn of the first active lane of each warp."""
+        """Return the context of the first active lane of each warp."""
         mask = self.mask
         first = np.zeros_like(mask)
         first[np.arange(len(mask)), mask.argmax(axis=1)] = True
@@ -111,27 +111,27 @@ class ActiveLanes:
 
     @property
     def ctas(self) -> Integers:
-        """The block of each row, by its place in the wave."""
+        """CTA of each row, as its index in the wave."""
         found: Integers = self.wave.geometry.cta[self.rows]
         return found
 
     # --- registers ------------------------------------------------------------------------------
 
     def read(self, source: Reader) -> NDArray[Any]:
-        """Return what `Operands.source` reads, `[rows, 32]`; not to be changed."""
+        """Return the values of a reader from `Operands.source`, `[rows, 32]`; read-only."""
         return broadcast(source(self.wave, self._lanes), (self._lanes.height, 32))
 
     def write(self, destination: Writer, values: NDArray[Any]) -> None:
-        """Write values, `[rows, 32]` or broadcast to that, where `Operands.destination` says."""
+        """Write values, `[rows, 32]` or broadcast to that, with a writer from `Operands.destination`."""
         destination(self.wave, self._lanes, values)
 
     def each(self, source: Reader) -> NDArray[Any]:
-        """Return what `Operands.source` reads for each active lane, in order."""
+        """Return the values of a reader from `Operands.source` for each active lane, in order."""
         values: NDArray[Any] = self.read(source)[self._lanes.active]
         return values
 
     def will_write(self, registers: Mapping[int, str]) -> None:
-        """Note that work which is issued here writes registers, names by slots, as far as checks know of it."""
+        """Record, for checks, that operations issued here write these registers (names by slot)."""
         self.wave.note_deferred(registers, self._lanes)
 
     @property
@@ -140,42 +140,42 @@ class ActiveLanes:
         return self.wave.engine.in_order
 
     def part(self, make: Callable[[Wave], T]) -> T:
-        """Return what an extension keeps for the wave: what `make(wave)` has made of it once."""
+        """Return an extension's object for the wave: the result of `make(wave)`, created once."""
         return self.wave.part(make)
 
     # --- reports --------------------------------------------------------------------------------
 
     @property
     def pc(self) -> int:
-        """The instruction, for reports and observers."""
+        """Index of the instruction, for reports and observers."""
         return self.wave.pc
 
     @property
     def checked(self) -> bool:
-        """Whether faults become findings; they raise an error otherwise."""
+        """Whether faults become findings; otherwise they raise an error."""
         return self.wave.machine.checked
 
     @property
     def observed(self) -> bool:
-        """Whether anybody wants to hear of accesses and of asynchronous work."""
+        """Whether any observer records accesses and asynchronous operations."""
         return self.wave.machine.observers.active
 
     def report(self, rule: str, message: str, *, hint: str | None = None, count: int = 1) -> None:
-        """Report a finding at this instruction, in a checked run; without a hint, the rule's is taken."""
+        """Report a finding at this instruction, in a checked run; the default hint is the rule's."""
         self.wave.report(rule, message, self.pc, hint=hint, count=count)
 
     def fault(self, rule: str, message: str, hint: str, count: int = 1) -> None:
-        """Report an access that cannot take place, or raise MemoryFault in a run without checks."""
+        """Report an access that cannot be performed; raise MemoryFault in a run without checks."""
         fault(self.wave, rule, message, hint, count)
 
     def misuse(self, rule: str, message: str, hint: str) -> None:
-        """Report what has no meaning, or raise BarrierFault in a run without checks."""
+        """Report an invalid operation; raise BarrierFault in a run without checks."""
         self.wave.mbarriers.misuse(rule, message, self.pc, hint)
 
     def mbarrier_name(self, offset: int) -> str:
-        """Return what messages call the mbarrier at an offset of shared memory."""
+        """Return the name of the mbarrier at an offset of shared memory, for messages."""
         return self.wave.mbarriers.name(offset)
 
     def thread_name(self, warp: int, lane: int) -> str:
-        """Return what messages call a thread, by its warp in the wave."""
+        """Return the name of a thread, given by its warp in the wave, for messages."""
         return self.wave.geometry.thread_name(warp, lane)

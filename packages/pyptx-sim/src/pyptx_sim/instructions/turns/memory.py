@@ -1,4 +1,4 @@
-"""Accesses to memory of the lanes that execute an instruction."""
+"""Memory accesses by the lanes that execute an instruction."""
 
 from __future__ import annotations
 
@@ -35,23 +35,22 @@ Addressed = TypeVar("Addressed", int, Integers)
 class Accesses(ActiveLanes):
     """Lanes that access memory.
 
-    A memory is named, as PTX names its own (`"global"`, `"shared"`), or given as the `Space` that an extension brings.
-    Its bytes lie in an arena, in which each block or thread that has such a memory of its own has a part. Offsets are
-    places in the arena.
+    A space is a PTX name (`"global"`, `"shared"`) or an extension's `Space`. Its bytes are in an arena. If each CTA or
+    thread has its own memory of that space, it is a part of the arena. Offsets are arena offsets.
     """
 
     __slots__ = ()
 
     def memory(self, space: Space | str) -> Memory:
-        """Return a memory, with its arena."""
+        """Return the memory of a space, with its arena."""
         return self.wave.memory(space)
 
     # --- addresses ------------------------------------------------------------------------------
 
     def by_memory(self, place: Target) -> Iterator[tuple[Self, str, Integers]]:
-        """Yield the threads whose addresses lie in the same memory, its name, and addresses within it, `[rows, 32]`.
+        """Yield, per memory, the threads with addresses in it, its name, and relative addresses, `[rows, 32]`.
 
-        `place` is that of an address operand (`Operands.place`). Addresses in no memory at all are reported.
+        `place` is the target of an address operand (`Operands.place`). Addresses outside every memory are reported.
         """
         for memory, lanes, addresses in place(self.wave, self._lanes):
             yield self._of(lanes), memory.space, broadcast(addresses, (lanes.height, 32))
@@ -65,9 +64,9 @@ class Accesses(ActiveLanes):
         *,
         alignment: int = 0,
     ) -> tuple[Self, Integers] | None:
-        """Return the threads whose accesses of `size` bytes are sound, with the offset of each; None if none is.
+        """Return the threads with valid accesses of `size` bytes, and their offsets; None if there are none.
 
-        Faults of the others are reported. Addresses are multiples of the size, or of the `alignment`.
+        Invalid accesses are reported. Addresses must be multiples of the size, or of `alignment`.
         """
         lanes = self._lanes
         access = Access(kind, size, alignment=alignment)
@@ -93,9 +92,9 @@ class Accesses(ActiveLanes):
         alignment: int = 0,
         behind: int = 0,
     ) -> Integers:
-        """Return the offset of `behind` bytes behind each lane's address in one memory, `[rows, 32]`.
+        """Return the offset `behind` bytes after each lane's address in one memory, `[rows, 32]`.
 
-        It is -1 where the access of `size` bytes from there on is not sound. An address in another memory is a fault.
+        It is -1 if the access of `size` bytes there is invalid. An address in another memory is a fault.
         """
         found = np.full((self._lanes.height, 32), -1, np.int64)
         for part, memory, addresses in self.by_memory(place):
@@ -112,9 +111,9 @@ class Accesses(ActiveLanes):
     def in_shared(
         self, place: Target, size: int, kind: AccessKind = "read", *, what: str
     ) -> Iterator[tuple[Self, Integers]]:
-        """Yield the threads whose addresses lie soundly in shared memory, with the offset of each.
+        """Yield the threads with valid addresses in shared memory, and the offset of each.
 
-        `what` names what has to lie there, for the report of an address in another memory.
+        `what` names the expected object, for the report of an address in another memory.
         """
         for part, memory, addresses in self.by_memory(place):
             if memory != "shared":
@@ -127,45 +126,45 @@ class Accesses(ActiveLanes):
                 yield found
 
     def peers(self, place: int, mask: int) -> tuple[int, ...]:
-        """Return how far from a place in a block's shared memory the same one lies in each block that a mask names.
+        """Return the distances from `place` in a CTA's shared memory to the same location in each CTA of `mask`.
 
-        Bit i of the mask is the block of rank i in the cluster of that block.
+        Bit i of the mask is the CTA of rank i in that CTA's cluster.
         """
         return self.wave.peers(place, mask)
 
     def global_offset(self, address: Addressed) -> Addressed:
-        """Return the offset in the arena of global memory that a generic address, or each of several, stands for."""
+        """Return the offset in the global arena of a generic address, or of each of several."""
         return address - GLOBAL_WINDOW
 
     # --- accesses -------------------------------------------------------------------------------
 
     def accessed(self, space: Space | str, offsets: Integers, size: int, kind: AccessKind) -> None:
-        """Tell that each active thread accesses `size` bytes at its offset now.
+        """Check, and notify observers, that each active thread now accesses `size` bytes at its offset.
 
-        What is read has to be written, and observers hear of it; what this does costs nothing in a run without checks.
+        Bytes that are read must have been written. In a run without checks this has no cost.
         """
         if self.checked:
             places = Places(offsets, *self.places)
             Access(kind, size).before(self.wave, self._lanes, self.memory(space), places)
 
     def freed(self, rule: str, space: Space | str, offsets: Integers, size: int) -> None:
-        """Tell that a thread gives back `size` bytes at each of some offsets: whoever uses them has to be done.
+        """Notify observers that a thread frees `size` bytes at each offset; operations on them must be complete.
 
-        The first active thread counts as who does so. Work that nobody has waited for breaks `rule`, which the
-        extension has to have.
+        The thread is the first active one. Outstanding operations that were not awaited break `rule`, which the
+        extension must define.
         """
         if self.observed:
             warps, lanes = (np.full(len(offsets), part[0]) for part in self.threads)
             self.wave.machine.observers.freed(rule, name_of(space), offsets, size, warps, lanes, self.pc)
 
     def need(self, space: Space | str, offsets: Integers, size: int) -> None:
-        """Report bytes that nothing has written, `size` of them at each active thread's offset."""
+        """Report unwritten bytes, among `size` bytes at each active thread's offset."""
         if self.checked:
             places = Places(offsets, *self.places)
             Access("read", size).check_initialised(self.wave, self._lanes, self.memory(space), places)
 
     def undefined(self, space: Space | str, offset: int, message: str, count: int) -> None:
-        """Report `count` reads of what matters and is undefined; `message` tells of the first one, at an offset."""
+        """Report `count` uses of undefined values; `message` describes the first one, at an offset."""
         origin = self.origin(space, offset, message)
         if origin.pc == self.pc:
             self.wave.report(origin.rule, origin.what, self.pc, hint=origin.hint, count=count)
@@ -174,16 +173,16 @@ class Accesses(ActiveLanes):
             self.wave.report(origin.rule, message, self.pc, other_pc=origin.pc, hint=origin.hint, count=count)
 
     def origin(self, space: Space | str, offset: int, message: str) -> Origin:
-        """Return where the undefined bits at an offset come from; `message` tells of who reads them.
+        """Return the origin of the undefined bits at an offset; `message` describes the read.
 
-        It is for work that carries them elsewhere, where they may decide something or not: `carry_undefined`,
+        Use it for operations that propagate undefined bits, which may or may not be used later: `carry_undefined`,
         `Arena.leave_elements`.
         """
         what = f"{message}, which nothing has written"
         return self.memory(space).arena.origin(offset) or Origin("uninitialised-memory", what, self.pc, NOT_WRITTEN)
 
     def host_sees(self, space: Space | str, offsets: Integers) -> Masks:
-        """Return for each offset whether the host sees what is left there."""
+        """Return, per offset, whether the memory is host-visible."""
         if space != "global":
             return np.zeros(offsets.shape, np.bool_)
         return self.wave.machine.memories["global"].buffers.shown(offsets)
@@ -191,16 +190,16 @@ class Accesses(ActiveLanes):
     def leave_undefined(
         self, registers: Sequence[Carried | None], bits: Sequence[NDArray[Any]], origin: Origin
     ) -> None:
-        """Note that of what was just written to registers (`Operands.carried`) these bits, `[rows, 32]`, are undefined.
+        """Mark these bits, `[rows, 32]`, of just written registers (`Operands.carried`) as undefined.
 
-        That is no fault until they decide something; then the rule of their `origin` is broken.
+        They are reported only when they are used; that breaks the rule of their `origin`.
         """
         leave_loaded(self.wave, self._lanes, registers, bits, origin)
 
     def carry_undefined(
         self, registers: Sequence[Carried | None], bits: Sequence[NDArray[Any]], origin: Origin
     ) -> None:
-        """Note which bits of registers, `[rows, 32]` each, work that is issued here leaves undefined."""
+        """Set the undefined bits of registers, `[rows, 32]` each, that operations issued here write."""
         for register, each in zip(registers, bits, strict=True):
             if register is not None and each.any():
                 register.leave(self.wave, self._lanes, each, origin)
@@ -208,15 +207,15 @@ class Accesses(ActiveLanes):
                 self.wave.undefined.define(register.register.slot, self._lanes)
 
     def undefined_in(self, registers: Sequence[Carried | None]) -> tuple[list[NDArray[Any] | None], Origin] | None:
-        """Return the undefined bits of registers in active lanes, and the origin of the first; None if there are none.
+        """Return the undefined bits of registers in active lanes, and the first origin; None if there are none.
 
         With the reader of an operand that does not report them (`Operands.unchecked`) and `Arena.leave`, a store
-        carries them to memory.
+        propagates them to memory.
         """
         return undefined_in(self.wave, self._lanes, registers) if self.wave.undefined else None
 
     def load(self, space: Space | str, addresses: NDArray[Any], dtype: DType) -> NDArray[Any]:
-        """Return what lies at each active thread's address, `[rows, 32]`; zero where the address is at fault."""
+        """Return the value at each active thread's address, `[rows, 32]`; zero for an invalid address."""
         found = self.located(space, addresses, dtype.itemsize)
         if found is None:
             return np.zeros((1, 1), dtype)
@@ -239,11 +238,11 @@ class Accesses(ActiveLanes):
         self.changed()
 
     def changed(self) -> None:
-        """Tell that this instruction has changed memory, for loops that poll it."""
+        """Record that this instruction has changed memory, for polling loops."""
         self.wave.version += 1
 
     def forget(self, space: Space | str, address: int, size: int) -> None:
-        """Note that nothing has written `size` bytes of the memory of each row's block, from an address on."""
+        """Mark `size` bytes from `address` as unwritten, in the memory of each row's CTA."""
         memory = self.memory(space)
         for row in self.rows:
             start = int(memory.flat_at(np.array([address]), row[None], np.zeros(1, np.int64))[0])

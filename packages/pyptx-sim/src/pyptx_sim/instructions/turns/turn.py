@@ -1,4 +1,4 @@
-"""What a step of an extension sees of one execution of its instruction."""
+"""Execution context of one instruction, for the steps of an extension."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ __all__ = ["Turn"]
 
 
 class Turn(Accesses):
-    """Some lanes that execute an instruction together, with all that they can do.
+    """Execution context: lanes that execute an instruction together, with all available operations.
 
-    See `ActiveLanes` for what the lanes are and for their registers, and `Accesses` for memory. Here is what issues
-    asynchronous work, and what synchronises.
+    See `ActiveLanes` for the lanes and their registers, and `Accesses` for memory. This class adds asynchronous
+    operations and synchronization.
     """
 
     __slots__ = ()
 
-    # --- asynchronous work ----------------------------------------------------------------------
+    # --- asynchronous operations -----------------------------------------------------------------
 
     def join(self, kind: GroupKind) -> Integers:
-        """Let an operation of each active thread join its group of a kind that is open; return the groups' numbers.
+        """Add an operation of each active thread to its open group of a kind; return the group indices.
 
-        Of a kind that warpgroups issue, an operation of each of these joins, and the numbers are theirs.
+        If warpgroups issue operations of the kind, there is one operation and one index per warpgroup.
         """
         groups = self.wave.groups_of(kind)
         if kind.issued_by == "warpgroup":
@@ -55,11 +55,11 @@ class Turn(Accesses):
         return groups.note(warps, lanes, self.pc)
 
     def issue(self, item: AsyncItem, touches: Iterable[Touch] = (), *, proxy: Proxy | None = None) -> None:
-        """Let the engine take on an item; `touches` are what it will read and write, through a proxy."""
+        """Issue an item; `touches` are its future reads and writes, through a proxy."""
         self.issue_all(((item, touches),), proxy=proxy)
 
     def issue_all(self, items: Iterable[tuple[AsyncItem, Iterable[Touch]]], *, proxy: Proxy | None = None) -> None:
-        """Let the engine take on items, each with what it touches, one behind the other."""
+        """Issue items in order, each with its future accesses."""
         observers = self.wave.machine.observers
         works: list[Work] = []
         for item, touches in items:
@@ -74,13 +74,13 @@ class Turn(Accesses):
             observers.issued_together(works)
 
     def commit(self, kind: GroupKind) -> None:
-        """Close the open group of each thread."""
+        """Commit the open group of each thread."""
         self.wave.groups_of(kind).commit(self.rows, self.mask)
 
     def wait(self, kind: GroupKind, latest: int | None = None, *, reads: bool = False) -> None:
-        """Wait until only the `latest` groups of each thread are pending; without, for all that it has issued.
+        """Wait until only the `latest` groups of each thread are pending; None: for all operations.
 
-        `reads`: until the sources of the others are read.
+        `reads`: until the sources of the other groups are read.
         """
         groups = self.wave.groups_of(kind)
         if latest is None:
@@ -90,40 +90,41 @@ class Turn(Accesses):
         tell_waited(self.wave, kind, *self._lanes.by_warp())
 
     def finish(self, completes: Callable[[object], Masks | None]) -> None:
-        """Let work under way complete: those operations of each item that `completes` picks (None: none)."""
+        """Complete outstanding operations: those of each item that `completes` selects (None: none)."""
         self.wave.engine.complete_some(completes)
 
     def arrive_behind(self, kind: GroupKind, barrier: Target, peers: Reader | None = None) -> None:
-        """Let an arrival of each thread at an mbarrier follow all its work of a kind so far (`Operands.barrier`).
+        """Issue an arrival of each thread at an mbarrier after all its earlier operations of a kind.
 
-        `peers` reads a mask of blocks of the cluster, by their ranks: it arrives at the same place in each of them.
+        `barrier` is from `Operands.barrier`. `peers` reads a CTA mask by cluster rank: the arrival is at the same
+        offset in each of these CTAs.
         """
         for lanes, threads in in_shared(self.wave, self._lanes, barrier, ACCESS, "the mbarrier"):
             arrive_behind(self.wave, kind, threads if peers is None else multicast(self.wave, lanes, threads, peers))
 
     def show(self, proxy: Proxy, *spaces: Space | str) -> None:
-        """Execute a fence: let a proxy see what the lanes know of some spaces."""
+        """Execute a proxy fence: accesses to the spaces that happen before it become visible to the proxy."""
         if self.observed:
             names = tuple(name_of(space) for space in spaces)
             self.wave.machine.observers.proxy_fence(proxy, *self._lanes.by_warp(), names)
 
     def show_mbarriers(self) -> None:
-        """Execute a fence: let others see the mbarriers that the lanes have initialised, once they synchronise."""
+        """Execute a fence that makes initializations of mbarriers visible to threads that synchronize later."""
         if self.observed:
             self.wave.machine.observers.init_fence(*self._lanes.by_warp())
 
     def order_work(self, kinds: tuple[GroupKind, ...], *, before: bool) -> None:
-        """Execute a fence that orders work of some kinds, and no memory, before or after the lanes synchronise."""
+        """Execute a fence that orders only asynchronous operations of `kinds`, before or after a synchronization."""
         if self.observed:
             self.wave.machine.observers.work_fence(kinds, *self._lanes.by_warp(), before=before)
 
     def release_to(self, proxy: Proxy) -> None:
-        """Execute the releasing fence of a proxy that is fenced one way: let it see what the lanes know."""
+        """Execute the release half of a unidirectional proxy fence."""
         if self.observed:
             self.wave.machine.observers.proxy_released(proxy, *self._lanes.by_warp())
 
     def acquire_through(self, proxy: Proxy, space: Space | str, offsets: Integers, size: int) -> None:
-        """Execute its acquiring fence, of `size` bytes at each active thread's offset in the memory's arena."""
+        """Execute the acquire half of a unidirectional proxy fence: `size` bytes at each active thread's offset."""
         if not self.observed:
             return
         warps, lanes = self.threads
@@ -132,13 +133,13 @@ class Turn(Accesses):
             some = by_warp(warps[here], lanes[here])
             self.wave.machine.observers.proxy_acquired(proxy, name_of(space), place, size, *some)
 
-    # --- synchronisation ------------------------------------------------------------------------
+    # --- synchronization ------------------------------------------------------------------------
 
     def release(self, owner: KeyOwner, key: Hashable = None, phase: int = 0, *, relaxed: bool = False) -> None:
-        """Leave what the lanes know and have done for whoever acquires `key` later, in the same phase and wave.
+        """Release earlier accesses of the lanes to lanes that acquire `key` in the same phase and wave.
 
-        Each `owner`, a memory or a class of an extension, has keys of its own. `relaxed`: the lanes arrive, and release
-        nothing but what they have fenced before.
+        Each `owner`, a memory or a class of an extension, has its own keys. `relaxed`: the lanes arrive, and only
+        earlier fences release.
         """
         if self.observed:
             lanes = self._lanes.by_warp()
@@ -146,7 +147,7 @@ class Turn(Accesses):
             observers.signal(place, phase, *lanes, self.pc, scope="cluster", releases=not relaxed)
 
     def acquire(self, owner: KeyOwner, key: Hashable = None, phase: int = 0) -> None:
-        """Let the lanes know what was left at an owner's `key`: all that its releases tell of happened before."""
+        """Acquire: accesses before the releases of an owner's `key` happen before later accesses of the lanes."""
         if self.observed:
             place = self.wave.place(owner, key)
             lanes = self._lanes.by_warp()
@@ -160,9 +161,9 @@ class Turn(Accesses):
         self.wave.machine.observers.block_used(blocks, self.warps, self.pc)
 
     def stall(self, on: Stall, which: Masks | None = None) -> None:
-        """Let the lanes of `warps`, or of some of these, wait until somebody resumes them (`Wave.stalled`).
+        """Block the lanes of `warps`, or of some of these, until another thread resumes them (`Wave.stalled`).
 
-        For what `Operands.end_once` executes: the lanes go on behind the instruction.
+        For instructions of `Operands.end_once`: the lanes continue after the instruction.
         """
         splits = self._splits
         assert splits is not None, "only what ends a block can wait"  # noqa: S101 - a step's own mistake
@@ -170,7 +171,7 @@ class Turn(Accesses):
 
 
 def _signalled(item: AsyncItem, touches: Iterable[Touch]) -> Iterator[tuple[int, Integers, Integers]]:
-    """Yield the mbarriers that hear of writes, with the warps and lanes of the threads that have issued these."""
+    """Yield the mbarriers that writes signal, with the warps and lanes of the issuing threads."""
     for touch in touches:
         if touch.writes and touch.barriers is not None:
             if len(touch.barriers) == 1:

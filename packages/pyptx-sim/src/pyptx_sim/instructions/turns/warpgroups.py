@@ -1,4 +1,4 @@
-"""The warpgroups that execute an instruction, four warps each. Manual: "Warpgroup"."""
+"""Warpgroups that execute an instruction, four warps each. Manual: "Warpgroup"."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Warpgroups"]
 
 
 class Warpgroups:
-    """The whole warpgroups among some lanes: `numbers` in the wave, the `warps` of each, `[len, 4]`, and its block."""
+    """Warpgroups among some lanes: `numbers` in the wave, the `warps` of each, `[len, 4]`, and its CTA."""
 
     __slots__ = ("_positions", "_rows", "ctas", "numbers", "warps")
 
     def __init__(self, turn: ActiveLanes) -> None:
-        """Find those of the active lanes."""
+        """Find the warpgroups of the active lanes."""
         known, rows = turn.wave.geometry.warpgroups, turn.rows
         self.numbers: Integers = np.unique(known.of[turn.warps])
         self.warps: Integers = known.warps[self.numbers]
@@ -31,20 +31,20 @@ class Warpgroups:
         self._positions: Integers = np.searchsorted(rows, self.warps)
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of warpgroups."""
         return len(self.numbers)
 
     def lead(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the value of the first thread of each, of an array `[rows, 32]`."""
+        """Return the value of each warpgroup's first thread, from an array `[rows, 32]`."""
         first: NDArray[Any] = values[self._positions[:, 0], 0]
         return first
 
     def threads(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of all threads of each, `[len, 128]`."""
+        """Return the values of all threads of each warpgroup, `[len, 128]`."""
         return values[self._positions.reshape(-1)].reshape(len(self), -1)
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of all threads of each, `[len, 128]`, as `[rows, 32]`, with zeros elsewhere."""
+        """Return values of all threads of each warpgroup, `[len, 128]`, as `[rows, 32]`, with zeros elsewhere."""
         rows = np.zeros((self._rows, WARP), values.dtype)
         rows[self._positions.reshape(-1)] = values.reshape(-1, WARP)
         return rows

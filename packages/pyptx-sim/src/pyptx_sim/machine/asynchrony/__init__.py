@@ -1,1 +1,1 @@
-"""Asynchronous work: who has issued it, when it completes, and who waits for it."""
+"""Asynchronous operations: issue, completion, and waits."""

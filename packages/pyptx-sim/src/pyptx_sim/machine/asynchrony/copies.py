@@ -1,4 +1,4 @@
-"""cp.async: copies of a few bytes by each of many threads, and the arrivals that follow them.
+"""cp.async: per-thread copies of 4, 8 or 16 bytes, and the mbarrier arrivals that follow them.
 
 Manual: "cp.async", "cp.async.mbarrier.arrive".
 """
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Copies(AsyncItem):
-    """The copies that one `cp.async` has issued for some threads, one entry for each.
+    """Copies issued by one `cp.async`, one entry per thread.
 
-    `size` bytes go from `sources` in the global arena to `targets` in the shared one; of them `used` are read, the
-    rest are zeros (None: all are read). `origin` is where undefined bits of the sources come from, if there are any.
+    `size` bytes are copied from `sources` in the global arena to `targets` in the shared arena. Only the first `used`
+    bytes are read, the rest are zeros (None: all are read). `origin`: origin of undefined bits of the sources, if any.
     """
 
     size: int
@@ -41,16 +41,16 @@ class Copies(AsyncItem):
     origin: Origin | None = None
 
     def undefined(self) -> NDArray[np.uint8] | None:
-        """Return the undefined bits of what is copied, `[threads, size]`; None if there are none."""
+        """Return the undefined bits of the copied bytes, `[threads, size]`; None if there are none."""
         arena, used = self.wave.memories["global"].arena, self.used
-        sources = self.sources if used is None else np.where(used > 0, self.sources, 0)  # others may lie anywhere
+        sources = self.sources if used is None else np.where(used > 0, self.sources, 0)  # others: any address
         bits = arena.undefined_elements(sources // self.size, bits_dtype(self.size))
         if bits is None or used is None:
             return bits
         return np.where(np.arange(self.size) < used[:, None], bits, np.uint8(0))
 
     def move(self) -> None:
-        """Copy."""
+        """Perform the copies."""
         memories = self.wave.memories
         shared, global_ = memories["shared"].arena, memories["global"].arena
         if self.used is None:
@@ -65,9 +65,9 @@ class Copies(AsyncItem):
 
 @dataclass(slots=True, kw_only=True)
 class Arrivals(AsyncItem):
-    """Arrivals at mbarriers, one entry for each thread, that come when its earlier work of a kind has completed.
+    """Arrivals at mbarriers, one per thread, triggered by completion of the thread's earlier operations of a kind.
 
-    `behind` is the number of the last operation of the kind that was issued before them.
+    `behind` is the number of the last operation of the kind that was issued before the arrivals.
     """
 
     follows: GroupKind
@@ -79,7 +79,7 @@ class Arrivals(AsyncItem):
         return map(int, np.unique(self.barriers))
 
     def move(self) -> None:
-        """Let the work complete that the threads issued before, and arrivals behind a pipeline's, then arrive."""
+        """Complete the threads' earlier operations (for a pipelined kind, earlier arrivals as well), then arrive."""
 
         def theirs(item: Item) -> Mask | None:
             before = isinstance(item, Arrivals) and self.follows.pipelined and item.follows is self.follows

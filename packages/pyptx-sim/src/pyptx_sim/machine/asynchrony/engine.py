@@ -1,11 +1,11 @@
-"""Asynchronous work: what threads have issued and what has not completed yet.
+"""Asynchronous operations: issued, outstanding, completed.
 
-An item of work belongs to the thread that issued it and to what tells of its completion: a group of the thread, or an
-mbarrier. Data moves when an item completes, not when it is issued. When that is, a schedule decides:
+An item (operations of one instruction) belongs to the issuing threads and to its completion mechanism: groups of the
+threads, or an mbarrier. Data moves when an item completes, not when it is issued. The schedule determines that time:
 
-- in order (the default): before the scheduler next chooses a block, in the order of issue;
+- ordered (default): before the scheduler chooses the next block, in the order of issue;
 - random (any seed but 0): some of the items at each choice;
-- late: only when something waits for it, or nothing else can go on.
+- late: only when a thread waits for the item, or nothing else can continue.
 
 Manual: "Asynchronous Operations", "Completion Mechanisms for Asynchronous Copy Operations".
 """
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 Timing: TypeAlias = Literal["ordered", "random", "late"]
 
-# In random order, an item completes at a choice of the scheduler with this probability, a whole one or a part of it.
+# Random schedule: probability that an item completes at a choice of the scheduler, and that it then completes wholly.
 _LANDS = 0.3
 _WHOLE = 0.7
 
 
 class Item(Protocol):
-    """Some asynchronous operations that one instruction has issued, for one thread or for many."""
+    """Asynchronous operations issued by one instruction, for one thread or for many."""
 
     pc: int
     item_id: int
     group: GroupKind | None
-    """Whose groups it belongs to; None if an mbarrier tells of its completion."""
+    """Kind of its groups; None if it signals mbarriers on completion."""
 
     def __len__(self) -> int:
-        """Return how many operations have not completed."""
+        """Return the number of outstanding operations."""
         ...
 
     def due(self, groups: Groups, *, reads: bool) -> Mask:
@@ -50,30 +50,30 @@ class Item(Protocol):
         ...
 
     def signals(self) -> Iterable[int]:
-        """Return the mbarriers that hear of it."""
+        """Return the mbarriers that it signals."""
         ...
 
     def read(self) -> None:
-        """Read the sources now, if that has not happened."""
+        """Read the sources now, unless they have been read."""
         ...
 
     def complete(self, which: Mask | None) -> None:
-        """Move data and signal for some operations, or for all; what has completed leaves the item."""
+        """Move data and signal for some operations, or for all; remove the completed operations from the item."""
         ...
 
 
 def _goes_on(item: Item, following: Item | None) -> bool:
-    """Tell whether the item behind another one takes it over."""
+    """Return whether the following item includes this one, so that both are performed together."""
     return isinstance(item, AsyncItem) and isinstance(following, AsyncItem) and item.goes_on_in(following)
 
 
 class Engine:
-    """The asynchronous work of one wave."""
+    """Outstanding asynchronous operations of one wave."""
 
     __slots__ = ("_hear", "_issued", "_items", "_random", "_timing", "_wave", "busy")
 
     def __init__(self, timing: Timing, random: np.random.Generator | None) -> None:
-        """Begin with nothing to do."""
+        """Start without operations."""
         self._timing = timing
         self._random = random
         self._items: list[Item] = []
@@ -83,7 +83,7 @@ class Engine:
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:
-        """Serve `wave`."""
+        """Attach to `wave`."""
         self._wave = wave
 
     @property
@@ -92,11 +92,11 @@ class Engine:
         return self._timing == "ordered"
 
     def when_completed(self, hear: Callable[[], None]) -> None:
-        """Call `hear` each time that some work has completed, before anything else runs."""
+        """Call `hear` each time operations have completed, before anything else runs."""
         self._hear.append(hear)
 
     def issue(self, item: Item) -> int:
-        """Take on an item; return the item_id that names it."""
+        """Add an item; return its item_id."""
         self._items.append(item)
         self.busy = True
         self._issued += 1
@@ -104,7 +104,7 @@ class Engine:
         return self._issued
 
     def turn(self) -> None:
-        """Let complete what the schedule lets complete now."""
+        """Complete the operations that the schedule completes now."""
         if self._timing == "late":
             return
         if self._random is None:
@@ -117,7 +117,7 @@ class Engine:
         self._clean()
 
     def complete_all(self) -> bool:
-        """Let everything complete, in the order of issue; tell whether there was anything."""
+        """Complete all operations in the order of issue; return whether there were any."""
         if not self._items:
             return False
         for item, following in zip(self._items, [*self._items[1:], None], strict=True):
@@ -127,7 +127,7 @@ class Engine:
         return True
 
     def finish_groups(self, kind: GroupKind, groups: Groups, *, reads: bool) -> None:
-        """Let complete what belongs to groups that threads have waited for; `reads`: let only their sources be read."""
+        """Complete operations of groups that threads have waited for; `reads`: only read their sources."""
         touched = False
         for item in self._items:
             if item.group != kind:
@@ -144,7 +144,7 @@ class Engine:
             self._clean()
 
     def complete_before(self, item_id: int, completes: Callable[[Item], Mask | None]) -> None:
-        """Let complete those operations of items before that with `item_id` that `completes` picks (None: none)."""
+        """Complete the operations that `completes` selects (None: none) among items issued before `item_id`."""
         for earlier in self._items:
             if earlier.item_id >= item_id:
                 break
@@ -153,7 +153,7 @@ class Engine:
                 self._complete(earlier, which)
 
     def take_before(self, item_id: int, which: Callable[[AsyncItem], Mask | None]) -> list[AsyncItem]:
-        """Take from items before that with `item_id` what `which` picks, for whoever completes it in their place."""
+        """Remove the operations that `which` selects from items before `item_id`; the caller completes them."""
         taken: list[AsyncItem] = []
         for earlier in self._items:
             if earlier.item_id >= item_id:
@@ -166,18 +166,18 @@ class Engine:
         return taken
 
     def _take(self, item: AsyncItem, which: Mask) -> AsyncItem:
-        """Move operations of an item to one of their own, which completes elsewhere."""
+        """Move operations of an item into a separate item, which the caller completes."""
         taken = item.part(which)
         item.keep(~which)
         return taken
 
     def complete_some(self, completes: Callable[[Item], Mask | None]) -> None:
-        """Let complete, in the order of issue, those operations that `completes` picks."""
+        """Complete, in the order of issue, the operations that `completes` selects."""
         self.complete_before(self._issued + 1, completes)
         self._clean()
 
     def complete_awaited(self, barriers: set[int]) -> bool:
-        """Let complete the items that any of `barriers` hears of; tell whether there is one."""
+        """Complete the items that signal any of `barriers`; return whether there is one."""
         awaited = [item for item in self._items if not barriers.isdisjoint(item.signals())]
         for item in awaited:
             self._complete(item, None)

@@ -1,4 +1,4 @@
-"""Groups of asynchronous operations, which each thread counts for itself. Manual: "Async-group mechanism"."""
+"""Groups of asynchronous operations; each thread has its own. Manual: "Async-group mechanism"."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ COPY: Final = GroupKind(
     wait="cp.async.wait_group, and then a barrier of those who share what was copied",
 )
 
-_ENOUGH: Final = 64  # arrivals that are kept before it is worth asking which of them have been seen
+_ENOUGH: Final = 64  # arrivals to collect before checking which of them were observed
 
 
 class Arrival(NamedTuple):
-    """An arrival of some threads at an mbarrier in a phase, which came when their first `behind` operations were over.
+    """Arrival of threads at an mbarrier, triggered when their first `behind` operations had completed.
 
-    Who sees the phase end knows that they are over. Operations are counted as `Groups.noted` counts them.
+    A thread that observes completion of the phase knows that these operations are complete. `Groups.noted` numbers the
+    operations.
     """
 
     mbarrier: Mbarrier
@@ -40,18 +41,19 @@ class Arrival(NamedTuple):
 
 
 class Groups:
-    """The groups of one kind of every thread of a wave, `[warps, 32]`.
+    """Groups of one kind of every thread of a wave, `[warps, 32]`.
 
-    A thread's operations go to its group number `open`; all groups below `done` are waited for, and all below `read`
-    are waited for as far as their sources go. All operations belong to groups below `issued`; the last one stands at pc
-    `issued_at`. `count` counts what all threads issued; a thread's last one was number `noted`. A wait at an mbarrier
-    has seen the end of those up to number `_seen`; `_arrivals` are the arrivals that may still be seen.
+    `open`: number of the thread's current group, which receives its operations. Groups below `done` have been waited
+    for; groups below `read` have been waited for as far as reading their sources. All operations belong to groups below
+    `issued`; `issued_at` is the pc of the last one. `count`: number of operations issued by all threads. `noted`:
+    number of the thread's last operation. `_seen`: number of the last operation whose completion a wait at an mbarrier
+    observed. `_arrivals`: arrivals that waits may still observe.
     """
 
     __slots__ = ("_arrivals", "_enough", "_seen", "count", "done", "issued", "issued_at", "noted", "open", "read")
 
     def __init__(self, height: int) -> None:
-        """Begin with empty groups."""
+        """Start with empty groups."""
         self.open: IntArray = np.zeros((height, WARP), np.int64)
         self.done: IntArray = np.zeros((height, WARP), np.int64)
         self.read: IntArray = np.zeros((height, WARP), np.int64)
@@ -65,7 +67,7 @@ class Groups:
         self._enough = _ENOUGH
 
     def note(self, warps: IntArray, lanes: IntArray, pc: int) -> IntArray:
-        """Note an operation of each of some threads; return the numbers of their open groups."""
+        """Record an operation of each of some threads; return the numbers of their open groups."""
         places = warps * WARP + lanes
         numbers: IntArray = self.open.take(places)
         self.count += 1
@@ -74,19 +76,19 @@ class Groups:
         return numbers
 
     def note_arrival(self, arrival: Arrival) -> None:
-        """Note that an mbarrier has heard of operations that are over."""
+        """Record an mbarrier arrival triggered by completed operations."""
         self._arrivals.append(arrival)
         if len(self._arrivals) > self._enough:
             self._settle()
             self._enough = max(_ENOUGH, 2 * len(self._arrivals))
 
     def unseen(self, *, reads: bool) -> Mask:
-        """Return the threads with operations that no wait, for groups or at an mbarrier, has seen the end of."""
+        """Return the threads with operations whose completion no wait, for groups or at an mbarrier, has observed."""
         self._settle()
         return (self.issued > (self.read if reads else self.done)) & (self.noted > self._seen)
 
     def _settle(self) -> None:
-        """Keep of the arrivals those whose phase no wait has seen end yet."""
+        """Drop the arrivals whose phase completion a wait has observed; record their operations in `_seen`."""
         kept = []
         for arrival in self._arrivals:
             mbarrier, phase, warps, lanes, behind = arrival
@@ -97,11 +99,11 @@ class Groups:
         self._arrivals = kept
 
     def commit(self, warps: IntArray, masks: Mask) -> None:
-        """Close the current group of each thread in `masks`, a row for each of `warps`."""
+        """Close the current group of each thread in `masks`, which has a row for each of `warps`."""
         self.open[warps] += masks
 
     def wait(self, warps: IntArray, masks: Mask, latest: int, *, reads: bool) -> None:
-        """Wait for all groups of the threads but the `latest` ones."""
+        """Mark all groups of the threads, except the `latest` ones, as waited for."""
         known = self.read if reads else self.done
         known[warps] = np.where(masks, np.maximum(known[warps], self.open[warps] - latest), known[warps])
         if not reads:

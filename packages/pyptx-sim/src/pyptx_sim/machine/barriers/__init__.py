@@ -1,1 +1,1 @@
-"""Barriers of blocks and clusters, and mbarriers."""
+"""CTA barriers, cluster barriers and mbarriers."""

@@ -1,4 +1,4 @@
-"""CTA barriers and the cluster's barrier. Manual: "bar, barrier", "barrier.cluster"."""
+"""CTA barriers and the cluster barrier. Manual: "bar, barrier", "barrier.cluster"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Named barriers of one CTA.
 PER_CTA = 16
-# Arrivals at the named barrier with key k are told to observers as at place -(_NAMED + k): behind those of clusters.
+# Observers see arrivals at the named barrier with key k at place -(_NAMED + k), below the places of cluster barriers.
 _NAMED = 1 << 30
 
 
@@ -34,18 +34,18 @@ class Reduction(Protocol):
 class Barriers:
     """The sixteen named barriers of each CTA of a wave.
 
-    Arrivals are counted in lanes. The hardware counts warps, so lanes that exited or were never launched count as well:
-    once for each arrival of the warp's other lanes, even if those arrive in several splits. `bar.arrive` releases
-    earlier accesses of its threads and does not acquire.
+    Arrivals are counted in lanes. The hardware counts warps, so lanes that exited or were never launched count as well.
+    They count once for each arrival of the warp's other lanes, even if those arrive in several splits. `bar.arrive`
+    releases earlier accesses of its threads and does not acquire.
     """
 
     __slots__ = ("_came", "_came_apart", "_need", "_need_at", "_rounds", "_wave", "reductions")
 
     def __init__(self, ctas: int) -> None:
-        """Begin with nobody at any barrier."""
+        """Start without arrivals at any barrier."""
         self._need = np.zeros(ctas * PER_CTA, np.int64)  # 0: every live warp of the CTA
-        self._need_at: dict[int, tuple[int, int]] = {}  # by barrier: the count that somebody named, and the pc
-        self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # how often each has completed
+        self._need_at: dict[int, tuple[int, int]] = {}  # by barrier: the specified thread count, and its pc
+        self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # number of completed phases of each barrier
         self._came: dict[
             int, IntArray
         ] = {}  # by barrier: arrivals of each lane of the CTA without a wait, `[warps, 32]`
@@ -54,15 +54,15 @@ class Barriers:
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:
-        """Serve `wave`."""
+        """Attach to `wave`."""
         self._wave = wave
 
     def idle(self) -> bool:
-        """Tell whether nobody has arrived anywhere."""
+        """Return whether no barrier has arrivals or waiting threads."""
         return not self._came and not (self._wave.splits.state == State.BARRIER).any()
 
     def keys(self, ids: IntArray, names: IntArray) -> IntArray:
-        """Return the barriers of splits `ids` with numbers `names`."""
+        """Return the keys of the barriers with numbers `names`, for splits `ids`."""
         keys: IntArray = self._wave.geometry.cta[self._wave.splits.warp[ids]] * PER_CTA + names
         return keys
 
@@ -97,7 +97,7 @@ class Barriers:
         return arrived
 
     def arrive(self, ids: IntArray, names: IntArray, counts: IntArray | None) -> None:
-        """Count splits `ids` as arrived; they go on."""
+        """Count splits `ids` as arrived; they continue without waiting."""
         keys = self.keys(ids, names)
         self._expect(keys, counts)
         self._note_arrived(ids, keys)
@@ -111,7 +111,7 @@ class Barriers:
         self.recheck()
 
     def wait(self, ids: IntArray, names: IntArray, counts: IntArray | None, values: Mask | None) -> None:
-        """Let splits `ids` wait; whoever completes a barrier releases all who wait there."""
+        """Stall splits `ids`; a split that completes a barrier releases all waiting splits."""
         splits, keys = self._wave.splits, self.keys(ids, names)
         splits.state[ids] = State.BARRIER
         splits.key[ids] = keys
@@ -122,7 +122,7 @@ class Barriers:
         self.recheck()
 
     def _note_arrived(self, ids: IntArray, keys: IntArray) -> None:
-        """Note who has arrived and does not wait; report who has done so before in this round."""
+        """Record arrivals without a wait; report warps that arrive twice in one phase."""
         wave, warps, masks = self._wave, self._wave.splits.warp[ids], self._wave.splits.mask[ids]
         self._came_apart |= not np.array_equal(masks, wave.live[warps])
         for key in np.unique(keys).tolist():
@@ -140,7 +140,7 @@ class Barriers:
             np.add.at(came, rows, lanes)
 
     def _expect(self, keys: IntArray, counts: IntArray | None) -> None:
-        """Note how many threads a round is for; report a count that is not the one named before."""
+        """Record the thread counts of phases; report a count that differs from an earlier one of the same phase."""
         if counts is None:
             return
         np.maximum.at(self._need, keys, counts)
@@ -159,7 +159,7 @@ class Barriers:
                 )
 
     def recheck(self) -> None:
-        """Release the splits of every barrier that is complete: as many as it is for, those that came first."""
+        """Release the splits of every complete barrier, in order of arrival, up to the barrier's thread count."""
         splits = self._wave.splits
         self._complete_unawaited()
         while True:
@@ -197,7 +197,7 @@ class Barriers:
             self._came.pop(key, None)
 
     def _first(self, waiting: IntArray, keys: IntArray, need: IntArray) -> Mask:
-        """Tell which of the splits that wait at complete barriers are part of the generation that completes."""
+        """Return which splits that wait at complete barriers belong to the completing phase."""
         order = np.lexsort((waiting, self._wave.splits.last_run[waiting], keys))
         sorted_keys = keys[order]
         weights = self._weights(waiting[order], sorted_keys)
@@ -222,7 +222,7 @@ class Barriers:
         return np.where(self._need > 0, self._need, everybody)
 
     def _release(self, ids: IntArray, keys: IntArray, *, left: IntArray) -> None:
-        """Let splits go on, whose barriers are complete; at those in `left` others wait for the next generation."""
+        """Resume splits at complete barriers; `left` are the keys of splits that wait for the next phase."""
         wave = self._wave
         splits = wave.splits
         sites = splits.site[ids]
@@ -240,7 +240,7 @@ class Barriers:
         wave.progress += 1
 
     def _tell_observers(self, ids: IntArray, keys: IntArray, pc: int) -> None:
-        """Tell of each barrier by itself: who waits learns what those did who only arrived."""
+        """Notify observers of each barrier; waiting threads acquire from the threads that only arrived."""
         observers, splits = self._wave.machine.observers, self._wave.splits
         if not observers.active:
             return
@@ -250,7 +250,7 @@ class Barriers:
         observers.barriers(splits.warp[ids], splits.mask[ids], keys, pc)
 
     def _reduce(self, reduction: Reduction, ids: IntArray, keys: IntArray, here: Mask) -> None:
-        """Write the result of a reduction to the lanes of splits `ids[here]`, which may be several of one warp."""
+        """Write the result of a reduction to the lanes of splits `ids[here]`; several may belong to one warp."""
         splits = self._wave.splits
         held = np.bincount(keys, weights=np.count_nonzero(splits.value[ids] & splits.mask[ids], axis=1))
         present = np.bincount(keys, weights=np.count_nonzero(splits.mask[ids], axis=1))
@@ -263,7 +263,7 @@ class Barriers:
         reduction.finish(self._wave, Lanes(warps, masks, len(warps), whole=False), counts, totals)
 
     def _check_divergence(self, ids: IntArray, keys: IntArray, sites: IntArray) -> None:
-        """Report barriers that a warp meets at two instructions, or that exited threads never reach."""
+        """Report barriers at which a warp arrives at two instructions, or that exited threads never reach."""
         wave = self._wave
         if not wave.machine.checked:
             return
@@ -286,7 +286,7 @@ class Barriers:
             )
 
     def _check_sites(self, warps: IntArray, keys: IntArray, sites: IntArray) -> None:
-        """Report a warp whose lanes meet at two `.aligned` instructions; different warps may do so."""
+        """Report a warp whose lanes arrive at two `.aligned` instructions; different warps may do so."""
         machine = self._wave.machine
         first: dict[int, int] = {}
         for warp, key, site in zip(warps.tolist(), keys.tolist(), sites.tolist(), strict=True):
@@ -303,7 +303,7 @@ class Barriers:
                 )
 
     def describe(self, split: int) -> str:
-        """Return what a waiting split waits for, with the arrivals that its barrier has and needs."""
+        """Return the barrier that a split waits for, with its current and its required number of arrivals."""
         splits = self._wave.splits
         key = int(splits.key[split])
         waiting = np.flatnonzero(splits.state == State.BARRIER)

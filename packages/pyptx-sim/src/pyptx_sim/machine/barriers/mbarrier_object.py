@@ -11,19 +11,19 @@ import numpy as np
 if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import IntArray
 
-# Manual: "Contents of the mbarrier object": expected and pending arrivals, and pending bytes either way.
+# Manual: "Contents of the mbarrier object": limit of the expected and pending counts, and of |tx-count|.
 LIMIT = (1 << 20) - 1
 BYTES = 8
-# A state that `mbarrier.arrive` returns: the pending count before it in the low bits, the phase above.
+# State returned by `mbarrier.arrive`: the pending count before the arrival in the low bits, the phase above.
 _COUNT_BITS = 20
 
 
 @dataclass(slots=True)
 class Mbarrier:
-    """One object.
+    """mbarrier object.
 
-    `came` counts the arrivals in the current phase. `seen` is the last phase that a wait found complete, `completed`
-    the phase and the pc of the last work that counted bytes here. pcs say who did what, for messages.
+    `bytes`: tx-count. `came`: number of arrivals in the current phase. `seen`: the last phase whose completion a wait
+    observed. `completed`: phase and pc of the last complete-tx operation. The pcs appear in messages.
     """
 
     expected: int
@@ -39,11 +39,11 @@ class Mbarrier:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is pending in the current phase."""
+        """Whether the pending count and the tx-count of the current phase are zero."""
         return self.pending == 0 and self.bytes == 0
 
     def take(self, count: int, pc: int, *, drops: bool) -> None:
-        """Count arrivals; `drops`: expect so many fewer from the next phase on."""
+        """Count arrivals; `drops`: also reduce the expected count of later phases by `count`."""
         self.pending -= count
         self.arrivals[pc] += count
         self.came += count
@@ -51,15 +51,15 @@ class Mbarrier:
             self.expected -= count
 
     def state(self) -> int:
-        """Return what an arrival returns if it comes now."""
+        """Return the state that an arrival would return now."""
         return self.phase << _COUNT_BITS | self.pending
 
 
 def pending_of(states: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]) -> IntArray:
-    """Return the pending counts within states that arrivals returned."""
+    """Return the pending counts in states that arrivals returned."""
     return (states & np.uint64(LIMIT)).astype(np.int64)
 
 
 def phase_of(state: int) -> int:
-    """Return the phase within a state that an arrival returned."""
+    """Return the phase in a state that an arrival returned."""
     return state >> _COUNT_BITS

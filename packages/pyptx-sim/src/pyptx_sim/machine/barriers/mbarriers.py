@@ -1,7 +1,7 @@
-"""mbarrier objects: phases, pending arrivals and pending bytes. Manual: "mbarrier".
+"""mbarrier objects: phases, pending counts and tx-counts. Manual: "mbarrier".
 
-An object is known by the offset of its eight bytes in the shared arena of the wave. Its contents are opaque, so they
-are kept here and not in the arena.
+An object is identified by the offset of its eight bytes in the shared arena of the wave. Its contents are opaque, so
+they are stored here and not in the arena.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
 
-# A parked split is let go with "not yet" after so many steps, as hardware's time limit does.
+# Number of steps after which the wait of a parked split returns false, like the hardware's time limit.
 _TIME_LIMIT = 512
-# `key` of a split that tests its barrier once more and then goes on, whatever the answer.
+# `key` of a split that tests its mbarrier once more and then continues with either result.
 GIVES_UP = -3
 
 
 @dataclass(frozen=True, slots=True)
 class Arriving:
-    """The threads of arrivals, lane `lanes[i]` of `warps[i]`, and what observers are to be told of them, if any are."""
+    """Threads of arrivals, lane `lanes[i]` of `warps[i]`; `signals` collects events if there are observers."""
 
     warps: IntArray
     lanes: IntArray
@@ -41,7 +41,7 @@ class Arriving:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """What a warp last waited for in vain: the barrier, the phase, the instruction, and the step of the first time."""
+    """Last unsuccessful wait of a warp: mbarrier, phase, instruction, and the step of the first attempt."""
 
     offset: int
     phase: int
@@ -52,43 +52,43 @@ class Wait:
 class Mbarriers:
     """All mbarriers of a wave.
 
-    `parked` counts the splits that wait; `waits` holds for a warp what it waits for. `in_vain` counts how often all
-    that could run was told "not yet" since something last went on.
+    `parked`: number of waiting splits. `waits`: last unsuccessful wait of each warp. `in_vain`: number of times, since
+    the last progress, that all runnable splits waited and their waits returned false.
     """
 
     __slots__ = ("_asked", "_objects", "_wave", "executed", "fresh", "in_vain", "parked", "waits")
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start without objects."""
         self._objects: dict[int, Mbarrier] = {}
         self.parked = 0
         self.waits: dict[int, Wait] = {}
-        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: where it last waited, if no phase had ended
-        self.executed: set[int] = set()  # pcs that have signalled any object
+        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: its last wait, if no phase had completed
+        self.executed: set[int] = set()  # pcs that have signaled any object
         self.in_vain = 0
-        self._asked: set[tuple[int, int, int]] = set()  # warps, with the objects and phases they have waited for
+        self._asked: set[tuple[int, int, int]] = set()  # (warp, object, phase) of waits so far
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:
-        """Serve `wave`."""
+        """Attach to `wave`."""
         self._wave = wave
 
     def misuse(self, rule: str, message: str, pc: int, hint: str, *, other_pc: int | None = None) -> None:
-        """Report what has no meaning, or raise BarrierFault in a run without checks."""
+        """Report an operation without defined behavior; raise BarrierFault in a run without checks."""
         machine = self._wave.machine
         if not machine.checked:
             raise BarrierFault(f"{rule}: {message}", where=machine.where(pc), hint=hint)
         machine.log.report(rule, message, pc, other_pc=other_pc, hint=hint)
 
     def name(self, offset: int) -> str:
-        """Return an object in the user's words."""
+        """Return the object's symbolic name."""
         memory = self._wave.memories["shared"]
         return f"mbarrier {memory.describe_offset(offset)}"
 
     # --- life -----------------------------------------------------------------------------------
 
     def init(self, offset: int, count: int, thread: tuple[int, int], pc: int) -> None:
-        """Make an object of phase 0 that expects `count` arrivals in each phase; `thread` is a warp and a lane."""
+        """Initialize an object to phase 0 with `count` expected arrivals per phase; `thread` is (warp, lane)."""
         observers = self._wave.machine.observers
         if observers.active:
             observers.barrier_made(offset, *thread, pc)
@@ -112,7 +112,7 @@ class Mbarriers:
         self._wave.version += 1
 
     def invalidate(self, offset: int, thread: tuple[int, int], pc: int) -> None:
-        """End an object's life."""
+        """Invalidate an object."""
         known = self.find(offset, pc)
         if known is None:
             return
@@ -131,7 +131,7 @@ class Mbarriers:
         self._wave.version += 1
 
     def find(self, offset: int, pc: int) -> Mbarrier | None:
-        """Return the object at `offset`; report one that is not initialised, and return None."""
+        """Return the object at `offset`; if it is not initialized, report that and return None."""
         known = self._objects.get(offset)
         if known is None:
             self.misuse(
@@ -157,8 +157,9 @@ class Mbarriers:
     ) -> list[int]:
         """Arrive once for each of `counts`, in order; return the states before each.
 
-        `arriving` names the threads, if any do, and takes what is to be told of them. `drops`: expect so many fewer
-        from the next phase on. `stays`: the phase must not complete. `item_id` names the work whose arrivals they are.
+        `arriving`: the threads, if any arrive; their signals are added to it. `drops`: also reduce the expected count
+        of later phases. `stays`: the phase must not complete. `item_id`: the asynchronous operation that arrives on
+        completion.
         """
         known = self.find(offset, pc)
         if known is None:
@@ -189,14 +190,14 @@ class Mbarriers:
         return states
 
     def expect(self, offset: int, count: int, pc: int) -> None:
-        """Let the current phase wait for `count` more bytes."""
+        """Increase the tx-count of the current phase by `count` bytes (expect-tx)."""
         known = self.find(offset, pc)
         if known is not None:
             self.executed.add(pc)
             self._count(offset, known, count, pc)
 
     def complete(self, offset: int, count: int, pc: int, item_id: int | None = None) -> None:
-        """Count `count` bytes as arrived; `item_id` names the work that brought them."""
+        """Decrease the tx-count by `count` bytes (complete-tx); `item_id` is the operation that completed."""
         known = self.find(offset, pc)
         if known is None:
             return
@@ -210,7 +211,7 @@ class Mbarriers:
             self._next_phase(offset, known, pc)
 
     def await_arrivals(self, offset: int, count: int, pc: int) -> None:
-        """Expect `count` more arrivals in the current phase: those of work that is under way."""
+        """Increase the pending count of the current phase by `count`, for arrivals of outstanding operations."""
         known = self.find(offset, pc)
         if known is None:
             return
@@ -243,7 +244,7 @@ class Mbarriers:
             self._wake(np.flatnonzero((splits.state == State.MBARRIER) & (splits.key == offset)))
 
     def _check_seen(self, offset: int, known: Mbarrier, pc: int) -> None:
-        """Report an arrival behind a phase whose completion nobody has seen. Manual: "Phase of the mbarrier object"."""
+        """Report an arrival after a phase whose completion no wait observed. Manual: "Phase of the mbarrier object"."""
         behind = known.phase - 1
         if behind < 0 or known.seen >= behind or not self._wave.machine.checked:
             return
@@ -278,10 +279,10 @@ class Mbarriers:
     # --- waiting --------------------------------------------------------------------------------
 
     def test(self, offset: int, phase: int, pc: int, *, parity: bool) -> bool:
-        """Tell whether a phase is complete: one given by its parity, or by its number (of a state)."""
+        """Return whether a phase is complete; it is given by its parity, or by its number (from a state)."""
         known = self.find(offset, pc)
         if known is None:
-            return True  # there is nothing that could ever complete
+            return True  # an invalid object can never complete a phase
         if parity:
             done = known.phase & 1 != phase
         else:
@@ -298,31 +299,31 @@ class Mbarriers:
         return done
 
     def first_asked(self, warp: int, offset: int) -> bool:
-        """Tell whether a warp asks for the first time whether the current phase of an object is complete."""
+        """Return whether a warp tests the current phase of an object for the first time."""
         question = (warp, offset, self.phase(offset))
         first = question not in self._asked
         self._asked.add(question)
         return first
 
     def note_seen(self, offset: int, warps: list[int], pc: int) -> None:
-        """Note that warps go on behind a wait at an object: reports name such a wait if no phase had ended."""
+        """Record warps that continue after a wait at an object; reports mention the wait if no phase had completed."""
         known = self._objects.get(offset)
         if known is not None:
             self.fresh.update(dict.fromkeys(warps, (offset, pc) if known.phase == 0 else None))
 
     def acquire(self, offset: int, warps: IntArray, masks: Mask, pc: int, scope: str, *, acquires: bool) -> None:
-        """Tell the observers that lanes of warps have seen the last phase of an object complete."""
+        """Notify observers that lanes of warps observed completion of the last phase of an object."""
         known, observers = self._objects.get(offset), self._wave.machine.observers
         if known is not None:
             observers.acquire(offset, known.phase - 1, warps, masks, pc, scope=scope, acquires=acquires)
 
     def phase(self, offset: int) -> int:
-        """Return the current phase of an object; 0 for none."""
+        """Return the current phase of an object; 0 without an object."""
         known = self._objects.get(offset)
         return known.phase if known is not None else 0
 
     def park(self, ids: IntArray, offsets: IntArray) -> None:
-        """Let splits wait until the phase of their barrier completes, or time is up."""
+        """Park splits until the phase of their mbarrier completes or the time limit expires."""
         splits = self._wave.splits
         splits.state[ids] = State.MBARRIER
         splits.key[ids] = offsets
@@ -340,17 +341,17 @@ class Mbarriers:
         return np.flatnonzero(self._wave.splits.state == State.MBARRIER)
 
     def awaited(self) -> set[int]:
-        """Return the barriers that parked splits wait for."""
+        """Return the mbarriers that parked splits wait for."""
         return set(self._wave.splits.key[self.waiting()].tolist()) if self.parked else set()
 
     def let_go(self, ids: IntArray) -> bool:
-        """Let parked splits go on with "not yet"; tell whether there are any."""
+        """Resume parked splits; their waits may return false. Return whether there are any."""
         self._wake(ids)
         self._wave.splits.key[ids] = GIVES_UP
         return bool(len(ids))
 
     def let_overdue_go(self) -> None:
-        """Let splits go on that have waited for long while others ran."""
+        """Resume splits that have waited longer than the time limit while others ran."""
         waiting = self.waiting()
         overdue = self._wave.steps - self._wave.splits.last_run[waiting] > _TIME_LIMIT
         self.let_go(waiting[overdue])
@@ -361,7 +362,7 @@ class Mbarriers:
 
 
 def _note(arriving: Arriving | None, offset: int, phase: int, first: int, behind: int) -> None:
-    """Note that the threads from `first` to before `behind` arrive in a phase."""
+    """Record that threads `first` to `behind - 1` arrive in a phase."""
     if arriving is not None and arriving.signals is not None and first < behind:
         warps, masks = by_warp(arriving.warps[first:behind], arriving.lanes[first:behind])
         arriving.signals.append(Signal(offset, phase, warps, masks))

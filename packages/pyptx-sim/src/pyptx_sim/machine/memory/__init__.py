@@ -1,1 +1,1 @@
-"""Memory: bytes, what is valid there, and how accesses find their way."""
+"""Memory: arenas of bytes, valid addresses, and memory accesses of instructions."""

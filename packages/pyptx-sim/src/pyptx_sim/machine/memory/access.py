@@ -1,4 +1,4 @@
-"""One memory instruction's way from addresses to arena offsets, with all checks on it."""
+"""Memory accesses: translation from addresses to arena offsets, with all checks."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _BY_UPPER_HALF = {WINDOWS[space] >> 32: space for space in ("shared", "local", "
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Arena offsets of the lanes that access memory soundly.
+    """Arena offsets of the lanes with valid accesses.
 
-    Dense: `offsets` is `[rows|1, 32|1]` for every lane of the step, `positions` and `columns` are None. Sparse: one
-    entry for each lane, which is number `columns[i]` of the step's row `positions[i]`.
+    Dense: `offsets` is `[rows|1, 32|1]` for every lane of the step; `positions` and `columns` are None. Sparse: one
+    entry per lane, which is lane `columns[i]` of the step's row `positions[i]`.
     """
 
     offsets: IntArray
@@ -43,13 +43,13 @@ class Places:
     columns: IntArray | None = None
 
     def pick(self, values: Array) -> Array:
-        """Return the values that belong to the places, from a `[rows|1, 32|1]` array."""
+        """Return the values for these offsets from a `[rows|1, 32|1]` array."""
         if self.positions is None or self.columns is None:
             return values
         return pick(values, self.positions, self.columns)
 
     def of_threads(self, lanes: Lanes) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the offsets, one for each active lane of the step, and the warps and lanes whose they are."""
+        """Return one offset per active lane of the step, with the warps and lanes that they belong to."""
         if self.positions is None or self.columns is None:
             (positions, columns), offsets, shape = lanes.active, self.offsets, (lanes.height, WARP)
             if offsets.shape != shape:
@@ -58,7 +58,7 @@ class Places:
         return self.offsets, lanes.warps(self.positions), self.columns
 
     def seen(self, hidden: Mask, values: list[Array], lanes: Lanes) -> tuple[Places, list[Array]]:
-        """Return the places that are not hidden, as `of_threads` numbers them, and what is stored there."""
+        """Return the offsets that are not hidden (in the order of `of_threads`), and the values to store there."""
         offsets, _, _ = self.of_threads(lanes)
         positions, columns = (
             lanes.active if self.positions is None or self.columns is None else (self.positions, self.columns)
@@ -68,7 +68,7 @@ class Places:
         return Places(offsets[~hidden], positions[~hidden], columns[~hidden]), [value[~hidden] for value in values]
 
     def spread(self, values: Array, height: int) -> Array:
-        """Return values read at the places in lane order; lanes without a place get zero."""
+        """Return values read at the offsets in lane order; lanes without an offset get zero."""
         if self.positions is None or self.columns is None:
             return values
         return spread(values, self.positions, self.columns, height)
@@ -76,12 +76,12 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What an instruction does at each address: `size` bytes, aligned to their size; `strong`: may meet others.
+    """Access of an instruction: `size` bytes at each address, aligned to their size.
 
-    Of the bytes that it reads, those in the mask `used` matter. `alignment` is that of the address where it isn't the
-    size. `order` is that of a strong access; `noncoherent`: it reads what nothing may write. `within` is the variable
-    that the addresses are formed from, in a checked run, if that is known. `rows`: whose the bytes at an address are,
-    if it is that of a row of a matrix.
+    `strong`: the access is strong. `used`: mask of the bytes read that matter. `alignment`: alignment of the address,
+    if it differs from the size. `order`: ordering of a strong access. `noncoherent`: reads memory that must be
+    read-only. `within`: variable that the addresses are formed from, in a checked run, if known. `rows`: lanes that
+    access the bytes at an address, if it is the address of a matrix row.
     """
 
     kind: AccessKind
@@ -95,7 +95,7 @@ class Access:
     rows: RowLanes | None = None
 
     def places(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> Places | None:
-        """Return where the lanes access; None if no access is sound.
+        """Return the offsets that the lanes access; None if no access is valid.
 
         Faults become findings in a checked run, and their lanes are left out; otherwise they raise MemoryFault.
         """
@@ -125,7 +125,7 @@ class Access:
         return not low_bits or not int(np.bitwise_or.reduce(addresses, axis=None)) & low_bits
 
     def _report(self, wave: Wave, lanes: Lanes, memory: Memory, picked: IntArray) -> Mask:
-        """Report the faults among the picked addresses; return which are sound."""
+        """Report the faults among the picked addresses; return which are valid."""
         alignment = self.alignment or self.size
         outside = memory.outside(picked, self.size)
         misaligned = (picked & (alignment - 1)) != 0
@@ -148,7 +148,7 @@ class Access:
     def before(
         self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, values: Sequence[Array] | None = None
     ) -> None:
-        """Check what is read and tell the observers; before the access takes place, of what writes `values`."""
+        """Check bytes to be read and notify observers, before the access, of a read or of a write of `values`."""
         if self.kind != "write":
             self.check_initialised(wave, lanes, memory, places)
         self.tell(wave, lanes, memory, places, values)
@@ -156,7 +156,7 @@ class Access:
     def tell(
         self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, values: Sequence[Array] | None = None
     ) -> None:
-        """Tell the observers, before the access takes place, of what writes `values`."""
+        """Notify observers, before the access, of a read or of a write of `values`."""
         machine = wave.machine
         if not machine.observers.active or not memory.observed:
             return
@@ -176,7 +176,7 @@ class Access:
         machine.observers.access(memory.space, kind, offsets, self.size, warps, columns, wave.pc)
 
     def gather(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, dtype: DType, count: int) -> list[Array]:
-        """Read `count` elements at each place, and tell; of a weak memory, what may still be read there."""
+        """Read `count` elements at each offset and notify observers; in weak memory, reads may return older values."""
         past, before = wave.machine.past, None
         if past is not None and memory.observed:
             offsets, warps, columns = places.of_threads(lanes)
@@ -185,12 +185,12 @@ class Access:
             self.tell(wave, lanes, memory, places)
         if not before:
             return memory.arena.gather(places.offsets, dtype, count)
-        wave.version += 1  # who polls will see more
+        wave.version += 1  # polling threads will read newer values later
         with memory.arena.holding(before):
             return memory.arena.gather(places.offsets, dtype, count)
 
     def hidden(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> Mask | None:
-        """Return which of the next stores, as `Places.of_threads` numbers them, a weak memory places in the past."""
+        """Return which of the next stores (in the order of `of_threads`) weak memory makes invisible; None if none."""
         past = wave.machine.past
         if past is None or not memory.observed:
             return None
@@ -198,7 +198,7 @@ class Access:
         return past.place(memory.space, offsets, self.size, warps, columns)
 
     def check_initialised(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places) -> None:
-        """Report what is read, and matters, and is not defined."""
+        """Report undefined bytes among the bytes read that matter."""
         arena = memory.arena
         if self.used == ALL_BYTES:
             known = arena.written(places.offsets, self.size)
@@ -208,7 +208,7 @@ class Access:
             self.report_undefined(wave, lanes, memory, places, ~known)
 
     def report_undefined(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, missing: Mask) -> None:
-        """Report what is undefined, and matters, at some of the places."""
+        """Report a read of undefined bytes at the offsets in `missing`."""
         origin = self.origin(wave, lanes, memory, places, missing)
         if places.positions is None:
             missing = np.broadcast_to(missing, (lanes.height, WARP))
@@ -217,7 +217,7 @@ class Access:
         wave.machine.log.report(origin.rule, origin.what, wave.pc, other_pc=other, hint=origin.hint, count=count)
 
     def origin(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, missing: Mask) -> Origin:
-        """Return where what is undefined at some of the places comes from, by the first of them."""
+        """Return the origin of the undefined bytes at the first offset in `missing`."""
         if places.positions is None or places.columns is None:
             shape = (lanes.height, WARP)
             row, lane = (int(part[0]) for part in np.nonzero(np.broadcast_to(missing, shape)))
@@ -236,7 +236,7 @@ class Access:
             f"{self.size} bytes of {memory.space} memory read by {thread} at {memory.describe_offset(offset)}, "
             f"which nothing has written{why}"
         )
-        # A pragma that says which bytes matter says that they do.
+        # With a `used_bytes_mask` pragma, the bytes in the mask matter: they are not padding.
         copied = memory.space == "local" and self.used == ALL_BYTES
         padding = copied and memory.arena.defines_some(offset, self.size)
         return Origin("uninitialised-memory", what, wave.pc, NOT_WRITTEN, padding)

@@ -1,4 +1,4 @@
-"""Flat bytes with typed views: the storage of one state space."""
+"""Storage of one state space: flat bytes with typed views."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 # Accesses move in units of a power of two up to this size; no instruction accesses more than two of them.
 _UNIT = 16
-_CLEARED = 1 << 22  # bytes that are faster set to zero than asked for anew, page by page
+_CLEARED = 1 << 22  # up to this size, zeroing bytes is faster than allocating zero pages
 
 
 class Arena:
-    """The bytes of a state space; offsets are flat, and the caller has checked bounds and alignment.
+    """Bytes of a state space. Offsets are flat; the caller has checked bounds and alignment.
 
-    `defined`, where it is tracked, has the bits set that something has defined: others hold what nobody knows.
+    `defined`, if tracked, has a set bit for each defined bit of the memory.
     """
 
     __slots__ = ("_origin_of", "_origins", "_shadow", "_views", "data")
@@ -41,10 +41,10 @@ class Arena:
         self._shadow = Arena(size, track=False) if track else None
         self._views: dict[int, Array] = {}
         self._origins: list[Origin] = []
-        self._origin_of: NDArray[np.int32] | None = None  # of each four bytes, the number of their origin, from 1
+        self._origin_of: NDArray[np.int32] | None = None  # per four bytes: number of their origin, from 1
 
     def clear(self) -> None:
-        """Forget all contents: of a large memory by fresh zero pages, which cost nothing until they are touched."""
+        """Clear all contents. Large memory gets fresh zero pages, which cost nothing until they are accessed."""
         if len(self.data) <= _CLEARED:
             self.data[:] = 0
         else:
@@ -56,31 +56,31 @@ class Arena:
 
     @property
     def defined(self) -> NDArray[np.uint8] | None:
-        """The bits that something has defined; None if they are not tracked."""
+        """Mask of defined bits; None if they are not tracked."""
         return None if self._shadow is None else self._shadow.data
 
     @property
     def shadow(self) -> Arena | None:
-        """An arena of the same size, of which the bits are set that are defined here; None if that is not tracked."""
+        """Arena of the same size with a set bit for each defined bit; None if definedness is not tracked."""
         return self._shadow
 
     def units(self, size: int) -> Array:
-        """Return the bytes as units of a power of two of them, up to 16."""
+        """Return the memory as an array of units of `size` bytes, a power of two up to 16."""
         view = self._views.get(size)
         if view is None:
             view = self._views[size] = self.data.view(SIXTEEN if size == _UNIT else np.dtype(f"<u{size}"))
         return view
 
     def known(self, size: int) -> Array | None:
-        """Return the bits that something has defined as units of a power of two of bytes; None if untracked."""
+        """Return the mask of defined bits as units of `size` bytes, a power of two; None if untracked."""
         return None if self._shadow is None else self._shadow.units(size)
 
     def chunks(self, index: IntArray) -> Array:
-        """Return copies of units of 16 bytes, which `index` counts from the start."""
+        """Return copies of 16-byte units, indexed from the start of the arena."""
         return self.units(_UNIT).take(index)
 
     def gather(self, offsets: IntArray, dtype: DType, count: int) -> list[Array]:
-        """Read `count` consecutive elements at each offset; returns one array of the offsets' shape for each."""
+        """Read `count` consecutive elements at each offset; return one array of the offsets' shape per element."""
         size = dtype.itemsize * count
         if count == 1 and size < _UNIT:
             return [self.units(size).take(offsets >> (size.bit_length() - 1)).view(dtype)]
@@ -114,18 +114,18 @@ class Arena:
             self.units(unit)[index + part if part else index] = word
 
     def take(self, index: IntArray, dtype: DType) -> Array:
-        """Return copies of elements of a dtype, which `index` counts from the start."""
+        """Return copies of elements of a dtype, indexed from the start of the arena."""
         return self.data.view(dtype).take(index)
 
     def put(self, index: IntArray, values: Array) -> None:
-        """Write elements, which `index` counts from the start, and note that they are written."""
+        """Write elements, indexed from the start of the arena, and mark them as defined."""
         self.data.view(values.dtype)[index] = values
         self._mark_elements(index, values.dtype)
 
     def update(self, index: IntArray, how: Update, values: Array, origin: Origin | None = None) -> None:
-        """Combine elements, which `index` counts from the start, with values, one after the other.
+        """Combine elements, indexed from the start of the arena, with values, one after the other.
 
-        `origin` is where undefined bits come from that are left there.
+        `origin`: origin of undefined bits in the results.
         """
         apply(self.data.view(values.dtype), index, how, values, values)
         self.keep(index, how, values, values, origin)
@@ -133,9 +133,9 @@ class Arena:
     def keep(
         self, index: IntArray, how: Update, values: Array, second: Array, origin: Origin | None = None
     ) -> Array | None:
-        """Note which bits of elements that have just been updated are undefined, one update after the other.
+        """Record the undefined bits of elements that have just been updated, one update after the other.
 
-        Returns the undefined bits that each update found there (of 128 bits, those of `paired_bits`); None without any.
+        Return the undefined bits that each update found (128-bit elements: as `paired_bits`); None if there are none.
         """
         if self._shadow is None:
             return None
@@ -164,9 +164,9 @@ class Arena:
         return ~known.view(np.uint8).reshape(-1, dtype.itemsize)
 
     def leave_elements(self, index: IntArray, bits: NDArray[np.uint8], origin: Origin) -> None:
-        """Note that these bits of elements just written are undefined beside those that are, and where they come from.
+        """Mark further bits of elements just written as undefined, and record their origin.
 
-        `bits` are as `undefined_elements` returns them.
+        `bits` has the format of `undefined_elements`.
         """
         if self._shadow is None:
             return
@@ -176,18 +176,18 @@ class Arena:
         self._blame(where, size, origin)
 
     def bytes_at(self, start: int, size: int) -> bytes:
-        """Return the bytes from an offset on."""
+        """Return `size` bytes at an offset."""
         return self.data[start : start + size].tobytes()
 
     def set_bytes(self, start: int, values: bytes) -> None:
-        """Write bytes from an offset on, and note that they are written."""
+        """Write bytes at an offset and mark them as defined."""
         self.data[start : start + len(values)] = np.frombuffer(values, np.uint8)
         if self._shadow is not None:
             self._shadow.data[start : start + len(values)] = 0xFF
 
     @contextmanager
     def holding(self, before: Mapping[int, bytes]) -> Iterator[None]:
-        """Let other bytes stand at some offsets for a while."""
+        """Replace the bytes at some offsets for the body."""
         now = {start: self.bytes_at(start, len(values)) for start, values in before.items()}
         try:
             for start, values in before.items():
@@ -203,14 +203,14 @@ class Arena:
         self.units(size)[targets >> shift] = source.units(size).take(sources >> shift)
 
     def copy_part(self, targets: IntArray, source: Arena, sources: IntArray, size: int, used: IntArray) -> None:
-        """Copy the first `used` of `size` bytes each, and put zeros behind them."""
+        """Copy the first `used` of `size` bytes each, and set the rest to zero."""
         step = np.arange(size)
         inside = step < used[:, None]
         values = source.data[np.where(inside, sources[:, None] + step, 0)]
         self.data[targets[:, None] + step] = np.where(inside, values, 0)
 
     def holds(self, offsets: IntArray, values: list[Array]) -> bool:
-        """Tell whether writing `values` at the offsets would change nothing, nor define anything."""
+        """Return whether writing `values` at the offsets would change no byte and define no undefined bit."""
         known = self.written(np.asarray(offsets), values[0].dtype.itemsize * len(values))
         if known is not None and not known.all():
             return False
@@ -219,10 +219,10 @@ class Arena:
             old.tobytes() == np.broadcast_to(new, old.shape).tobytes() for old, new in zip(present, values, strict=True)
         )
 
-    # --- what is defined ------------------------------------------------------------------------
+    # --- defined bits ---------------------------------------------------------------------------
 
     def mark(self, offsets: IntArray, size: int) -> None:
-        """Note that `size` bytes at each offset are defined."""
+        """Mark `size` bytes at each offset as defined."""
         if self._shadow is None:
             return
         unit = min(size, 8)
@@ -233,12 +233,12 @@ class Arena:
             words[index + part if part else index] = ones
 
     def forget(self, start: int, size: int) -> None:
-        """Note that nothing defines `size` bytes from an offset on."""
+        """Mark `size` bytes at an offset as undefined."""
         if self._shadow is not None:
             self._shadow.data[start : start + size] = 0
 
     def written(self, offsets: IntArray, size: int) -> NDArray[np.bool_] | None:
-        """Return for each offset whether all of `size` bytes there are defined; None if untracked."""
+        """Return for each offset whether all of its `size` bytes are defined; None if untracked."""
         if self._shadow is None:
             return None
         unit = min(size, 8)
@@ -251,14 +251,14 @@ class Arena:
         return known
 
     def written_in(self, offsets: IntArray, positions: list[int]) -> NDArray[np.bool_] | None:
-        """Return for each offset whether the bytes at these distances from it are defined; None if untracked."""
+        """Return for each offset whether the bytes at the distances `positions` are defined; None if untracked."""
         if self._shadow is None:
             return None
         bytes_used = self._shadow.data[offsets[..., None] + np.array(positions, np.int64)]
         return np.asarray((bytes_used == 0xFF).all(axis=-1))
 
     def defines_some(self, start: int, size: int) -> bool:
-        """Tell whether anything of `size` bytes from an offset on is defined."""
+        """Return whether any of `size` bytes at an offset is defined, at least in part."""
         return self._shadow is None or bool(self._shadow.data[start : start + size].any())
 
     def undefined(self, offsets: IntArray, dtype: DType, count: int) -> list[Array] | None:
@@ -273,9 +273,9 @@ class Arena:
         return [~defined for defined in self._shadow.gather(offsets, bits, count)]
 
     def leave(self, offsets: IntArray, size: int, bits: list[Array], origin: Origin) -> None:
-        """Note that of `size` bytes just written at each offset these bits are undefined, and where they come from.
+        """Mark `bits` of the `size` bytes just written at each offset as undefined, and record their origin.
 
-        Bits that fill half the size are those of registers of 128 bits (`paired_bits`).
+        Bits of half the size are those of 128-bit registers (`paired_bits`).
         """
         if self._shadow is None:
             return
@@ -285,7 +285,7 @@ class Arena:
         self._blame(offsets, size, origin)
 
     def _blame(self, offsets: IntArray, size: int, origin: Origin) -> None:
-        """Note where undefined bits within `size` bytes at each offset come from."""
+        """Record the origin of undefined bits in `size` bytes at each offset."""
         if self._origin_of is None:
             self._origin_of = np.zeros(len(self.data) // 4, np.int32)
         if origin not in self._origins:
@@ -294,6 +294,6 @@ class Arena:
             self._origin_of[(offsets + behind) >> 2] = self._origins.index(origin) + 1
 
     def origin(self, offset: int) -> Origin | None:
-        """Return where the undefined bits at an offset come from; None if nothing has written there."""
+        """Return the origin of the undefined bits at an offset; None if the bytes were never written."""
         number = 0 if self._origin_of is None else int(self._origin_of[offset >> 2])
         return self._origins[number - 1] if number else None

@@ -1,4 +1,4 @@
-"""Atomic updates of many lanes at once, with the result that some order of the lanes gives: the order of the lanes.
+"""Atomic updates of many lanes at once, with the result of updates in lane order.
 
 Manual: "atom", "red".
 """
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 # (old, operand, second operand) → new, all arrays of one dtype.
 Combine: TypeAlias = Callable[[Array, Array, Array], Array]
 
-# Lanes at one address are combined round by round up to this many; more are worth a loop over addresses.
+# Up to this many lanes at one address are combined in rounds; above, a loop over addresses is faster.
 _ROUNDS = 64
 
 
 def all_defined(kind: DType) -> Array:
-    """Return one element of which all bits are set."""
+    """Return one element with all bits set."""
     return np.frombuffer(b"\xff" * kind.itemsize, kind)
 
 
@@ -40,17 +40,17 @@ def _keeps_whole(defined: Array, _: Array, __: Array) -> Array:
 
 
 def _keeps_below(defined: Array, _: Array, __: Array) -> Array:
-    """Return the bits below the lowest undefined one: carries go upwards."""
+    """Return the bits below the lowest undefined bit, because carries propagate upwards."""
     below: Array = defined & ~(defined + defined.dtype.type(1))
     return below
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An atomic operation: `combine` for lanes at distinct addresses, `ufunc` where one does a whole series.
+    """Atomic operation: `combine` for lanes at distinct addresses; `ufunc`, if any, accumulates a whole series.
 
-    `finish` makes of what `ufunc` returns what `combine` does. `keeps` returns which bits of the result are defined, of
-    those of the old value and of the operands, as unsigned integers.
+    `finish` converts results of `ufunc` to those of `combine`. `keeps` returns the defined bits of the result, from the
+    defined bits of the old value and the operands, all as unsigned integers.
     """
 
     combine: Combine
@@ -110,7 +110,7 @@ _OF_HALVES: dict[str, Callable[..., Array]] = {
     "min": Extreme(largest=False),
     "max": Extreme(largest=True),
 }
-# What floats do otherwise than integers, by type; NaN results are canonical.
+# Operations of floats that differ from integers, by type; NaN results are canonical.
 FLOAT_UPDATES: dict[str, dict[str, Update]] = {
     "f32": {"add": Update(_add_f32, np.add, canonical)},
     **{name: {op: _in_half(half, core) for op, core in _OF_HALVES.items()} for name, half in HALVES.items()},
@@ -120,7 +120,7 @@ GLOBAL_F32_ADD = Update(_add_flushing)
 
 
 def apply(memory: Array, index: IntArray, update: Update, value: Array, second: Array) -> Array:
-    """Update `memory` at `index`, entry after entry, and return what each entry found there."""
+    """Update `memory` at `index`, entry after entry; return the old value that each entry found."""
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     leads = np.ones(len(index), np.bool_)
@@ -140,7 +140,7 @@ def apply(memory: Array, index: IntArray, update: Update, value: Array, second: 
 def _by_address(
     memory: Array, index: IntArray, order: IntArray, starts: IntArray, update: Update, value: Array
 ) -> Array:
-    """Run the series of each address in one go."""
+    """Accumulate the whole series of updates of each address at once."""
     old = np.empty(len(index), memory.dtype)
     for series in np.split(order, starts[1:]):
         at = index[series[0]]

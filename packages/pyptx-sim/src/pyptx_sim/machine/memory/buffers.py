@@ -1,4 +1,4 @@
-"""What lies where in the global space: arguments, module variables and the heap, with red zones between them."""
+"""Allocations of the global space: arguments, module variables and the heap, with red zones between them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Mask
 
 
-_SIZES: Final = (1, 2, 4, 8, 16)  # bytes of an element
-_NEAR: Final = 64  # elements in front of an array
+_SIZES: Final = (1, 2, 4, 8, 16)  # element sizes in bytes
+_NEAR: Final = 64  # elements before an array
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One allocation: bytes `[start, end)`, and the user's name for it; `shown`: the host sees what is left there.
+    """Allocation: bytes `[start, end)` and the user's name for it; `shown`: the host can read its final contents.
 
-    `parts` are the users' arrays in it if there are several; they may overlap.
+    `parts`: the user's arrays in it, if there are several; they may overlap.
     """
 
     start: int
@@ -30,24 +30,24 @@ class Buffer:
     parts: tuple[Buffer, ...] = ()
 
     def place(self, offset: int) -> str:
-        """Return the position of a byte in each array that spans it."""
+        """Return the position of a byte in each array that contains it."""
         first, *others = [part for part in self.parts if part.start <= offset < part.end] or [self]
         more = "".join(f" ({part.name} +{offset - part.start})" for part in others)
         return f"{first.name} +{offset - first.start}{more}"
 
     def whole(self) -> str:
-        """Return the name and size of the buffer; if it has several arrays, of the last one."""
+        """Return the name and size of the buffer; if it has several arrays, those of the last one."""
         last = max(self.parts, key=lambda part: part.end, default=self)
         return f"{last.name} ({last.end - last.start} bytes)"
 
 
 class Buffers:
-    """The allocations of a space, in order of address."""
+    """Allocations of a space, in order of address."""
 
     __slots__ = ("_buffers", "_ends", "_last", "_starts")
 
     def __init__(self, buffers: list[Buffer]) -> None:
-        """Take the first allocations; they must not overlap."""
+        """Register the first allocations, which must not overlap."""
         self._set(sorted(buffers, key=lambda buffer: buffer.start))
 
     def _set(self, buffers: list[Buffer]) -> None:
@@ -61,11 +61,11 @@ class Buffers:
         self._set(sorted([*self._buffers, buffer], key=lambda known: known.start))
 
     def remove(self, buffer: Buffer) -> None:
-        """Take an allocation away; its bytes are invalid from now on."""
+        """Remove an allocation; its bytes become invalid."""
         self._set([known for known in self._buffers if known is not buffer])
 
     def hold(self, low: int, high: int) -> bool:
-        """Tell whether one allocation holds all bytes of `[low, high)`."""
+        """Return whether a single allocation contains all bytes of `[low, high)`."""
         if self._last.start <= low and high <= self._last.end:
             return True
         found = self.at(low)
@@ -80,7 +80,7 @@ class Buffers:
         return self._buffers[index] if index >= 0 else None
 
     def outside(self, offsets: IntArray, size: int) -> Mask:
-        """Return for each offset whether any of its `size` bytes lies in no allocation."""
+        """Return for each offset whether any of its `size` bytes is outside all allocations."""
         if not self._buffers:
             return np.ones(offsets.shape, np.bool_)
         index = np.searchsorted(self._starts, offsets, side="right") - 1
@@ -88,12 +88,12 @@ class Buffers:
         return (index < 0) | (offsets + size > ends)
 
     def shown(self, offsets: IntArray) -> Mask:
-        """Return for each offset within an allocation whether the host sees what is left there."""
+        """Return for each offset in an allocation whether the host can read its final contents."""
         index = np.searchsorted(self._starts, offsets, side="right") - 1
         return np.array([buffer.shown for buffer in self._buffers], np.bool_)[index]
 
     def describe(self, offset: int) -> str:
-        """Return where `offset` lies, or which allocation it misses and by how much."""
+        """Return a symbolic address for `offset`, or its distance from the nearest allocation."""
         found = self.at(offset)
         if found is not None and offset < found.end:
             return found.place(offset)
@@ -111,7 +111,7 @@ class Buffers:
         return "nothing is allocated"
 
     def _wrapped(self, offset: int) -> str | None:
-        """Return which element in front of an array an index below 0 names, if it was extended as u32; else None."""
+        """Return the element before an array that a negative index, zero-extended as u32, would access; else None."""
         for size in _SIZES:
             low = offset - (size << 32)
             buffer = next((each for each in self._buffers if 0 < each.start - low <= _NEAR * size), None)

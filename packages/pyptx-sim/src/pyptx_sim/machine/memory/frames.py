@@ -1,4 +1,4 @@
-"""Call frames: where splits return to, and the registers that a recursive call must bring back."""
+"""Call frames: return addresses of splits, and registers that a recursive call must restore."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ ROOT = 0
 
 
 class Call(Protocol):
-    """A call instruction as its frames see it."""
+    """Call instruction, as its frames need it."""
 
     @property
     def pc(self) -> int:
-        """The instruction's position."""
+        """Index of the instruction."""
         ...
 
     @property
     def return_block(self) -> int:
-        """The block behind the call."""
+        """The block after the call."""
         ...
 
     def finish(self, wave: Wave, lanes: Lanes, frame: Frame) -> None:
-        """Bring the return values, the caller's frame and the saved registers back to `lanes`."""
+        """Set the return values for `lanes`, and restore the caller's frame and the saved registers."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A register of a caller, and what of it was undefined."""
+    """Register of a caller, and its undefined bits."""
 
     value: Array | None
     undefined: Undefined | None
@@ -45,7 +45,7 @@ class Saved:
 
 @dataclass(slots=True)
 class Frame:
-    """One activation, shared by all lanes that called at once. `remaining` lanes have not returned yet."""
+    """One activation, shared by all lanes that called together. `remaining`: lanes that have not returned."""
 
     call: Call
     callee: str
@@ -55,18 +55,18 @@ class Frame:
 
 
 class Frames:
-    """All activations of a wave, by number; 0 is that of the entry."""
+    """All activations of a wave, by number; 0 is the entry's."""
 
     __slots__ = ("_frames", "_interned", "_next")
 
     def __init__(self) -> None:
-        """Begin with the entry's only."""
+        """Start with the activation of the entry only."""
         self._frames: dict[int, Frame] = {}
         self._interned: dict[tuple[int, str, int], int] = {}
         self._next = ROOT + 1
 
     def push(self, call: Call, callee: str, parent: int, lanes: int, saved: dict[int, Saved]) -> int:
-        """Return the number of a frame; calls that save nothing share one, so that their splits can merge."""
+        """Return the number of a frame; calls that save no registers share one, so that their splits can merge."""
         key = (call.pc, callee, parent)
         known = self._interned.get(key)
         if known is not None and not saved:
@@ -80,11 +80,11 @@ class Frames:
         return number
 
     def __getitem__(self, number: int) -> Frame:
-        """Return a frame by its number; the entry's is not stored."""
+        """Return a frame by its number; the entry's frame is not stored."""
         return self._frames[number]
 
     def leave(self, number: int, lanes: int) -> None:
-        """Note that some lanes have left a frame; the last one frees it."""
+        """Record that lanes have left a frame; the last one frees it."""
         frame = self._frames[number]
         frame.remaining -= lanes
         if frame.remaining > 0:
@@ -93,7 +93,7 @@ class Frames:
         self._interned.pop((frame.call.pc, frame.callee, frame.parent), None)
 
     def unwind(self, splits: WarpSplits, ids: IntArray) -> None:
-        """Note that splits `ids` exit from within their frames."""
+        """Record that splits `ids` exit inside their frames."""
         for split in ids[splits.frame[ids] != ROOT].tolist():
             lanes = int(np.count_nonzero(splits.mask[split]))
             number = int(splits.frame[split])

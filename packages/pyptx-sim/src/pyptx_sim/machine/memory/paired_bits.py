@@ -1,6 +1,6 @@
-"""Undefined bits of what is 128 bits wide, as words of 64: each bit stands for two that lie side by side.
+"""Undefined bits of 128-bit values as 64-bit words: each bit represents two adjacent bits.
 
-So they are of one integer type whatever the register, and one undefined bit spoils no more than its neighbour.
+All registers thus use one integer type, and an undefined bit makes at most one other bit undefined.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["apart", "paired"]
 
-# How far the bits of each step move, and which stay where they belong.
+# Distance that bits move in each step, and the mask of the bits that remain.
 _STEPS: Final = tuple(
     (np.uint64(step), np.uint64(mask))
     for step, mask in (
@@ -31,17 +31,17 @@ _HALF: Final = np.uint64(32)
 
 
 def paired(low: Array, high: Array) -> Array:
-    """Return the undefined bits of a low and of a high half, 64 bits each, as one word."""
+    """Return the undefined bits of a low and a high 64-bit half as one word."""
     return np.asarray(_closed(low) | (_closed(high) << _HALF))
 
 
 def apart(bits: Array) -> tuple[Array, Array]:
-    """Return the undefined bits of both halves, the low one first."""
+    """Return the undefined bits of both halves, the low half first."""
     return _opened(bits & _STEPS[-1][1]), _opened(bits >> _HALF)
 
 
 def _closed(bits: Array) -> Array:
-    """Return 32 bits, each set where one of two is."""
+    """Return 32 bits; each is set if one of two adjacent bits is set."""
     bits = (bits | bits >> _ONE) & _EVEN
     for step, mask in _STEPS:
         bits = (bits | bits >> step) & mask
@@ -49,7 +49,7 @@ def _closed(bits: Array) -> Array:
 
 
 def _opened(bits: Array) -> Array:
-    """Return 64 bits, two for each of 32."""
+    """Return 64 bits: each of 32 bits twice."""
     for (step, _), mask in zip(reversed(_STEPS), (*(each for _, each in reversed(_STEPS[:-1])), _EVEN), strict=True):
         bits = (bits | bits << step) & mask
     return np.asarray(bits | bits << _ONE)

@@ -1,7 +1,7 @@
-"""Which lanes access the rows of matrices that a warp loads or stores together: `ldmatrix`, `stmatrix`.
+"""Lanes that access the rows of matrices in warp-wide loads and stores: `ldmatrix`, `stmatrix`.
 
-One lane gives the address of a row of 16 bytes, and others access it: each lane the elements of its own fragment.
-Manual: "Warp-level matrix load instruction: ldmatrix": a group of four threads loads an entire row.
+One lane provides the address of a row of 16 bytes. Other lanes access it: each lane accesses the elements of its own
+fragment. Manual: "Warp-level matrix load instruction: ldmatrix": a group of four threads loads an entire row.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ ROW = 16
 
 @dataclass(frozen=True, eq=False)
 class RowLanes:
-    """Which lanes access each byte of the rows of a matrix: booleans, `holders[row, byte, lane]`.
+    """Lanes that access each byte of the rows of a matrix: booleans, `holders[row, byte, lane]`.
 
-    Lane i gives the address of row i of the matrices that lie one below the other.
+    Lane i provides the address of row i of the vertically stacked matrices.
     """
 
     holders: Mask
     _masks: dict[int, NDArray[np.int32]] = field(default_factory=dict)
 
     def masks(self, lanes: IntArray, count: int) -> NDArray[np.int32]:
-        """Return the lanes, as bits, that access each of `count` parts of the rows whose addresses `lanes` give.
+        """Return the lanes, as bits, that access each of `count` parts of the rows whose addresses `lanes` provide.
 
-        The parts of a row stand one behind the other.
+        The parts of a row are consecutive in the result.
         """
         of_rows = self._of_parts(count)
         return of_rows.take(lanes % len(of_rows), axis=0).reshape(-1)
@@ -51,20 +51,20 @@ class RowLanes:
         return self._masks[count]
 
     def narrowed(self, mask: int, part: int, count: int) -> int:
-        """Return which lanes of a mask, that of a whole row, access one of `count` parts of the row."""
+        """Return the lanes that access one of `count` parts of a row, given the lane mask of the whole row."""
         rows = np.flatnonzero(self._of_parts(1)[:, 0] == mask)
         return int(self._of_parts(count)[rows[0], part]) if len(rows) else mask
 
     @property
     def width(self) -> int:
-        """How many bytes that lie side by side have the same lanes: a power of 2."""
+        """Number of adjacent bytes that the same lanes access: a power of 2."""
         changes = np.flatnonzero((self.holders[:, 1:] != self.holders[:, :-1]).any(axis=(0, 2))) + 1
         return math.gcd(ROW, *changes.tolist())
 
     def of_single_lanes(self, lanes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the accesses of single lanes to `width` bytes of the rows whose addresses `lanes` give.
+        """Return the accesses of single lanes to `width` bytes of the rows whose addresses `lanes` provide.
 
-        They are the numbers of rows among `lanes`, the first bytes in these rows, and the lanes.
+        The result is (indices of rows in `lanes`, first bytes in these rows, accessing lanes).
         """
         rows, parts, holders = np.nonzero(self.holders[lanes % len(self.holders), :: self.width])
         return rows, parts * self.width, holders
@@ -72,7 +72,7 @@ class RowLanes:
 
 @cache
 def row_lanes(move: MatrixMove) -> RowLanes:
-    """Return which lanes access the rows of a matrix; padding behind a row's elements is that of the last one."""
+    """Return the lanes that access the rows of a matrix; padding after a row belongs to the row's last element."""
     fragment = move.fragment
     holders = np.zeros((fragment.rows, ROW, WARP), np.bool_)
     for column in range(fragment.columns):

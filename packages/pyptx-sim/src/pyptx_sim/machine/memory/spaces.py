@@ -1,4 +1,4 @@
-"""The state spaces: which addresses are valid, and where they lie in the space's arena."""
+"""State spaces: valid addresses, and their offsets in the space's arena."""
 
 from __future__ import annotations
 
@@ -21,82 +21,82 @@ if TYPE_CHECKING:
     from pyptx_sim.program.program import Program
     from pyptx_sim.program.scopes import Placement
 
-_ALIGNMENT = 128  # bytes, of what a CTA has
+_ALIGNMENT = 128  # of the memory of a CTA, in bytes
 _OFFSET_MASK = (1 << RANK_SHIFT) - 1
 
 
 class Memory(Protocol):
-    """One state space as the warps of a wave see it. Addresses count from the start of the space."""
+    """State space as the warps of a wave see it. Addresses are relative to the start of the space."""
 
     space: str
     arena: Arena
     observed: bool
-    """Whether others may reach the same bytes, so that observers hear of accesses."""
+    """Whether other threads may access the same bytes, so that observers are notified of accesses."""
 
     def holds(self, low: int, high: int) -> bool:
-        """Tell quickly whether `[low, high)` lies wholly in one valid region; False may still be fine."""
+        """Return whether `[low, high)` is in one valid region. A quick check: False is inconclusive."""
         ...
 
     def outside(self, addresses: IntArray, size: int) -> Mask:
-        """Return for each address whether its `size` bytes are not all valid."""
+        """Return for each address whether any of its `size` bytes is invalid."""
         ...
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:
-        """Return arena offsets of `[rows|1, 32|1]` addresses, one row for each of the step's rows."""
+        """Return the arena offsets of `[rows|1, 32|1]` addresses, one row for each of the step's rows."""
         ...
 
     def flat_at(self, addresses: IntArray, warps: IntArray, lanes: IntArray) -> IntArray:
-        """Return arena offsets of one address for each of some lanes."""
+        """Return the arena offsets of one address per lane."""
         ...
 
     def describe(self, address: int) -> str:
-        """Return where an address lies, or what it misses."""
+        """Return a symbolic address, or the distance from valid memory."""
         ...
 
     def describe_offset(self, offset: int) -> str:
-        """Return where an offset of the arena lies."""
+        """Return a symbolic address for an offset of the arena."""
         ...
 
 
 class FlatMemory:
-    """Global, constant or parameter memory: every lane sees the same bytes at an address."""
+    """Global, constant or parameter memory: an address refers to the same bytes in every lane."""
 
     def __init__(self, space: str, arena: Arena, buffers: Buffers) -> None:
-        """Serve `arena`, whose offsets are the addresses; valid is what `buffers` hold."""
+        """Use `arena`, whose offsets are the addresses; the allocations of `buffers` are valid."""
         self.space = space
         self.arena = arena
         self.observed = space == "global"
         self.buffers = buffers
 
     def holds(self, low: int, high: int) -> bool:
-        """Tell whether one buffer holds all of `[low, high)`."""
+        """Return whether one buffer contains all of `[low, high)`."""
         return self.buffers.hold(low, high)
 
     def outside(self, addresses: IntArray, size: int) -> Mask:
-        """Return which accesses no buffer holds."""
+        """Return which accesses are outside all buffers."""
         return self.buffers.outside(addresses, size)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:  # noqa: ARG002 - the same bytes for every lane
-        """Return the addresses: they are the offsets."""
+        """Return the addresses, which equal the offsets."""
         return addresses
 
     def flat_at(self, addresses: IntArray, warps: IntArray, lanes: IntArray) -> IntArray:  # noqa: ARG002 - as above
-        """Return the addresses: they are the offsets."""
+        """Return the addresses, which equal the offsets."""
         return addresses
 
     def describe(self, address: int) -> str:
-        """Return the buffer that holds `address`, or the one that it misses."""
+        """Return the position of `address` in its buffer, or its distance from the nearest one."""
         return self.buffers.describe(address)
 
     def describe_offset(self, offset: int) -> str:
-        """Return the same: offsets are addresses here."""
+        """Return the same as `describe`, since offsets equal addresses."""
         return self.buffers.describe(offset)
 
 
 class SharedMemory:
-    """The shared memory of all CTAs of a wave, `stride` bytes apart.
+    """Shared memory of all CTAs of a wave, `stride` bytes apart.
 
-    The top byte of an address is a rank in the cluster. Manual: "Shared State Space".
+    The top byte of an address is a CTA rank in the cluster. Manual: "Shared State Space".
     """
 
     space = "shared"
@@ -112,9 +112,9 @@ class SharedMemory:
         cluster_size: int,
         allocations: Sequence[SharedVariable] = (),
     ) -> None:
-        """Serve CTA slots `cta` (one for each warp), each with valid addresses from `start` up to `end`.
+        """Set up the memory of CTA slots `cta` (one per warp); addresses from `start` to `end` (exclusive) are valid.
 
-        `allocations` are the user's in dynamic shared memory, whose names messages say.
+        `allocations`: the user's allocations in dynamic shared memory, for messages.
         """
         self._allocations = allocations
         self.arena = arena
@@ -127,7 +127,7 @@ class SharedMemory:
         self._first = (cta - cta % cluster_size)[:, None]
 
     def allocated(self, offset: int) -> Buffer | None:
-        """Return the user's allocation at an offset of dynamic shared memory, None if it is unknown."""
+        """Return the user's allocation at an offset of dynamic shared memory; None if there is none."""
         if offset not in self._extents:
             found = (each for each in self._allocations if each.offset <= offset < each.offset + each.size)
             each = next(found, None)
@@ -136,15 +136,15 @@ class SharedMemory:
         return self._extents[offset]
 
     def unnamed(self, addresses: IntArray) -> Mask:
-        """Return which addresses, without their ranks, are behind all variables, if dynamic shared memory has none."""
+        """Return which addresses, without ranks, are past all variables, if dynamic shared memory has no variables."""
         named = self._allocations or any(not each.size for each in self._placements)
         last = max((each.offset + each.size for each in self._placements), default=0)
         return np.asarray(addresses >= (self.end if named else last))
 
     def open_reserved(self) -> None:
-        """Let CTAs use what is reserved for system software: zeros, as far as nothing has written it.
+        """Make the shared memory reserved for system software accessible; it contains zeros until it is written.
 
-        Manual: "%reserved_smem_offset_begin". Only who reads that register knows where it lies: cooperative groups do.
+        Manual: "%reserved_smem_offset_begin". Only programs that read this register can find it: cooperative groups do.
         """
         if self.start:
             self.start = 0
@@ -152,22 +152,22 @@ class SharedMemory:
             self.arena.mark(ctas + np.arange(0, SHARED_BASE, 8, dtype=np.int64), 8)
 
     def holds(self, low: int, high: int) -> bool:
-        """Tell whether the addresses lie in the shared memory of one CTA of the cluster."""
+        """Return whether the addresses are in the shared memory of one CTA of the cluster."""
         rank = low >> RANK_SHIFT
         base = rank << RANK_SHIFT
         return 0 <= rank < self._cluster_size and low - base >= self.start and high - base <= self.end
 
     def outside(self, addresses: IntArray, size: int) -> Mask:
-        """Return which accesses lie outside the shared memory of every CTA of the cluster."""
+        """Return which accesses are outside the shared memory of every CTA of the cluster."""
         rank, offset = addresses >> RANK_SHIFT, addresses & _OFFSET_MASK
         return (rank < 0) | (rank >= self._cluster_size) | (offset < self.start) | (offset + size > self.end)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:
-        """Return the offsets within the arena of all CTAs."""
+        """Return the offsets in the arena of all CTAs."""
         return self._flat(addresses, lanes.select(self._first))
 
     def flat_at(self, addresses: IntArray, warps: IntArray, lanes: IntArray) -> IntArray:  # noqa: ARG002 - per CTA
-        """Return the offsets within the arena of all CTAs."""
+        """Return the offsets in the arena of all CTAs."""
         return self._flat(addresses, self._first[warps, 0])
 
     def _flat(self, addresses: IntArray, first: IntArray) -> IntArray:
@@ -177,7 +177,7 @@ class SharedMemory:
         return offsets
 
     def describe(self, address: int) -> str:
-        """Return the variable that an address lies in, or how far behind the end it is."""
+        """Return the variable at an address, or the distance past the end."""
         offset, rank = address & _OFFSET_MASK, address >> RANK_SHIFT
         if address >= SHARED_WINDOW:
             return f"{address:#x}: a generic address? cvta.to.shared makes it one of shared memory"
@@ -197,12 +197,12 @@ class SharedMemory:
         return f"shared memory +{offset - SHARED_BASE}"
 
     def describe_offset(self, offset: int) -> str:
-        """Return the variable at an offset within some CTA's shared memory."""
+        """Return the variable at an offset in the shared memory of any CTA."""
         return self.describe(offset % self.stride)
 
 
 def _inside(symbol: str, offset: int, allocations: Sequence[SharedVariable]) -> str:
-    """Return the allocation of the user's at an offset behind a symbol, or that offset."""
+    """Return the user's allocation at an offset from a symbol, or the symbol and the offset."""
     for each in allocations:
         if each.offset <= offset < each.offset + each.size:
             return f"{each.name}+{offset - each.offset}"
@@ -210,12 +210,12 @@ def _inside(symbol: str, offset: int, allocations: Sequence[SharedVariable]) -> 
 
 
 class BlockMemory:
-    """A memory of an extension: that of all CTAs of a wave, one behind the other."""
+    """Memory of an extension's space: that of all CTAs of a wave, contiguous."""
 
     observed = True
 
     def __init__(self, space: Space, cta: IntArray, ctas: int, *, track: bool) -> None:
-        """Lay out the memory of `ctas` CTAs; `cta` is the one of each warp."""
+        """Lay out the memory of `ctas` CTAs; `cta` is the CTA slot of each warp."""
         self.space = space.name
         self.size = space.size
         self.stride = -(-space.size // _ALIGNMENT) * _ALIGNMENT
@@ -224,67 +224,67 @@ class BlockMemory:
         self._described = space.describe
 
     def holds(self, low: int, high: int) -> bool:
-        """Tell whether the addresses lie in a CTA's memory."""
+        """Return whether the addresses are in a CTA's memory."""
         return low >= 0 and high <= self.size
 
     def outside(self, addresses: IntArray, size: int) -> Mask:
-        """Return which accesses lie outside a CTA's memory."""
+        """Return which accesses are outside a CTA's memory."""
         return (addresses < 0) | (addresses + size > self.size)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:
-        """Return the offsets within the arena of all CTAs."""
+        """Return the offsets in the arena of all CTAs."""
         return addresses + lanes.select(self._first)
 
     def flat_at(self, addresses: IntArray, warps: IntArray, lanes: IntArray) -> IntArray:  # noqa: ARG002 - per CTA
-        """Return the offsets within the arena of all CTAs."""
+        """Return the offsets in the arena of all CTAs."""
         offsets: IntArray = addresses + self._first[warps, 0]
         return offsets
 
     def describe(self, address: int) -> str:
-        """Return where an address lies, or how far behind the end it is."""
+        """Return a symbolic address, or the distance past the end."""
         if address >= self.size:
             return f"{address - self.size} bytes past the end of {self.space} memory ({self.size} bytes)"
         return f"{self.space} memory +{address}" if self._described is None else self._described(address)
 
     def describe_offset(self, offset: int) -> str:
-        """Return where an offset lies within its CTA's memory."""
+        """Return a symbolic address for an offset in its CTA's memory."""
         return self.describe(offset % self.stride)
 
 
 class LocalMemory:
-    """The stacks of all threads of a wave, `stride` bytes apart. Manual: "Local State Space"."""
+    """Stacks of all threads of a wave, `stride` bytes apart. Manual: "Local State Space"."""
 
     space = "local"
     observed = False
 
     def __init__(self, arena: Arena, stride: int, height: int) -> None:
-        """Serve `height` warps of 32 threads."""
+        """Lay out the stacks of `height` warps of 32 threads."""
         self.arena = arena
         self.stride = stride
         self._first = (np.arange(height * 32, dtype=np.int64) * stride).reshape(height, 32)
 
     def holds(self, low: int, high: int) -> bool:
-        """Tell whether the addresses lie in a thread's stack."""
+        """Return whether the addresses are in a thread's stack."""
         return low >= FIRST_OFFSET and high <= self.stride
 
     def outside(self, addresses: IntArray, size: int) -> Mask:
-        """Return which accesses lie outside a thread's stack."""
+        """Return which accesses are outside a thread's stack."""
         return (addresses < FIRST_OFFSET) | (addresses + size > self.stride)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:
-        """Return the offsets within the arena of all threads."""
+        """Return the offsets in the arena of all threads."""
         return addresses + lanes.select(self._first)
 
     def flat_at(self, addresses: IntArray, warps: IntArray, lanes: IntArray) -> IntArray:
-        """Return the offsets within the arena of all threads."""
+        """Return the offsets in the arena of all threads."""
         return addresses + self._first[warps, lanes]
 
     def describe(self, address: int) -> str:
-        """Return how far an address lies into or behind the thread's local memory."""
+        """Return the distance of an address from the start, or past the end, of the thread's local memory."""
         if address >= self.stride:
             return f"{address - self.stride} bytes past the end of the thread's local memory ({self.stride} bytes)"
         return f"local memory +{address - FIRST_OFFSET}"
 
     def describe_offset(self, offset: int) -> str:
-        """Return how far an offset lies into its thread's local memory."""
+        """Return the distance of an offset from the start of its thread's local memory."""
         return self.describe(offset % self.stride)

@@ -1,4 +1,4 @@
-"""What one instruction is about to store, for whoever has to know which of its writes say the same."""
+"""Values that one instruction is about to store, for checks of equal overlapping writes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Writes to `offsets` of an arena, of the elements `values`; of all lanes of `height` rows where that is given.
+    """Writes of the elements `values` to `offsets` of an arena; with `height`, by all lanes of `height` rows.
 
-    `lanes` of `warps` give the addresses.
+    `lanes` of `warps` provide the addresses.
     """
 
     arena: Arena
@@ -34,24 +34,24 @@ class Stores:
     lanes: IntArray
 
     def unchanged(self, some: IntArray) -> Mask:
-        """Tell which of some writes write what lies there."""
+        """Return, per write, whether it leaves memory unchanged."""
         wanted = self.bytes_of(some)
         there = self.arena.data[self.offsets[some, None] + np.arange(wanted.shape[1])]
         same: Mask = (there == wanted).all(axis=1)
         return same
 
     def bytes_of(self, some: IntArray) -> NDArray[np.uint8]:
-        """Return what some writes write, `[writes, bytes]`."""
+        """Return the bytes of some writes, `[writes, bytes]`."""
         shape = (len(self.offsets),) if self.height is None else (self.height, WARP)
         parts = (np.broadcast_to(value, shape).reshape(-1)[some] for value in self.values)
         return np.concatenate([np.ascontiguousarray(part).reshape(-1, 1).view(np.uint8) for part in parts], axis=1)
 
     def single(self, which: IntArray, at: IntArray, width: int) -> Stores:
-        """Return writes of `width` bytes: those from byte `at[i]` on of write `which[i]`."""
+        """Return writes of `width` bytes each, from byte `at[i]` of write `which[i]`."""
         written = self.bytes_of(which)[np.arange(len(which))[:, None], at[:, None] + np.arange(width)]
         values, (warps, lanes) = [written.view(f"u{width}")[:, 0]], self.addressed_by(which)
         return Stores(self.arena, self.offsets[which] + at, values, None, warps, lanes)
 
     def addressed_by(self, some: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the warps and the lanes that give the addresses of some writes."""
+        """Return the warps and the lanes that provide the addresses of some writes."""
         return self.warps[some], self.lanes[some]

@@ -1,4 +1,7 @@
-"""Textures and surfaces of a launch: where their texels lie in the global space. Manual: "Texture Instructions"."""
+"""Textures and surfaces of a launch, with the offsets of their texels in the global space.
+
+Manual: "Texture Instructions".
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How an array is laid out: along how many axes, whether in layers, of how many faces."""
+    """Layout of a texture: number of axes, whether it is layered, number of cube faces."""
 
     axes: int
     layered: bool = False
@@ -24,7 +27,7 @@ class Geometry:
 
     @property
     def dimensions(self) -> int:
-        """How many dimensions the array has, without channels."""
+        """Number of dimensions of the array, without channels."""
         return self.axes + (self.layered or self.faces > 1)
 
 
@@ -41,7 +44,7 @@ GEOMETRIES: Final[Mapping[str, Geometry]] = {
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level of detail: where it begins in the global arena, and its extents, x first."""
+    """One level of detail: offset in the global arena, and extents (x first)."""
 
     start: int
     extents: tuple[int, ...]
@@ -49,9 +52,10 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Texels:
-    """The texels of a texture or surface; `slices` are its layers, and of each the faces.
+    """Texels of a texture or surface; `slices` counts layers times faces.
 
-    `writeable`: it is a surface. `normalized_float`: integers are read as numbers from 0, or -1, to 1.
+    `writeable`: it is a surface. `normalized_float`: integers are read as numbers from 0 (unsigned) or -1 (signed) to
+    1.
     """
 
     name: str
@@ -66,16 +70,16 @@ class Texels:
 
     @property
     def shape(self) -> Geometry:
-        """What its geometry says of it."""
+        """The layout that `geometry` names."""
         return GEOMETRIES[self.geometry]
 
     @property
     def texel_bytes(self) -> int:
-        """The bytes of one texel."""
+        """Bytes of one texel."""
         return self.dtype.itemsize * self.channels
 
     def rows(self, level: Level, slice_: Indices | int, outer: tuple[Indices, ...]) -> Indices:
-        """Return the offsets of rows along x in the arena: of a slice, at these y (and z)."""
+        """Return the arena offsets of rows along x, at these y (and z) of a slice."""
         row: Indices = np.asarray(slice_, np.int64)
         for extent, index in zip(level.extents[:0:-1], outer[::-1], strict=True):
             row = row * extent + index
@@ -84,4 +88,4 @@ class Texels:
 
 Bound: TypeAlias = "Texels | Sampler"
 Handles: TypeAlias = "Mapping[int, Bound]"
-"""What 64-bit handles stand for."""
+"""Textures, surfaces and samplers by 64-bit handle."""

@@ -1,4 +1,4 @@
-"""`other-variable`: addresses that are formed from one variable of a module and are outside of it."""
+"""`other-variable`: addresses formed from one module variable that are outside of it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Within:
         return cls(variable, Buffer(place.offset, place.offset + place.size, place.name) if place.size else None)
 
     def left(self, memory: Memory, addresses: IntArray, low: int, high: int) -> bool:
-        """Return whether any address is outside of the variable; `low` and `high` are the least and the greatest."""
+        """Return whether any address is outside of the variable; `low` and `high` are the minimum and the maximum."""
         extent = self._extent(memory)
         if extent is None or (extent.start <= low and high < extent.end):
             return False
@@ -49,8 +49,8 @@ class Within:
     def report(self, wave: Wave, lanes: Lanes, memory: Memory, addresses: IntArray) -> None:
         """Report addresses outside of the variable, except those outside of all memory (`out-of-bounds`).
 
-        LLVM declares a dynamic shared array that only one kernel uses as a variable of one element, without `.extern`:
-        in dynamic shared memory without another variable, addresses may be formed from any.
+        LLVM declares a dynamic shared array that only one kernel uses as a variable of one element, without `.extern`.
+        In dynamic shared memory without variables, addresses may therefore be formed from any variable.
         """
         extent = self._extent(memory)
         if extent is None:

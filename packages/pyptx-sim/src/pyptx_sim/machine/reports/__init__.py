@@ -1,1 +1,1 @@
-"""What is said when a wave has ended, or never can."""
+"""Reports at the end of a wave: deadlocks and unawaited operations."""

@@ -1,4 +1,4 @@
-"""What is said of those who wait when a wave has ended or can never end: for what, and who should have come."""
+"""Descriptions of blocked warps: the object that each waits for, and the missing arrivals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def describe_wait(wave: Wave, split: int) -> str | None:
-    """Return which mbarrier a split waits for and what is missing there; None if it waits for none."""
+    """Return the mbarrier that a split waits for, and its missing arrivals; None if it does not wait at one."""
     mbarriers = wave.mbarriers
     wait = mbarriers.waits.get(int(wave.splits.warp[split]))
     if wait is None:
@@ -32,7 +32,7 @@ def describe_wait(wave: Wave, split: int) -> str | None:
 
 
 def why_early(wave: Wave, warp: int) -> str:
-    """Say so if the last wait of a warp returned at once, because its mbarrier had not ended any phase."""
+    """Return an explanation if a warp's last wait returned at once because no phase of its mbarrier had completed."""
     fresh = wave.mbarriers.fresh.get(warp)
     if fresh is None:
         return ""
@@ -45,11 +45,19 @@ def why_early(wave: Wave, warp: int) -> str:
 
 
 def guilt(wave: Wave, split: int) -> tuple[int, int]:
-    """Return a key by which splits of a deadlock are sorted: first those whose wait is the likeliest reason.
+    """Return a sort key for the splits of a deadlock: likeliest root cause first.
 
-    What only those lack who wait for it (`Stall.alone`) nobody will bring. Nothing is under way any more: bytes that
-    are missing or too many, or a phase of which some arrivals have come, are nobody else's fault. Nor can anybody help
-    who waits where nobody has ever arrived. Of the rest, who waits longest; at last those at barriers.
+    The order is:
+
+    - stalls that only the waiting threads themselves could end (`Stall.alone`);
+    - mbarriers with a nonzero tx-count, since no operation is outstanding any more;
+    - mbarriers with some arrivals in the current phase;
+    - mbarriers without any arrival so far;
+    - other mbarrier waits;
+    - other stalls;
+    - CTA barriers and other waits.
+
+    Mbarrier waits of one kind are sorted by duration, the longest first.
     """
     mbarriers = wave.mbarriers
     if wave.splits.state[split] == State.STALLED:
@@ -63,7 +71,7 @@ def guilt(wave: Wave, split: int) -> tuple[int, int]:
 
 
 def _who(wave: Wave, known: Mbarrier) -> str:
-    """Return which instructions have arrived, and which could have but were never executed."""
+    """Return which instructions have arrived, and which could have arrived but were never executed."""
     program = wave.machine.program
     came = [f"{program.place(pc)} ({times}×)" for pc, times in known.arrivals.items()]
     never = [str(program.place(pc)) for pc in program.signals if pc not in wave.mbarriers.executed]
@@ -74,7 +82,7 @@ def _who(wave: Wave, known: Mbarrier) -> str:
 
 
 def describe_warpgroup(wave: Wave, split: int) -> str:
-    """Return which warps of its warpgroup a split waits for."""
+    """Return the warps of its warpgroup that a split waits for."""
     splits, geometry = wave.splits, wave.geometry
     warp = int(splits.warp[split])
     group = int(geometry.warpgroups.of[warp])

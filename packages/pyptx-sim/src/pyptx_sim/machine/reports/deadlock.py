@@ -1,4 +1,4 @@
-"""Say who waits for what when nothing can go on."""
+"""Deadlock reports: blocked warps and the objects that they wait for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
 
 _NAMED = 12  # kinds of waits named in one report
-_LIKE = 4  # warps named that wait alike
+_LIKE = 4  # warps named per kind of wait
 _ENDLESS = "change a register of the loop's condition in the loop: nothing there changes it, so the loop never ends"
 _OTHERWISE = {State.GATE: "waits for other lanes of its warp"}
 
@@ -43,7 +43,7 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
 
 
 def _grouped(wave: Wave, code: Code, alive: list[int]) -> list[str]:
-    """Return a line for each kind of wait, with the warps that wait alike."""
+    """Return one line per kind of wait, with the warps that wait in this way."""
     alike: dict[str, list[int]] = {}
     for split in alive:
         alike.setdefault(_describe(wave, code, split), []).append(int(wave.splits.warp[split]))
@@ -91,7 +91,7 @@ def _describe(wave: Wave, code: Code, split: int) -> str:
 
 
 def reason(wave: Wave, split: int) -> str:
-    """Return why a split that has not ended does not go on: what it waits for, and what is missing there."""
+    """Return why a split cannot continue: the object that it waits for, and its missing arrivals."""
     reasons: dict[State, Callable[[int], str]] = {
         State.BARRIER: wave.barriers.describe,
         State.WARPGROUP: partial(describe_warpgroup, wave),

@@ -1,4 +1,4 @@
-"""The end of a wave's asynchronous work: let it complete, and report what nobody has waited for."""
+"""End of a wave: complete outstanding asynchronous operations and report those never awaited."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def finish(wave: Wave) -> None:
-    """Let all work complete; report groups whose threads have ended without a wait."""
+    """Complete all operations; report groups that exited threads never waited for."""
     wave.engine.complete_all()
     if wave.machine.observers.active:
         wave.machine.observers.wave_ended()
@@ -35,7 +35,7 @@ def finish(wave: Wave) -> None:
 
 
 def _report_unseen(wave: Wave) -> None:
-    """Report bytes that an mbarrier counts in a phase which nobody has waited for."""
+    """Report complete-tx operations of mbarrier phases whose completion no thread has waited for."""
     for offset, known in wave.mbarriers.objects():
         if known.completed is None or known.completed[0] <= known.seen:
             continue

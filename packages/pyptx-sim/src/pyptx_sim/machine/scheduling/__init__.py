@@ -1,1 +1,1 @@
-"""What runs next, and who waits."""
+"""Scheduling of warp splits: choice of the next block, gates, polling and livelock detection."""

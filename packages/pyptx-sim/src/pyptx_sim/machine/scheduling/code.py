@@ -19,9 +19,9 @@ Action: TypeAlias = Callable[[Wave, Lanes], None]
 
 @dataclass(slots=True)
 class Group:
-    """The splits that execute a block together: at most one for each warp, in order of warps.
+    """Splits that execute a block together: at most one per warp, in order of warps.
 
-    `lanes` are theirs; `whole`: no other split of the wave is ready.
+    `lanes`: lanes of these splits. `whole`: no other split of the wave is ready.
     """
 
     ids: IntArray
@@ -29,21 +29,21 @@ class Group:
     whole: bool
 
 
-# Ends a block: returns the block at which the whole group goes on, or None if it has moved the splits itself.
+# Ends a block: returns the block at which the whole group continues, or None if it has moved the splits itself.
 Terminator: TypeAlias = Callable[[Wave, Group], "int | None"]
 
 
 class Gate(Protocol):
-    """An instruction at which the lanes of a warp wait for each other."""
+    """Instruction at which the lanes of a warp wait for each other."""
 
     @property
     def rendezvous(self) -> bool:
-        """Whether lanes may meet at different instructions of this kind (`bar.warp.sync`)."""
+        """Whether lanes may synchronize at different instructions of this kind (`bar.warp.sync`)."""
         ...
 
     @property
     def varies(self) -> bool:
-        """Whether lanes may name different membermasks: those in a register."""
+        """Whether lanes may have different membermasks, because the membermask is in a register."""
         ...
 
     def masks(self, wave: Wave, lanes: Lanes) -> Array:
@@ -53,10 +53,10 @@ class Gate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PollingLoop:
-    """A loop that begins at block `entry`, and whose rounds are the same until memory changes, or a `carried` register.
+    """Loop with first block `entry` whose iterations are identical until memory or a `carried` register changes.
 
-    Carried registers are those that a round may read as an earlier one wrote them. `together`: lanes of a warp wait for
-    each other in it.
+    An iteration may read a carried register with the value written by an earlier one. `together`: lanes of a warp wait
+    for each other in the loop.
     """
 
     entry: int
@@ -66,12 +66,12 @@ class PollingLoop:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A basic block: its steps with their pcs, how it ends, and the gate in front of it.
+    """Basic block: steps with their pcs, terminator, and the gate before the block.
 
-    Without a `terminator`, the block `following` is next.
-    `converges`: warps wait in front of it until their warpgroup is there. `polls`: the polling loop that it is part of.
-    `resumes`: it is the rest of a basic block, in front of which a random schedule may change warps. `may_diverge`: a
-    random schedule may execute it for some lanes of a warp before the others; no later step needs converged warps.
+    Without a `terminator`, the block `following` is next. `converges`: warps wait before the block until their whole
+    warpgroup has arrived. `polls`: polling loop that contains the block. `resumes`: the block is the rest of a basic
+    block; a random schedule may switch warps before it. `may_diverge`: a random schedule may execute the block for some
+    lanes of a warp before the others; no later step needs converged warps.
     """
 
     index: int

@@ -1,4 +1,4 @@
-"""Find out that a wave can never make progress: it repeats a state with no change of memory or barriers."""
+"""Livelock detection: a wave repeats a state with no change of memory or barriers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-# Steps without a barrier or an exit before the watch begins, or how often meanwhile everybody waited at mbarriers in
-# vain; and the shortest time between two snapshots.
+# Watching starts after this many steps without a barrier or an exit, or after this many times that all warps waited at
+# mbarriers without progress. The last constant is the minimum number of steps between two snapshots.
 _PATIENCE = 1024
 _DISAPPOINTMENTS = 3
 _SPACING = 64
@@ -44,7 +44,7 @@ class Watch:
     )
 
     def __init__(self) -> None:
-        """Begin without a snapshot."""
+        """Start without a snapshot."""
         self._registers: list[Array | None] | None = None
         self._slots: Collection[int] = ()
         self._splits: tuple[Array, ...] = ()
@@ -58,7 +58,7 @@ class Watch:
         self._suspect = 0
 
     def stuck(self, wave: Wave, block: int) -> bool:
-        """Tell whether the wave, about to execute `block`, repeats itself."""
+        """Return whether the wave, about to execute `block`, repeats itself."""
         if wave.progress != self._progress:
             self._progress, self._progress_step = wave.progress, wave.steps
             self._registers = None
@@ -76,7 +76,7 @@ class Watch:
 
     @property
     def watching(self) -> bool:
-        """Whether a snapshot is being compared, so that stores should tell real changes from repeated ones."""
+        """Whether a snapshot is being compared, so that stores must distinguish real changes from repeated values."""
         return self._registers is not None
 
     def _snapshot(self, wave: Wave, block: int) -> None:
@@ -106,7 +106,7 @@ class Watch:
 
 
 def _able(wave: Wave) -> Mask:
-    """Return which splits may run; a `try_wait` at an mbarrier returns false after its time limit."""
+    """Return the splits that may run; a `try_wait` at an mbarrier returns false after its time limit."""
     return np.isin(wave.splits.state, (State.READY, State.MBARRIER))
 
 

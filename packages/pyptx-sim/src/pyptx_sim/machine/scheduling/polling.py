@@ -1,4 +1,4 @@
-"""Warp splits that poll: those that came round a loop and saw nothing new are parked until memory changes."""
+"""Polling warp splits: parked after a loop iteration without a change, until memory changes."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _BOOL = np.dtype(np.bool_)
 
 
 class Polling:
-    """The rounds of polling loops: for each lane, the memory's version and the carried registers when its round began.
+    """Per-lane state at the start of a polling loop iteration: the memory version and the carried registers.
 
-    What a lane does in a round follows from these two. A lane is in one loop at a time, so one record is enough, and it
-    stays right when splits split and merge. Where no other split is ready, there is nothing to gain, and no record.
+    These two determine the whole iteration. A lane is in one loop at a time, so one record per lane is enough, and it
+    stays valid when splits divide and merge. If no other split is ready, parking saves nothing and nothing is recorded.
     """
 
     __slots__ = ("_began", "_registers", "_wave")
 
     def __init__(self, wave: Wave) -> None:
-        """Begin with no lane in a loop."""
+        """Start with no lane in a loop."""
         self._wave = wave
         self._began: IntArray = np.full((wave.height, WARP), -1, np.int64)
         self._registers: dict[int, Array] = {}
 
     def begin(self, loop: PollingLoop, group: Group) -> None:
-        """Note that the splits of a group begin a round."""
+        """Record that the splits of a group start an iteration."""
         wave, splits, ids = self._wave, self._wave.splits, group.ids
         splits.parked[ids] = UNNOTED if group.whole else AWAKE
         if group.whole:
@@ -51,7 +51,7 @@ class Polling:
             known[warps] = np.where(masks, value, known[warps])
 
     def end(self, loop: PollingLoop, group: Group) -> None:
-        """Park those splits of a group that are back at the entry, and for whom nothing has changed in the round."""
+        """Park the splits of a group that are back at the entry after an iteration without a change."""
         if group.whole:
             return
         wave, splits, ids = self._wave, self._wave.splits, group.ids
@@ -66,7 +66,7 @@ class Polling:
         splits.parked[ids[unchanged]] = wave.version
 
     def _value(self, register: RegisterBinding, warps: IntArray) -> Array:
-        """Return the bits of a register in some warps; those of one never written are zero."""
+        """Return the bits of a register in some warps; a register never written has zeros."""
         dtype = bits_dtype(register.width) if register.width else _BOOL
         value = self._wave.registers[register.slot]
         if value is None:

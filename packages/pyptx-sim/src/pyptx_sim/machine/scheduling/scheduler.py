@@ -1,4 +1,4 @@
-"""Choose what runs next: the block at which most warps wait, without starving the others."""
+"""Choose the next block: the one at which most warps wait, without starving the others."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-# A split that has waited so many steps goes before the other splits of its warp, wherever it stands.
+# A split that has waited this many steps precedes the other splits of its warp, at any position.
 _STARVED = 64
-# How often, in steps, to look for splits that have waited too long at an mbarrier; and, in a random order, how likely
-# one is told "not yet" before its time.
+# Interval, in steps, of the search for splits that have waited too long at an mbarrier; and, in a random schedule, the
+# probability that the wait of a split returns false before its time limit.
 _OVERDUE = 64
 _IMPATIENT = 0.1
-# How likely a random schedule changes warps where it need not: at first always, so that short programs show every
-# interleaving, half as likely after each _EAGER times, down to what long kernels can afford.
+# Probability that a random schedule switches warps where it need not: 1 at first, so that short programs show every
+# interleaving. It halves after each _EAGER switches, down to a rate that long kernels can afford.
 _EAGER, _PREEMPTING = 12, 1 / 64
-# How much likelier one warp goes by itself, at first, than several that stand at the same place together.
+# Initial preference for running one warp alone over running several warps at the same block together.
 _BY_ITSELF = 3
 # Initial probability that some lanes of the chosen warps run before the others (independent thread scheduling).
 _DIVERGING = 0.25
-# For how many steps at most warps keep their paces in a random schedule, and of which powers of a random number these
-# are: the higher, the more uneven.
+# Exclusive upper bounds in a random schedule: of the number of steps for which warps keep their paces, and of the
+# exponent applied to a random number to draw a pace. A higher exponent gives more uneven paces.
 _PACED, _POWERS = 32, 3
-# States of splits that may still come to a gate: what they wait for may be brought by other warps, or by other grids.
+# States of splits that may still arrive at a gate: other warps or other grids may let them continue.
 _COMING = (State.READY, State.MBARRIER, State.BARRIER, State.STALLED, State.WARPGROUP)
 
 
 class Scheduler:
-    """Schedules the splits of one wave.
+    """Scheduler of the splits of one wave.
 
-    Of a warp's splits the one at the lowest block goes first, so that they meet again behind a branch. Of all blocks
-    the one with most warps goes first, plus the square of how long its splits have waited: a spinning majority
-    cannot starve the warp that it waits for. With a generator the choice is random, of the block and of the warps.
+    Among a warp's splits, the one at the lowest block runs first, so that they reconverge after a branch. Among all
+    blocks, the one with the highest score runs first: its number of warps plus the square of the longest wait of its
+    splits. A spinning majority therefore cannot starve the warp that it waits for. With a generator, block and warps
+    are random.
     """
 
     __slots__ = (
@@ -90,25 +91,25 @@ class Scheduler:
             return block, Group(ids, self._wave.lanes_of(ids), whole=len(ids) == len(ready))
 
     def interrupts(self, group: Group, block: Block) -> bool:
-        """Tell whether others may have to run before a group, which has executed one block, goes on with the next."""
+        """Return whether other splits may have to run before a group that has executed one block executes the next."""
         gate = block.gate
         if block.converges or (gate and (self._wave.splits.diverged or self._name_others(gate, group.lanes))):
-            return True  # of what waits there `pick` knows
+            return True  # `pick` handles the wait at the gate
         return (not group.whole and not block.resumes) or (self._random is not None and self._preempts(self._random))
 
     def _preempts(self, random: np.random.Generator) -> bool:
-        """Tell whether a random schedule changes warps where it need not."""
+        """Return whether a random schedule switches warps where it need not."""
         if random.random() >= max(self._eagerness(), _PREEMPTING):
             return False
         self._preempted += 1
         return True
 
     def _eagerness(self) -> float:
-        """Return how finely a random schedule still mixes warps, from 1 down to 0."""
+        """Return the rate at which a random schedule still interleaves warps, from 1 down to 0."""
         return float(0.5 ** (self._preempted / _EAGER))
 
     def _advance_others(self) -> None:
-        """Let asynchronous work complete as its schedule wants, and let go who has waited long at an mbarrier."""
+        """Complete asynchronous operations according to the schedule; resume splits that waited long at an mbarrier."""
         wave = self._wave
         if wave.engine.busy:
             wave.engine.turn()
@@ -122,7 +123,7 @@ class Scheduler:
             wave.mbarriers.let_go(waiting[self._random.random(len(waiting)) < self._random.random()])
 
     def _unblock(self) -> bool:
-        """Let something go on when no split is ready; False if nothing can."""
+        """Make progress possible when no split is ready; return False if nothing can continue."""
         mbarriers = self._wave.mbarriers
         engine = self._wave.engine
         if self._force_gates(_COMING) or engine.complete_awaited(mbarriers.awaited()):
@@ -135,7 +136,7 @@ class Scheduler:
         return not self._wave.machine.grids.pending and self.force_gates()
 
     def _awake(self, ready: IntArray) -> IntArray:
-        """Return the splits that do not poll in vain; all where there are none. The others count as having run."""
+        """Return the splits that are not parked, or all if every split is parked. Parked splits count as having run."""
         splits = self._wave.splits
         parked = splits.parked[ready] == self._wave.version
         if not parked.any() or parked.all():
@@ -162,7 +163,7 @@ class Scheduler:
         return ids[blocks == block], block
 
     def _choose_randomly(self, ids: IntArray, blocks: IntArray, random: np.random.Generator) -> tuple[IntArray, int]:
-        """Return the block of one split, drawn by the paces of the warps, and some of those that are there."""
+        """Return the block of one split, drawn by the paces of the warps, and some of the splits at that block."""
         self._draw_paces(random)
         paces = self._paces[self._wave.splits.warp[ids]].cumsum()
         first = min(int(paces.searchsorted(random.random() * paces[-1])), len(ids) - 1)
@@ -176,14 +177,14 @@ class Scheduler:
         return chosen, block
 
     def _draw_paces(self, random: np.random.Generator) -> None:
-        """Draw new paces of warps, and new ranks of splits by their first lanes, after a random number of steps."""
+        """Draw new paces of warps and new ranks of splits (by their first lanes) after a random number of steps."""
         if self._wave.steps >= self._next_paces:
             self._next_paces = self._wave.steps + int(random.integers(1, _PACED))
             self._paces = random.random(self._wave.height) ** random.integers(_POWERS)
             self._leads = random.random((self._wave.height, WARP))
 
     def _diverge(self, ids: IntArray, block: int, random: np.random.Generator) -> None:
-        """Divide splits `ids` at random; the lanes that do not run are in new splits at the same block."""
+        """Divide splits `ids` at random; the lanes that do not run form new splits at the same block."""
         splits = self._wave.splits
         stays = splits.mask[ids] & (random.random((len(ids), WARP)) < random.random())
         both = stays.any(axis=1) & (splits.mask[ids] & ~stays).any(axis=1)
@@ -210,7 +211,7 @@ class Scheduler:
         return self._code[int(self._wave.splits.block[split])].gate
 
     def _name_others(self, gate: Gate, lanes: Lanes) -> bool:
-        """Return whether lanes at a gate name lanes that are there, too, and name other membermasks."""
+        """Return whether the membermasks of lanes at a gate include present lanes with other membermasks."""
         named = gate.masks(self._wave, lanes) if gate.varies else None
         if named is None or named.shape[1] == 1:
             return False
@@ -218,9 +219,9 @@ class Scheduler:
         return bool((mask & (named & ballot(mask) & ~alike(named, mask) != 0)).any())
 
     def _at_gate(self, ids: IntArray, block: int) -> IntArray:
-        """Stall lanes at the gate before `block` until all lanes of their membermasks are there.
+        """Stall lanes at the gate before `block` until all lanes of their membermasks have arrived.
 
-        Return the splits that pass the gate. A split whose lanes have several membermasks may pass in part.
+        Return the splits that pass the gate. If a split's lanes have several membermasks, some of its lanes may pass.
         """
         gate = self._code[block].gate
         if gate is None:
@@ -230,7 +231,7 @@ class Scheduler:
         named = gate.masks(wave, Lanes(warps, masks, len(ids), whole=False))
         if named.shape[1] == 1 and not splits.diverged:
             splits.key[ids] = -1
-            return ids  # all live lanes are there, and all have the same membermask
+            return ids  # all live lanes have arrived with the same membermask
         lacking = masks & ((named & ballot(wave.live[warps]) & ~alike(named, masks)) != 0)
         lacking[splits.key[ids] == PASS] = False
         splits.key[ids] = -1
@@ -245,7 +246,7 @@ class Scheduler:
         return passing
 
     def _with_warpgroups(self, ids: IntArray, block: int) -> IntArray:
-        """Let splits wait in front of `block` until their warpgroup is there; return all splits of those that are."""
+        """Stall splits before `block` until their warpgroup has arrived; return all splits of complete warpgroups."""
         splits, groups = self._wave.splits, self._wave.geometry.warpgroups
         splits.state[ids] = State.WARPGROUP
         splits.site[ids] = self._code[block].first
@@ -275,7 +276,7 @@ class Scheduler:
             self._force_gates(_COMING)
 
     def _take_back_passes(self) -> None:
-        """Where all warps are whole again, nobody looks at a gate: let no split keep what lets it pass one."""
+        """Revoke unused gate passes when all warps have reconverged, since converged warps do not check gates."""
         splits = self._wave.splits
         if not splits.diverged:
             splits.key[splits.key == PASS] = -1
@@ -283,7 +284,7 @@ class Scheduler:
     def _add_rendezvous(self, waiting: IntArray, present: Array) -> None:
         """Count lanes at any `bar.warp.sync` of a warp as present at every other one with the same membermask.
 
-        `present` has the present lanes as bits, for each lane of each waiting split.
+        `present`: the present lanes as bits, for each lane of each waiting split.
         """
         splits = self._wave.splits
         gates = [self._gate(int(split)) for split in waiting]
@@ -298,7 +299,7 @@ class Scheduler:
             self._report_rendezvous(warp, masks, named, whole, int(splits.site[waiting[here[0]]]))
 
     def _report_rendezvous(self, warp: int, masks: Mask, named: Array, whole: Mask, pc: int) -> None:
-        """Notify observers of lanes that synchronize by different instructions."""
+        """Notify observers of lanes that synchronize at different instructions."""
         observers = self._wave.machine.observers
         if not observers.active:
             return
@@ -308,11 +309,11 @@ class Scheduler:
                 observers.warp_sync(np.array([warp], np.int64), group[None], pc)
 
     def force_gates(self) -> bool:
-        """Let splits pass whose missing lanes wait for what nothing can bring any more; False if there are none."""
+        """Resume splits at gates whose missing lanes can never arrive; return False if there are none."""
         return self._force_gates((State.READY, State.MBARRIER))
 
     def _force_gates(self, coming: tuple[State, ...]) -> bool:
-        """Let splits pass whose missing lanes cannot come, since no split of their warp is `coming`; report them."""
+        """Resume and report splits at gates whose missing lanes cannot arrive: no split of their warp is `coming`."""
         splits = self._wave.splits
         waiting = np.flatnonzero(splits.state == State.GATE)
         if not len(waiting):

@@ -1,8 +1,8 @@
-"""Warp splits: the groups of lanes of a warp that stand at the same place.
+"""Warp splits: groups of lanes of one warp at the same instruction.
 
-A warp begins as one split. A branch on which its lanes disagree divides it; splits of a warp that come to the same
-block with the same callers merge again. All splits of a wave stand in parallel arrays, so that splitting, merging
-and choosing are a few array operations for the whole wave.
+A warp starts as one split. A divergent branch divides it; splits of a warp that reach the same block with the same call
+frame merge again. All splits of a wave are stored in parallel arrays. Dividing, merging and choosing splits therefore
+take a few array operations for the whole wave.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 class State(IntEnum):
-    """What a split does."""
+    """Execution state of a split."""
 
     READY = 0
     BARRIER = 1  # waits at a CTA barrier
     GATE = 2  # waits for other lanes of its warp
     DEAD = 3  # has exited, or was merged into another split
-    MBARRIER = 4  # waits at an mbarrier, and may be told "not yet"
+    MBARRIER = 4  # waits at an mbarrier; the wait may return false
     WARPGROUP = 5  # waits for the other warps of its warpgroup
-    STALLED = 6  # waits for what an extension brought: `key` tells what (`Wave.stall`)
+    STALLED = 6  # waits for a condition of an extension, named by `key` (`Wave.stall`)
 
 
 _FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run", "parked")
 
 # `key` of a split that passes its gate without the missing lanes.
 PASS = -2
-# `parked` of a split that does not poll, or has not come round yet; and of one whose round nobody has taken note of.
+# `parked` of a split that does not poll or has not finished an iteration; and of one whose iteration was not recorded.
 AWAKE = -1
 UNNOTED = -2
 
@@ -43,15 +43,16 @@ UNNOTED = -2
 class WarpSplits:
     """All splits of a wave, as parallel arrays.
 
-    `warp` its warp; `block` the block to execute next; `mask` its lanes; `state` a State; `frame` the innermost call;
-    `key` what it waits for; `site` the pc at which it waits; `value` the lanes' predicate at a reducing barrier;
-    `last_run` the step of its last execution; `parked` the version of memory for which it has polled in vain.
+    `warp`: its warp. `block`: the block to execute next. `mask`: its lanes. `state`: a `State`. `frame`: the innermost
+    call. `key`: the object that it waits for. `site`: the pc at which it waits. `value`: the lanes' predicate at a
+    reducing barrier. `last_run`: the step of its last execution. `parked`: the memory version at which polling saw no
+    change.
     """
 
     __slots__ = (*_FIELDS, "diverged")
 
     def __init__(self, mask: Mask, block: int) -> None:
-        """Put one split for each row of `mask` in front of `block`; warps without lanes are dead."""
+        """Place one split per row of `mask` before `block`; warps without lanes are dead."""
         count = len(mask)
         self.warp: IntArray = np.arange(count, dtype=np.int64)
         self.block: IntArray = np.full(count, block, np.int64)
@@ -70,15 +71,15 @@ class WarpSplits:
         return np.flatnonzero(self.state == State.READY)
 
     def alive(self) -> IntArray:
-        """Return the splits that have not ended."""
+        """Return the splits that have not exited."""
         return np.flatnonzero(self.state != State.DEAD)
 
     def lanes(self, ids: IntArray) -> tuple[IntArray, Mask]:
-        """Return the warps of splits `ids`, and the lanes of each."""
+        """Return the distinct warps of splits `ids`, with the lanes of each."""
         return united(self.warp[ids], self.mask[ids])
 
     def taken_out(self, ids: IntArray, masks: Mask) -> IntArray:
-        """Return splits that have the lanes `masks` of splits `ids`: a split of no other lanes is returned itself."""
+        """Return splits of the lanes `masks` of splits `ids`; a split without other lanes is returned itself."""
         parts = (self.mask[ids] & ~masks).any(axis=1)
         whole: IntArray = ids[~parts]
         if not parts.any():
@@ -86,7 +87,7 @@ class WarpSplits:
         return np.concatenate([whole, self.divide(ids[parts], masks[parts], self.block[ids[parts]])])
 
     def divide(self, ids: IntArray, masks: Mask, block: int | IntArray) -> IntArray:
-        """Take the lanes `masks` out of splits `ids`, each keeping some, into new splits in front of `block`."""
+        """Move the lanes `masks` of splits `ids` into new splits before `block`; each of `ids` keeps some lanes."""
         added = {name: getattr(self, name)[ids] for name in _FIELDS}
         added["mask"] = masks
         added["block"] = np.full(len(ids), block, np.int64)
@@ -97,13 +98,14 @@ class WarpSplits:
         return np.arange(len(self.warp) - len(ids), len(self.warp), dtype=np.int64)
 
     def end(self, ids: IntArray) -> None:
-        """Let splits `ids` end."""
+        """Mark splits `ids` as exited."""
         self.state[ids] = State.DEAD
 
     def merge(self) -> None:
         """Merge splits of a warp that are ready or at a gate at the same block with the same frame; drop dead ones.
 
-        A split that passes its gate does not merge with splits that arrive later. The result is in order of warps.
+        A split that passes its gate does not merge with splits that arrive later. Afterwards, splits are in order of
+        warps.
         """
         candidates = self.alive()
         alike = (self.key == PASS, self.frame, self.block, self.state, self.warp)
@@ -128,7 +130,7 @@ class WarpSplits:
     def _keep(self, ids: IntArray) -> None:
         """Keep splits `ids`, which are in order of their warps."""
         if len(ids) == len(self.warp) and bool((ids[1:] > ids[:-1]).all()):
-            return  # all of them, as they stand
+            return  # all of them, unchanged
         for name in _FIELDS:
             setattr(self, name, getattr(self, name)[ids])
         self.diverged = bool((self.warp[1:] == self.warp[:-1]).any())
