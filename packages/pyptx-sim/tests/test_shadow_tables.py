@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx_sim.checks.asynchrony.summaries import SEVERAL, Summary, by_last_write
-from pyptx_sim.checks.race import tables
+from pyptx_sim.checks.race import overflow, tables
 from pyptx_sim.checks.race.overflow import Overflow
 from pyptx_sim.checks.race.sparse import zeros
 from pyptx_sim.checks.race.tables import COLUMNS, NOBODY, TIME, WARP, Table
@@ -73,6 +73,22 @@ def test_an_overflow_keeps_all_accesses_of_split_granules_in_order(seed: int) ->
     for granule, entry in zip(found[0].tolist(), found[1].tolist(), strict=True):
         kept.setdefault(granule, []).append(entry)
     assert kept == known
+
+
+@pytest.mark.parametrize("size", [1, 7, 50, 1 << 20])
+def test_an_overflow_is_looked_up_in_parts_of_a_bounded_size(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(size)
+    more, at = Overflow(GRANULES), np.sort(rng.integers(0, GRANULES, 300))
+    more.add(at, rows(rng, 300))
+    asked = rng.integers(0, GRANULES, 100)
+    whole = more.find(asked)
+    assert whole is not None
+    monkeypatch.setattr(overflow, "_PART", size)
+    parts = list(more.find_in_parts(asked))
+    for found, wanted in zip(zip(*parts, strict=True), whole, strict=True):
+        assert np.array_equal(np.concatenate(found), wanted)
+    most = np.bincount(at).max()  # of one granule
+    assert max(len(which) for which, _ in parts) < size + most
 
 
 @pytest.mark.parametrize("shape", [5, (3, 1 << 20)])

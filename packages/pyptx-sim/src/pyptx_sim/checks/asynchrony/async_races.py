@@ -116,9 +116,9 @@ class AsyncRaces:
             self._compare(layer, entries, rule, message, does)
         if len(marks.more_reads):
             granules = entries.granules(marks.granule)
-            found = marks.more_reads.find(granules.at)
-            if found is not None:
-                self._check(entries, granules, marks.granule, *found, rule, message, does, reads=True)
+            for found in marks.more_reads.find_in_parts(granules.at):
+                if self._check(entries, granules, marks.granule, *found, rule, message, does, reads=True):
+                    return
 
     def _compare(self, layer: Layer, entries: Entries, rule: str, message: str, does: str) -> None:
         if layer.table.misses(*entries.reach(layer.granule)):
@@ -145,14 +145,19 @@ class AsyncRaces:
         does: str,
         *,
         reads: bool,
-    ) -> None:
-        """Report the first of some granules whose `last` operation is not complete for the owner of its piece."""
+    ) -> bool:
+        """Report the first of some granules whose `last` operation is not complete for the owner of its piece.
+
+        Returns whether there is one.
+        """
         pieces = granules.pieces[which]
         accused = self._accused(entries, last, entries.owners[pieces], reads=reads)
-        if accused.any():
-            first = int(accused.argmax())
-            offset = max(int(granules.at[which[first]]) * granule, int(entries.offsets[pieces[first]]))
-            self._tell(entries, offset, int(entries.owners[pieces[first]]), last[first], rule, message, does)
+        if not accused.any():
+            return False
+        first = int(accused.argmax())
+        offset = max(int(granules.at[which[first]]) * granule, int(entries.offsets[pieces[first]]))
+        self._tell(entries, offset, int(entries.owners[pieces[first]]), last[first], rule, message, does)
+        return True
 
     def _accused(self, entries: Entries, last: NDArray[np.int32], owners: Offsets, *, reads: bool) -> NDArray[np.bool_]:
         """Return, per operation in `last`, whether it has to be complete for its owner, and is not."""

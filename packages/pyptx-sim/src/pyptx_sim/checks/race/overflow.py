@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,12 +11,16 @@ from pyptx_sim.checks.race.sparse import zeros
 from pyptx_sim.checks.race.tables import COLUMNS, MASK, PC, WARP, parts_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 # So many entries of an overflow are gathered before they are thinned to the last one of each lane by each instruction.
 _GATHERED: Final = 1 << 22
 # Of more that differ, new ones are left out: a quarter of a gigabyte.
 _MOST: Final = 1 << 23
+_PART: Final = 1 << 20
+"""About as many entries are looked up together."""
 
 
 class Overflow:
@@ -57,14 +62,26 @@ class Overflow:
 
     def find(self, at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
         """Return the accesses to the granules `at`: entry i is to that of number `which[i]`; None if there are none."""
+        parts = list(self.find_in_parts(at))
+        if len(parts) > 1:
+            return np.concatenate([which for which, _ in parts]), np.concatenate([entries for _, entries in parts])
+        return parts[0] if parts else None
+
+    def find_in_parts(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """Yield the accesses that `find` returns in parts: n lanes that read and then write have n² a granule."""
         which = np.flatnonzero(self._known[at]) if self._count else ()
         if not len(which):
-            return None
+            return
         self._sort()
         first = self._at.searchsorted(at[which], "left")
         counts = self._at.searchsorted(at[which], "right") - first
-        inside = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
-        return np.repeat(which, counts), self._entries[np.repeat(first, counts) + inside]
+        ends, bounds = counts.cumsum(), [0, len(which)]
+        if ends[-1] > _PART:
+            bounds = np.unique([*bounds, *ends.searchsorted(np.arange(_PART, ends[-1], _PART))]).tolist()
+        for start, end in pairwise(bounds):
+            some = counts[start:end]
+            inside = np.arange(some.sum()) - np.repeat(some.cumsum() - some, some)
+            yield np.repeat(which[start:end], some), self._entries[np.repeat(first[start:end], some) + inside]
 
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return all granules of accesses, and their rows."""
