@@ -92,7 +92,7 @@ bar.sync 0;
 @%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r20, 64;
 """
 # What nobody has waited for is under way, too, when the columns are given back.
-ALSO = {f"unfinished-tensor-{work}": {"tensor-freed"} for work in ("work", "store", "load")}
+ALSO = {f"unfinished-tcgen05{which}": {"tmem-use-after-free"} for which in ("", "-st", "-ld")}
 
 
 def around(example: str) -> str:

@@ -138,7 +138,7 @@ def test_the_published_flagship_is_right_and_ends_too_early() -> None:
     schedule = module.create_hilbert_schedule(1, 1).astype(np.uint32)
     result = module.gemm_warp_specialized.simulate(a, b, schedule)
     expected = b.astype(np.float64) @ a.astype(np.float64).T
-    assert rules(result) == {PROXY_FENCE, "exited-block"}
+    assert rules(result) == {PROXY_FENCE, "cluster-cta-exited"}
     np.testing.assert_allclose(result.outputs[0].astype(np.float64), expected, rtol=2**-8, atol=1e-3)
 
 

@@ -86,27 +86,39 @@ def probe(module: str, in_order: str, late: str, **words: Any) -> Example:
 # A probe waits for the other parity: at once if a product is not ready yet, for ever if it is.
 UNSEEN = "missing-proxy-fence"
 STUCK = f"{UNSEEN} deadlock"
-UNAWAITED = f"{UNSEEN} read-before-wait tensor-freed unfinished-tensor-work uninitialised-memory"
+UNAWAITED = f"{UNSEEN} read-before-wait tmem-use-after-free unfinished-tcgen05 uninitialized-memory"
 TWICE = f"{UNAWAITED} mbarrier-phase mbarrier-reinit"
-SPREAD = f"{UNAWAITED} tensor-lanes"
-BEYOND = "mbarrier-as-data out-of-bounds uninitialised-memory"
-REUSED, APART, UNPAIRED = "early-reuse tensor-freed", "tensor-freed tensor-lanes", "tensor-freed unstarted-block"
-UNFILLED = f"{UNSEEN} uninitialised-memory"
-PERSISTENT = "early-reuse mbarrier-reinit out-of-bounds tensor-lanes unfinished-copy"
+SPREAD = f"{UNAWAITED} tmem-lanes"
+BEYOND = "mbarrier-as-data out-of-bounds uninitialized-memory"
+REUSED, APART, UNPAIRED = (
+    "early-reuse tmem-use-after-free",
+    "tmem-use-after-free tmem-lanes",
+    "tmem-use-after-free cluster-cta-not-started",
+)
+UNFILLED = f"{UNSEEN} uninitialized-memory"
+PERSISTENT = "early-reuse mbarrier-reinit out-of-bounds tmem-lanes unfinished-copy"
 
 EXAMPLES = (
-    Example(FINE, "build_gemm", (128, 256, 128), {}, "tensor-freed", "tensor-freed", product),
+    Example(FINE, "build_gemm", (128, 256, 128), {}, "tmem-use-after-free", "tmem-use-after-free", product),
     Example(FINE, "build_gemm", (256, 512, 384), {}, REUSED, REUSED, product, overtaken=True),
     Example(FINE, "build_gemm_persistent", (256, 512, 128), {"num_ctas": 2}, PERSISTENT, PERSISTENT),
     Example(FINE, "build_gemm_2sm", (256, 256, 448), {}, UNPAIRED, UNPAIRED, product),
     Example(EXPERIMENTAL, "build_gemm_pallas_experimental", (384, 512, 320), {"num_ctas": 2}, want=product),
     Example(EXPERIMENTAL, "build_gemm_no_tma_debug", (128, 256, 64), {}, STUCK, TWICE),
-    Example("grouped_gemm", "build_grouped_gemm", (2, 128, 64, 128), {}, "tensor-freed", "tensor-freed", grouped),
+    Example(
+        "grouped_gemm",
+        "build_grouped_gemm",
+        (2, 128, 64, 128),
+        {},
+        "tmem-use-after-free",
+        "tmem-use-after-free",
+        grouped,
+    ),
     Example("grouped_gemm", "build_grouped_gemm", (2, 128, 256, 320), {}, REUSED, REUSED, grouped, overtaken=True),
     probe("tcgen05_accum_probe", f"{STUCK} {BEYOND}", f"{SPREAD} {BEYOND}"),
     probe("tcgen05_accum_probe", STUCK, SPREAD, advance_descs=False),
     probe("tcgen05_accum_probe", STUCK, SPREAD, advance_descs=False, scale_c=1),
-    probe("tcgen05_accum_probe", STUCK, f"{TWICE} tensor-lanes", advance_descs=False, split_after=2),
+    probe("tcgen05_accum_probe", STUCK, f"{TWICE} tmem-lanes", advance_descs=False, split_after=2),
     probe("tcgen05_ld_phase_probe", STUCK, TWICE, use_shift=False),
     probe("tcgen05_ld_phase_probe", STUCK, f"{TWICE} lane-race", use_shift=True),
     probe("tcgen05_ld_register_probe", STUCK, TWICE),
@@ -114,7 +126,7 @@ EXAMPLES = (
     Example("tcgen05_roundtrip", "build", (), {}, APART, APART, columns_counted),
     Example("tcgen05_smoke", "build_alloc_only", want=constant(11)),
     Example("tcgen05_smoke", "build_mma_only", (), {}, UNFILLED, UNFILLED, constant(22)),
-    Example("tcgen05_smoke", "build_ld_only", (), {}, "tensor-freed", "tensor-freed", constant(33)),
+    Example("tcgen05_smoke", "build_ld_only", (), {}, "tmem-use-after-free", "tmem-use-after-free", constant(33)),
 )
 UNTRACED = {"tcgen05_suite": "runs the others on a device", "tcgen05_epilogue_partition_probe": "so does this"}
 WITHOUT_TCGEN05 = {"rms_norm", "layer_norm", "swiglu"}  # traced with those of other architectures
@@ -193,6 +205,6 @@ def test_a_slot_is_freed_where_a_product_is_issued_and_not_where_it_ends(
 def test_warps_beyond_the_fourth_read_lanes_that_there_are_not() -> None:
     kernel = built(EXAMPLES[2])
     result = kernel.simulate(*inputs(kernel))
-    lanes = [finding for finding in result.findings if finding.rule == "tensor-lanes"]
+    lanes = [finding for finding in result.findings if finding.rule == "tmem-lanes"]
     assert {finding.origin[0].line for finding in lanes} == {557}
     assert any("warp 4" in finding.message and "lanes 128 to 159" in finding.message for finding in lanes)

@@ -58,14 +58,14 @@ KNOWN = (
     ),
     known(
         "letter",
-        "exited-block",
+        "cluster-cta-exited",
         "mosaic-*/kernels/tiles-as-they-come-to-pairs.*",
         "Blocks end behind `barrier.cluster.arrive.relaxed`, which orders no memory: the last arrival at the other "
         "block's barrier may come after that block has ended. Without `.relaxed` nothing is found.",
     ),
     known(
         "letter",
-        "tensor-freed",
+        "tmem-use-after-free",
         "mosaic-*/kernels/two-blocks.*",
         "The CTA that deallocates tensor memory of a pair waits for its peer by `barrier.cluster.arrive.relaxed`. That "
         "orders no memory, so the peer's loads are not ordered before.",
@@ -79,20 +79,20 @@ KNOWN = (
     ),
     known(
         "letter",
-        "unchecked-wait",
+        "unchecked-mbarrier-wait",
         "cutedsl-*/kernels/tensor-memory.*",
         "CuTe DSL asks once more whether the next stage is free behind the last step, and nothing looks at the answer.",
     ),
     known(
         "letter",
-        "tensor-freed wrong",
+        "tmem-use-after-free wrong",
         "tilelang-*/kernels/tensor-memory-*",
         "TileLang gives back tensor memory at the end of the kernel, by the first warp, with no barrier in front: "
         "other warps may not have loaded yet. Some schedules show what another block leaves there.",
     ),
     known(
         "letter",
-        "early-reuse tensor-freed wrong",
+        "early-reuse tmem-use-after-free wrong",
         "tilelang-*/kernels/product-in-tensor-memory.*",
         "The warps that copy end first, and the first of them gives back tensor memory while the others multiply. "
         "They also let a stage be filled again as soon as its product is issued, not when it has ended.",
@@ -129,7 +129,7 @@ KNOWN = (
     ),
     known(
         "letter",
-        "mbarrier-uninitialised",
+        "mbarrier-uninitialized",
         "triton-3.[46]/attention/attention-roles*.sm_100a triton-3.6/maps/*-roles*.sm_100a "
         "triton-3.[46]/flagships/attention.sm_100a",
         "With warp specialization Triton 3.4 and 3.6 wait for the last `tcgen05.commit` of a thread, and invalidate "
@@ -152,14 +152,14 @@ KNOWN = (
     ),
     known(
         "letter",
-        "tensor-freed unstarted-block",
+        "tmem-use-after-free cluster-cta-not-started",
         "triton-3.[46]/maps/device-maps-of-a-cluster.sm_100a triton-3.[46]/products/dot-half-of-a-cluster.sm_100a",
         "Triton 3.4 and 3.6 allocate tensor memory of a CTA pair without knowing that the peer CTA has started, and "
         "deallocate it without waiting for what the peer has issued.",
     ),
     known(
         "letter",
-        "wrong tensor-freed unstarted-block",
+        "wrong tmem-use-after-free cluster-cta-not-started",
         "triton-3.4/maps/device-maps-of-a-cluster.sm_100a triton-3.4/products/dot-half-of-a-cluster.sm_100a",
         "Triton 3.4 loads the accumulator of a CTA pair, 64 rows in each CTA, in the layout of a single CTA "
         "(`16x32bx2`). Triton 3.6 loads it in the layout of the pair (`32x32b`), and is right.",

@@ -153,10 +153,10 @@ def _products() -> Iterator[Question]:
     restarted = total.copy()
     restarted[:, 28:] = last[:, 28:] + starts[-1]
     bodies = {
-        "operand A loaded before the wait": ((LOAD, MULTIPLY), total, "register-before-wait"),
+        "operand A loaded before the wait": ((LOAD, MULTIPLY), total, "wgmma-register-before-wait"),
         "operand A loaded after the wait": ((LOAD, MULTIPLY, WAIT), total, ""),
         "operand A read before the wait": ((LOAD, MULTIPLY, "xor.b32 %r12, %r12, %a0;", WAIT), total, ""),
-        "accumulators loaded before the wait": ((START, LOAD, WAIT, MULTIPLY), restarted, "register-before-wait"),
+        "accumulators loaded before the wait": ((START, LOAD, WAIT, MULTIPLY), restarted, "wgmma-register-before-wait"),
         "accumulators loaded after the wait": ((WAIT, START, LOAD, MULTIPLY), restarted, ""),
     }
     for name, (body, sums, rule) in bodies.items():

@@ -1,4 +1,4 @@
-"""Write the table of planted faults into `docs/planted-faults.md`, from the rows and the subjects."""
+"""Write the table of planted faults into `docs/injected-faults.md`, from the rows and the subjects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .rows import Planted
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "planted-faults.md"
+PAGE = ROOT / "docs" / "injected-faults.md"
 COMMAND = "python -m tests.mutations"
 ABOUT = """\
 Each row is a fault that [`pyptx_sim.mutations`](mutations.md) plants into a kernel that works: the change, the line of

@@ -184,11 +184,11 @@ ORDERS = [
 FAULTS = [
     (KERNEL.replace(FENCE, ""), ["missing-acme-fence"]),
     (KERNEL.replace(FENCE + MEET, FENCE), ["lane-race"]),
-    (KERNEL.replace(WAIT, ""), ["read-before-wait", "uninitialised-memory", "unfinished-blend"]),
+    (KERNEL.replace(WAIT, ""), ["read-before-wait", "uninitialized-memory", "unfinished-blend"]),
     (KERNEL.replace("acme.free.b32 %r4;\n", ""), ["vault-leak"]),
     (KERNEL.replace(FREE, FREE + "acme.free.b32 %r3;\n"), ["vault-owner"]),
     (KERNEL.replace("add.u32 %r9, %r4, %r5;", "add.u32 %r9, %r5, 4096;"), ["out-of-bounds"]),
-    (KERNEL.replace("@%p1 acme.put.b32 [%r7], %r8;", ""), ["uninitialised-memory"]),
+    (KERNEL.replace("@%p1 acme.put.b32 [%r7], %r8;", ""), ["uninitialized-memory"]),
 ]
 ALONE = [
     (KERNEL.replace(FENCE, ""), "missing-acme-fence"),

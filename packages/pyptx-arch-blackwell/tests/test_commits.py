@@ -58,4 +58,4 @@ def test_who_has_waited_for_a_commit_has_waited_for_earlier_ones_of_its_thread(s
 
 
 def test_a_later_commit_may_still_be_to_come() -> None:
-    assert found("first", "second", {"late": True}) == {"mbarrier-uninitialised"}
+    assert found("first", "second", {"late": True}) == {"mbarrier-uninitialized"}

@@ -162,7 +162,7 @@ FIRST = f"{QUERY}.get_first_ctaid.v4.b32.b128 {{%r1, _, _, _}}, %q0;"
 FAULTS = {
     "the answer is read before it is there": (
         (WAIT, ""),
-        ("read-before-wait", "uninitialised-memory"),
+        ("read-before-wait", "uninitialized-memory"),
     ),
     "the block of a cluster is used that there is not": (
         (

@@ -160,5 +160,5 @@ def test_a_commit_arrives_at_the_barriers_of_all_blocks_that_it_names(
     arrivals = [sum(mask >> block & 1 for mask in masks) for block in range(4)]
     given, out = np.array(list(zip(masks, arrivals, strict=True)), np.uint32), np.zeros(4, np.uint32)
     result = run(COMMIT, grid=4, block=32, cluster=4, args=[out, given], checks="all", seed=seed, late=late)
-    assert not [finding for finding in result.findings if finding.rule != "uninitialised-memory"]
+    assert not [finding for finding in result.findings if finding.rule != "uninitialized-memory"]
     assert out.tolist() == [1] * 4

@@ -194,7 +194,7 @@ def test_groups_of_lanes_need_the_same_copy(case: Product, what: str) -> None:
     memory = bench.memory
     memory[0, 127, case.n :] ^= 1  # what stands there beside the sums
     (found,) = findings(bench, memory)
-    assert found.startswith(f"tensor-product: a product reads {what} of which groups of lanes have different copies")
+    assert found.startswith(f"tcgen05-mma: a product reads {what} of which groups of lanes have different copies")
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -206,7 +206,7 @@ def test_a_and_its_metadata_begin_at_the_lane_of_the_sums(*, sparse: bool) -> No
     bench.issue.constants[-1] = d + (16 << 16)
     first, *_ = findings(bench, bench.memory)
     name = "the metadata" if sparse else "a"
-    assert first.startswith(f"tensor-product: a product with {name} from lane 0 and d from lane 16")
+    assert first.startswith(f"tcgen05-mma: a product with {name} from lane 0 and d from lane 16")
 
 
 def test_a_shift_beyond_shared_memory_is_told() -> None:

@@ -104,7 +104,7 @@ def test_a_pipeline_that_two_threads_feed_takes_a_fence_of_each(schedule: dict[s
         (before, after): [
             (each.severity, "before" in (each.hint or ""))
             for each in found(*relay(before=before, after=after), **schedule)
-            if each.rule == "tensor-fence"  # that thread 0 does not commit itself is said, too
+            if each.rule == "missing-tcgen05-fence"  # that thread 0 does not commit itself is said, too
         ]
         for before in (False, True)
         for after in (False, True)
@@ -121,7 +121,7 @@ def test_a_pipeline_that_two_threads_feed_takes_a_fence_of_each(schedule: dict[s
 def test_work_that_a_commit_tells_of_takes_the_second_fence_only(schedule: dict[str, Any]) -> None:
     assert found(*relay(before=False, after=True, commit=True), **schedule) == ()
     (note,) = found(*relay(before=False, after=False, commit=True), **schedule)
-    assert (note.rule, note.severity) == ("tensor-fence", "note")
+    assert (note.rule, note.severity) == ("missing-tcgen05-fence", "note")
     assert note.hint is not None
     assert "after_thread_sync" in note.hint
 
@@ -143,9 +143,7 @@ def test_a_commit_tells_its_own_mbarrier_of_its_own_work(schedule: dict[str, Any
     assert {each.rule for each in early if each.severity != "note"} == {"read-before-wait"}
 
 
-@pytest.mark.parametrize(
-    ("between", "rules"), [(0, {"tensor-product", "tensor-race"}), (8, {"tensor-race"}), (16, set())]
-)
+@pytest.mark.parametrize(("between", "rules"), [(0, {"tcgen05-mma", "tmem-race"}), (8, {"tmem-race"}), (16, set())])
 def test_two_threads_multiply_at_once_into_columns_of_their_own(between: int, rules: set[str]) -> None:
     chosen = "or.pred %p5, %p0, %p1;", f"selp.b32 %r12, 0, {between}, %p0;\nadd.u32 %r12, %r12, %r20;"
     work = "@%p5 " + multiply().replace("%r20", "%r12"), "@%p0 " + COMMIT, "@%p1 " + COMMIT.replace("done", "ready")
@@ -164,7 +162,7 @@ def test_new_columns_need_no_fence_against_what_was_done_in_them_before(schedule
 @schedules
 def test_columns_that_were_given_back_are_not_used(schedule: dict[str, Any]) -> None:
     (used,) = found(FREE, "bar.sync 0;", "@%p1 " + multiply(), **schedule)
-    assert used.rule == "tensor-freed"
+    assert used.rule == "tmem-use-after-free"
     assert used.other_line is not None
     assert "which were given back" in used.message
 
@@ -174,7 +172,9 @@ def test_who_gives_columns_back_knows_that_loads_are_over(schedule: dict[str, An
     own = "shl.b32 %r12, %r1, 16;\nand.b32 %r12, %r12, 0x00200000;\nadd.u32 %r12, %r12, %r20;"
     load, waits = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r13}, [%r12];", "tcgen05.wait::ld.sync.aligned;"
     assert found(own, load, waits, "bar.sync 0;", FREE, **schedule) == ()
-    early = [each for each in found(own, load, "bar.sync 0;", FREE, waits, **schedule) if each.rule == "tensor-freed"]
+    early = [
+        each for each in found(own, load, "bar.sync 0;", FREE, waits, **schedule) if each.rule == "tmem-use-after-free"
+    ]
     (freed,) = early
     assert "gives back lane" in freed.message
     assert freed.hint is not None
@@ -193,17 +193,17 @@ def test_a_pair_of_which_one_block_does_not_free_is_named_as_the_cause(schedule:
 
 
 def test_an_instruction_for_a_pair_is_refused_in_a_block_alone() -> None:
-    assert "tensor-pair" in {each.rule for each in found(FREE.replace("::1", "::2"), blocks=2)}
+    assert "cta-pair" in {each.rule for each in found(FREE.replace("::1", "::2"), blocks=2)}
 
 
 @pytest.mark.parametrize(
     ("uses", "b", "rules"),
     [
         (("fill", "use", "lastuse"), ("%rd11",) * 3, []),
-        (("fill", "lastuse", "lastuse"), ("%rd11",) * 3, ["tensor-collector"]),
-        (("fill", "", "use"), ("%rd11",) * 3, ["tensor-collector"]),
+        (("fill", "lastuse", "lastuse"), ("%rd11",) * 3, ["tcgen05-collector"]),
+        (("fill", "", "use"), ("%rd11",) * 3, ["tcgen05-collector"]),
         (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # b may be another one
-        (("use", "", ""), ("%rd11",) * 3, ["tensor-collector"]),
+        (("use", "", ""), ("%rd11",) * 3, ["tcgen05-collector"]),
     ],
 )
 def test_a_factor_is_taken_from_where_it_is_kept(uses: tuple[str, ...], b: tuple[str, ...], rules: list[str]) -> None:
@@ -217,12 +217,12 @@ def test_two_copies_to_the_same_cells_at_once_race() -> None:
     commits = ("@%p0 " + COMMIT, "@%p1 " + COMMIT.replace("done", "ready"), wait("done"), wait("ready"))
     chosen = ("or.pred %p5, %p0, %p1;", "selp.b64 %rd12, %rd10, %rd11, %p0;")
     (race,) = found(*chosen, copy, *commits, "bar.sync 0;", FREE)
-    assert race.rule == "tensor-race"
+    assert race.rule == "tmem-race"
 
 
 def test_what_is_no_product_is_not_waited_for() -> None:
     findings = found("@%p0 " + multiply(), FREE, product=0x02040490)
-    assert [each.rule for each in findings] == ["tensor-product"]
+    assert [each.rule for each in findings] == ["tcgen05-mma"]
 
 
 ARRIVE = "mbarrier.arrive.relaxed.cluster.shared::cta.b64 _, [ready];"
@@ -265,7 +265,7 @@ def test_a_commit_and_a_relaxed_wait_order_what_is_behind_a_fence(schedule: dict
     assert {each.rule for each in found(*again, **schedule) if each.severity != "note"} == set()
     without = [each for each in again if each != AFTER]
     found_without = {each.rule for each in found(*without, **schedule) if each.severity != "note"}
-    assert found_without == {"read-before-wait", "tensor-freed"}
+    assert found_without == {"read-before-wait", "tmem-use-after-free"}
 
 
 @schedules
@@ -273,7 +273,7 @@ def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronisation(sch
     """Pipelined instructions of different threads: nothing is waited for, and both fences stand."""
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, multiply("!%p3"), COMMIT)
     work = "@%p0 " + multiply()
-    alone = {"unfinished-tensor-work"}  # that thread 0 does not commit itself
+    alone = {"unfinished-tcgen05"}  # that thread 0 does not commit itself
     assert handed((work, *first), second, **schedule) == alone
     assert handed((work, first[1]), second, **schedule) == alone | {"read-before-wait"}
     assert handed((work, *first), (second[0], *second[2:]), **schedule) == alone | {"read-before-wait"}

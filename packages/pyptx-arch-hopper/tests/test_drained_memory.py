@@ -115,7 +115,7 @@ def test_a_phase_that_a_block_has_seen_proves_that_the_arrivals_have_come(schedu
     wait = "w: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra w;"
     launch = {"block": 32, "grid": 2, "cluster": 2, **schedule}
     assert findings(text.replace("DRAINED", wait), **launch) == []
-    assert {each.rule for each in findings(text.replace("DRAINED", ""), **launch)} == {"exited-block"}
+    assert {each.rule for each in findings(text.replace("DRAINED", ""), **launch)} == {"cluster-cta-exited"}
 
 
 SENT = """\
@@ -148,8 +148,11 @@ setp.eq.u32 %p2, %r7, 0;
 @pytest.mark.parametrize(
     ("begin", "found"),
     [
-        ("", {"unstarted-block"}),
-        ("barrier.cluster.arrive.relaxed;", {"unstarted-block", "exited-block"}),  # nor is there a barrier at the end
+        ("", {"cluster-cta-not-started"}),
+        (
+            "barrier.cluster.arrive.relaxed;",
+            {"cluster-cta-not-started", "cluster-cta-exited"},
+        ),  # nor is there a barrier at the end
         ("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;", set()),
         (FLAGS, set()),
     ],

@@ -251,7 +251,7 @@ def test_an_access_to_a_register_before_the_wait_is_found(case: Case, schedule: 
     np.testing.assert_array_equal(right, case.expected(given))
     assert clean == ()
     wrong, findings = multiply(case.faulty, case, given, **schedule)
-    found = [each.severity for each in findings if each.rule == "register-before-wait"]
+    found = [each.severity for each in findings if each.rule == "wgmma-register-before-wait"]
     assert min(found, key=["error", "warning", "note"].index) == case.severity, [str(each) for each in findings]
     if case.severity != "error":
         np.testing.assert_array_equal(wrong, case.expected(given))

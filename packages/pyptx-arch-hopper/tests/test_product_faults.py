@@ -98,13 +98,13 @@ def test_a_product_without_a_fault_is_right_and_clean(schedule: dict[str, Any]) 
     [
         (
             "another swizzle",
-            "matrix-descriptor",
+            "wgmma-descriptor",
             "a swizzle of 64 bytes, and a tensor copy wrote it by a swizzle of 128",
         ),
-        ("a row too far", "matrix-descriptor", "begins in row 1 of its pattern"),
-        ("onto itself", "matrix-descriptor", "overlaps itself"),
+        ("a row too far", "wgmma-descriptor", "begins in row 1 of its pattern"),
+        ("onto itself", "wgmma-descriptor", "overlaps itself"),
         ("out of memory", "out-of-bounds", "a matrix of 64 x 16"),
-        ("of two minds", "matrix-descriptor", "different descriptors"),
+        ("of two minds", "wgmma-descriptor", "different descriptors"),
     ],
 )
 def test_a_wrong_descriptor_is_found(fault: str, rule: str, words: str) -> None:
@@ -178,7 +178,9 @@ def test_sums_that_are_read_before_the_wait_are_those_of_the_gpu(schedule: dict[
     late = text.replace("FIRST", "").replace("SECOND", WAIT)
     found = run(late, grid=1, block=128, args=[out], checks=checks, **schedule).findings
     np.testing.assert_array_equal(out, np.full(128, 32, np.float32))
-    assert [(each.rule, each.severity) for each in found] == [("register-before-wait", "warning")] * (checks == "all")
+    assert [(each.rule, each.severity) for each in found] == [("wgmma-register-before-wait", "warning")] * (
+        checks == "all"
+    )
     assert all(each.hint is not None and "C7517" in each.hint for each in found)
     right = text.replace("FIRST", WAIT).replace("SECOND", "")
     assert run(right, grid=1, block=128, args=[out], **schedule).findings == ()

@@ -77,7 +77,7 @@ def multiply(adds: int = 0, how: dict[str, str] = A_STORED) -> str:
     return text
 
 
-MEMORY, REGISTER = {"uninitialised-memory"}, {"uninitialised-register"}
+MEMORY, REGISTER = {"uninitialized-memory"}, {"uninitialized-register"}
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

@@ -204,11 +204,11 @@ STORES = (
 )  # fmt: skip
 
 BARRIERS = (
-    swap("an mbarrier used before its init", "mbarrier-uninitialised",
+    swap("an mbarrier used before its init", "mbarrier-uninitialized",
          "FAULT\n@%p0 mbarrier.arrive.shared.b64 _, [bar]; // !", "", "@%p0 mbarrier.init.shared.b64 [bar], 1;"),
     swap("an mbarrier initialised twice", "mbarrier-reinit", INIT + "FAULT",
          "@%p0 mbarrier.init.shared.b64 [bar], 1; // !", "@%p0 mbarrier.init.shared.b64 [bar+8], 1;"),
-    swap("an init that the other warp may not see", "mbarrier-unsynchronised",
+    swap("an init that the other warp may not see", "mbarrier-init-race",
          "@%p0 mbarrier.init.shared.b64 [bar], 64; // !\nFAULTmbarrier.arrive.shared.b64 _, [bar];\n" + wait(),
          "bar.warp.sync -1;\n", "bar.sync 0;\n"),
     swap("an init that no fence shows to a copy", "missing-proxy-fence",
@@ -218,7 +218,7 @@ BARRIERS = (
          INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n" + wait()
          + "FAULT@%p0 mbarrier.inval.shared.b64 [bar]; // !",
          "", "bar.sync 0;\n"),
-    swap("a wait whose answer nobody reads", "unchecked-wait",
+    swap("a wait whose answer nobody reads", "unchecked-mbarrier-wait",
          INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\nW:\n"
          "mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; // !\nFAULT", "", "@!%p1 bra W;\n"),
     swap("fewer arrivals expected than come", "mbarrier-phase",
@@ -227,9 +227,9 @@ BARRIERS = (
     swap("more arrivals expected than come", "deadlock",
          INIT.replace("[bar], 1", "[bar], FAULT") + "mbarrier.arrive.shared.b64 _, [bar];\n" + wait(mark=" // !"),
          "65", "64"),
-    swap("an arrival of too much at once", "mbarrier-arrivals", INIT + "FAULT",
+    swap("an arrival of too much at once", "mbarrier-arrival-count", INIT + "FAULT",
          "@%p0 mbarrier.arrive.shared.b64 _, [bar], 2; // !", "@%p0 mbarrier.arrive.shared.b64 _, [bar], 1;"),
-    swap("more bytes than an mbarrier counts", "mbarrier-bytes", INIT + "@%p0 mbarrier.expect_tx.shared.b64 FAULT",
+    swap("more bytes than an mbarrier counts", "mbarrier-tx-count", INIT + "@%p0 mbarrier.expect_tx.shared.b64 FAULT",
          "[bar], 2000000; // !", "[bar], 2000;"),
     swap("a wait with an old state", "mbarrier-phase",
          INIT + "@%p0 mbarrier.arrive.shared.b64 %rd10, [bar];\n" + wait() + "bar.sync 0;\n"
@@ -258,13 +258,13 @@ BARRIERS = (
 )  # fmt: skip
 
 CLUSTERS = (
-    swap("an arrival at a block that may not be ready", "mbarrier-unsynchronised",
+    swap("an arrival at a block that may not be ready", "mbarrier-init-race",
          "@%p0 mbarrier.init.shared.b64 [bar], 1; // !\nFAULTmapa.shared::cluster.u32 %r20, %r5, %r6;\n"
          "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20];\n" + SYNC,
          "bar.sync 0;\n",
          "fence.mbarrier_init.release.cluster;\nbarrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n",
          blocks=2),
-    swap("an init that no fence shows to the cluster", "mbarrier-unsynchronised",
+    swap("an init that no fence shows to the cluster", "mbarrier-init-race",
          "@%p0 mbarrier.init.shared.b64 [bar], 1; // !\nFAULTbarrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n"
          "mapa.shared::cluster.u32 %r20, %r5, %r6;\n"
          "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20];\n" + SYNC,
@@ -275,31 +275,31 @@ CLUSTERS = (
     swap("words sent behind a relaxed barrier", "shared-race",
          REMOTE + "st.shared::cluster.u32 [%r21], %r1;\nbarrier.cluster.arriveFAULT;\nbarrier.cluster.wait;\n"
          + USE + " // !\n" + SYNC, ".relaxed", ".release", blocks=2),
-    swap("words sent to a block that may not have started", "unstarted-block",
+    swap("words sent to a block that may not have started", "cluster-cta-not-started",
          "mapa.shared::cluster.u32 %r21, %r4, %r6;\nFAULTst.shared::cluster.u32 [%r21], %r1; // !\n" + SYNC,
          "", SYNC, blocks=2),
-    swap("an arrival at a block that may not have started", "unstarted-block",
+    swap("an arrival at a block that may not have started", "cluster-cta-not-started",
          INIT + "fence.mbarrier_init.release.cluster;\nmapa.shared::cluster.u32 %r20, %r5, %r6;\nFAULT"
          "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20]; // !\n" + SYNC,
          "", SYNC, blocks=2),
-    swap("a multicast to a block that may not have started", "unstarted-block",
+    swap("a multicast to a block that may not have started", "cluster-cta-not-started",
          INIT + "fence.mbarrier_init.release.cluster;\nFAULT"
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\nsetp.eq.and.u32 %p3, %r2, 0, %p0;\n"
          "@%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
          "[%r3], [%rd1], 256, [bar], %h1; // !\n" + wait() + SYNC, "", SYNC, blocks=2),
-    swap("a lane that writes to a block of whose start another lane knows", "unstarted-block",
+    swap("a lane that writes to a block of whose start another lane knows", "cluster-cta-not-started",
          "mapa.shared::cluster.u32 %r21, %r4, %r6;\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra ZERO;\n"
          "@%p0 st.relaxed.gpu.global.u32 [%rd2], 1;\nbra END;\nZERO:\n@!%p0 bra MET;\n"
          "POLL:\nld.relaxed.gpu.global.u32 %r10, [%rd2];\nsetp.eq.u32 %p3, %r10, 0;\n@%p3 bra POLL;\nMET:\n"
          "FAULTsetp.eq.u32 %p4, %r1, 1;\n@%p4 st.shared::cluster.u32 [%r21], %r1; // !\nEND:\n" + SYNC,
          "", "bar.warp.sync -1;\n", blocks=2),
-    swap("a block that ends while others read it", "exited-block",
+    swap("a block that ends while others read it", "cluster-cta-exited",
          REMOTE + "st.shared.u32 [%r4], %r1;\n" + SYNC + "ld.shared::cluster.u32 %r10, [%r21]; // !\nFAULT",
          "", SYNC, blocks=2),
-    swap("a block that ends while others arrive at it", "exited-block",
+    swap("a block that ends while others arrive at it", "cluster-cta-exited",
          REMOTE + "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20]; // !\nFAULT",
          "", SYNC, blocks=2),
-    swap("a block that ends while one lane of two arrives at it", "exited-block",
+    swap("a block that ends while one lane of two arrives at it", "cluster-cta-exited",
          "@%p0 mbarrier.init.shared.b64 [bar+8], 8;\n@%p0 mbarrier.init.shared.b64 [bar+16], 1;\n" + REMOTE
          + "setp.eq.u32 %p2, %r1, 1;\n@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20+8]; // !\n"
          "FAULT@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20+8];\n"
@@ -319,7 +319,7 @@ CLUSTERS = (
          "fence.proxy.async;\n" + SYNC + "ld.shared.u32 %r10, [%r7];\nFAULTsetp.eq.and.u32 %p3, %r2, 0, %p0;\n"
          "@%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
          "[%r3], [%rd1], 256, [bar], %h1; // !\n" + wait() + SYNC, "bar.sync 0;\n", SYNC, blocks=2),
-    swap("a load that tells another block's mbarrier", "mbarrier-block",
+    swap("a load that tells another block's mbarrier", "mbarrier-wrong-cta",
          REMOTE + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + SYNC
          + BULK + "[%r3], [%rd1], 256, [FAULT]; // !\n" + wait() + SYNC, "%r20", "%r5", blocks=2),
 )  # fmt: skip

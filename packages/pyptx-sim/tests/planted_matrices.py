@@ -54,7 +54,7 @@ MATRICES = (
     ),
     swap(
         "rows of a matrix that nothing has stored",
-        "uninitialised-memory",
+        "uninitialized-memory",
         f"""
         {ROWS}
         FAULT
@@ -77,7 +77,7 @@ MATRICES = (
     ),
     swap(
         "a product by half a warp",
-        "warp-divergence",
+        "membermask-mismatch",
         f"""
         setp.lt.u32 %p2, %r6, FAULT
         @%p2 {PRODUCT} {{%r10, %r11}}, {{%r1}}, {{%r1}}, {{%r1, %r1}}; // !
@@ -87,7 +87,7 @@ MATRICES = (
     ),
     swap(
         "a product by a warp of which a lane has exited",
-        "warp-divergence",
+        "membermask-mismatch",
         f"""
         setp.eq.u32 %p2, %r6, FAULT
         @%p2 exit;
@@ -98,7 +98,7 @@ MATRICES = (
     ),
     swap(
         "an accumulator that was never cleared",
-        "uninitialised-register",
+        "uninitialized-register",
         f"""
         FAULT
         {PRODUCT} {{%r10, %r11}}, {{%r1}}, {{%r1}}, {{%r10, %r11}}; // !

@@ -164,7 +164,7 @@ def test_a_copy_goes_to_another_block(schedule: dict[str, Any]) -> None:
         (LOAD.replace("bra WAIT;", "bra WAIT;\nret;").replace("mbarrier.try_wait", "//"), "unfinished-copy"),
         (
             STORE.format(copy="cp.async.bulk.global.shared::cta.bulk_group", tail="", read=""),
-            "uninitialised-memory",
+            "uninitialized-memory",
         ),
         (LOAD + STORE.split("@%p0 cp.async.bulk.wait", maxsplit=1)[0].format(
             copy="cp.async.bulk.global.shared::cta.bulk_group", tail=""), "unfinished-copy"),

@@ -280,7 +280,7 @@ def test_an_argument_that_the_callee_never_reads_need_not_be_given() -> None:
 @pytest.mark.parametrize(("store", "lanes"), [("", 32), ("setp.lt.u32 %p1, %r0, 5; @%p1 st.param.b32 [b], %r0;", 27)])
 def test_an_argument_that_the_callee_reads_is_missed_where_it_reads_it(store: str, lanes: int) -> None:
     found = execute(passed_on(store), np.zeros(32, np.uint32), before=PASSED_ON).findings
-    assert (found[0].rule, found[0].count) == ("uninitialised-register", lanes)
+    assert (found[0].rule, found[0].count) == ("uninitialized-register", lanes)
     assert "depends on b," in found[0].message
 
 
@@ -353,7 +353,7 @@ def test_a_recursion_has_its_own_arguments_at_each_level(depth: int, found: int)
     st.global.u32 [%rd1], %r1;
     """
     findings = execute(body, np.zeros(32, np.uint32), before=COUNTED).findings
-    assert [finding.rule for finding in findings] == ["uninitialised-register"] * found
+    assert [finding.rule for finding in findings] == ["uninitialized-register"] * found
 
 
 def test_a_constant_is_passed_to_a_parameter_that_is_read_in_parts() -> None:

@@ -74,7 +74,7 @@ def test_findings_are_printed_and_are_the_status(kernel: str, capsys: pytest.Cap
     assert "argument 1 'input' (124 bytes)" in told
     assert told.endswith("1 error: 10 instructions of 1 warps in 1 blocks\n")
     assert main(["sim", kernel, *words("u32[32]", "u32[32]", "1")]) == 1
-    assert "uninitialised-memory" in capsys.readouterr().out
+    assert "uninitialized-memory" in capsys.readouterr().out
     assert main(["sim", kernel, *words("u32[32]", "u32[32]", "1"), "--checks", "global-race,out-of-bounds"]) == 0
 
 

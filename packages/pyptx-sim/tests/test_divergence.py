@@ -151,7 +151,7 @@ def test_a_collective_whose_lanes_cannot_come_is_found_and_goes_on() -> None:
     """
     out = np.zeros(32, np.uint32)
     (finding,) = execute(body, out).findings
-    assert finding.rule == "warp-divergence"
+    assert finding.rule == "membermask-mismatch"
     assert "waits for lanes [0, 1, 2" in finding.message
     assert out.tolist() == [1] * 16 + [0xFFFF0000] * 16
 

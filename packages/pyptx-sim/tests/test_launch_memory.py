@@ -63,13 +63,13 @@ def test_what_nothing_has_written_is_found_until_a_launch_writes_it() -> None:
     memory = Memory()
     scratch = memory.empty(32, np.uint32, "scratch")
     result = execute(DOUBLE, scratch)
-    assert [finding.rule for finding in result.findings] == ["uninitialised-memory"]
+    assert [finding.rule for finding in result.findings] == ["uninitialized-memory"]
     assert "'scratch'" in result.findings[0].message
     assert execute("add.u32 %r2, %r0, 1; st.global.u32 [%rd1], %r2;", memory.empty(4, np.uint32), block=4).clean
     fresh = memory.empty(32, np.uint32, "fresh")
     assert execute("st.global.u32 [%rd1], %r0;", fresh, block=16).clean
     assert execute(DOUBLE, fresh, block=16).clean
-    assert [finding.rule for finding in execute(DOUBLE, fresh, block=17).findings] == ["uninitialised-memory"]
+    assert [finding.rule for finding in execute(DOUBLE, fresh, block=17).findings] == ["uninitialized-memory"]
 
 
 def test_launches_without_checks_are_taken_to_have_written_all() -> None:

@@ -111,7 +111,7 @@ def test_an_array_in_a_structure_is_named_by_its_member(composed: type, called: 
     members = {"first": np.int32(1), "x": Uninitialised(np.zeros(32, np.uint32)), "more": np.int32(7)}
     value = members if composed is dict else tuple(members.values())
     (finding,) = execute(LOAD, np.zeros(32, np.uint32), value, parameters=PARAMETERS).findings
-    assert finding.rule == "uninitialised-memory"
+    assert finding.rule == "uninitialized-memory"
     assert re.search(called, finding.message)
 
 

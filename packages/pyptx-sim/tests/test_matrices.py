@@ -166,7 +166,7 @@ def test_a_row_that_is_not_aligned_is_found():
 def test_rows_that_nothing_has_written_are_found():
     load = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r2, %r3, %r4, %r5}, [%r1];"
     rules, result = found(f"mov.u32 %r1, buffer;\n{load}\nst.global.u32 [%rd1], %r5;")
-    assert rules == [("uninitialised-memory", 2)]
+    assert rules == [("uninitialized-memory", 2)]
     assert result.findings[0].count == 32
 
 
@@ -197,7 +197,7 @@ PRODUCT = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r2, %r3}, {%r0}, {%r
 )
 def test_a_warp_that_is_not_whole_is_found(body, block):
     rules, result = found(body, block=block)
-    assert rules == [("warp-divergence", body.count("\n"))]
+    assert rules == [("membermask-mismatch", body.count("\n"))]
     assert "without its lanes [" in str(result.findings[0])
     assert "whole" in result.findings[0].hint
 
@@ -230,7 +230,7 @@ def test_an_operand_that_was_never_written_is_found():
     product = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r2, %r3}, {%r9}, {%r0}, {%r0, %r0};"
     text = f"{product}\nst.global.u32 [%rd1], %r2;"
     rules, result = found(text)
-    assert rules == [("uninitialised-register", 1)]
+    assert rules == [("uninitialized-register", 1)]
     assert "%r9" in str(result.findings[0])
 
 

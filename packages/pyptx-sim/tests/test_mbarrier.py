@@ -200,11 +200,11 @@ def test_a_poll_of_two_barriers_is_told_not_yet() -> None:
 # --- what breaks the rules ----------------------------------------------------------------------
 
 BROKEN = {
-    "mbarrier-uninitialised": "mbarrier.arrive.shared.b64 _, [bar];",
+    "mbarrier-uninitialized": "mbarrier.arrive.shared.b64 _, [bar];",
     "mbarrier-reinit": f"{INIT.format(count=1)}\n@%p0 mbarrier.init.shared.b64 [bar], 2;",
-    "mbarrier-arrivals": f"{INIT.format(count=1)}\nmbarrier.expect_tx.shared.b64 [bar], 4;\n"
+    "mbarrier-arrival-count": f"{INIT.format(count=1)}\nmbarrier.expect_tx.shared.b64 [bar], 4;\n"
     "mbarrier.arrive.shared.b64 _, [bar], 2;",
-    "mbarrier-bytes": f"{INIT.format(count=64)}\nmbarrier.expect_tx.shared.b64 [bar], 1000000;",
+    "mbarrier-tx-count": f"{INIT.format(count=64)}\nmbarrier.expect_tx.shared.b64 [bar], 1000000;",
     "mbarrier-phase": f"{INIT.format(count=1)}\n@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"
     "@%p0 mbarrier.arrive.shared.b64 _, [bar];",
     "misaligned": "mbarrier.init.shared.b64 [bar+4], 1;",
@@ -288,8 +288,8 @@ mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
         ("@!%p1 bra WAIT;", []),
         ("selp.u32 %r20, 1, 0, %p1;", []),
         ("bra OVER;\nOVER:\n@%p1 mov.u32 %r20, 1;", []),
-        ("", ["unchecked-wait"]),
-        ("mov.pred %p1, 0;\n@!%p1 bra OVER;\nOVER:", ["unchecked-wait"]),
+        ("", ["unchecked-mbarrier-wait"]),
+        ("mov.pred %p1, 0;\n@!%p1 bra OVER;\nOVER:", ["unchecked-mbarrier-wait"]),
     ],
     ids=["a loop", "a value", "a guard behind a branch", "nobody", "another value"],
 )

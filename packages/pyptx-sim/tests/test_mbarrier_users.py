@@ -75,7 +75,7 @@ def found(body: str, **schedule: Any) -> set[str]:
 
 @each_schedule
 @pytest.mark.parametrize("place", ["bar", "bar+8"])
-@pytest.mark.parametrize(("order", "rules"), [("acquire", set()), ("relaxed", {"mbarrier-unsynchronised"})])
+@pytest.mark.parametrize(("order", "rules"), [("acquire", set()), ("relaxed", {"mbarrier-init-race"})])
 def test_a_lane_does_not_know_what_another_one_has_heard(
     schedule: dict[str, Any], order: str, rules: set[str], place: str
 ) -> None:
@@ -90,12 +90,12 @@ def test_what_a_barrier_tells_holds_for_all_that_was_initialised_before_it(sched
 @pytest.mark.parametrize("seed", range(8))
 def test_and_not_for_what_was_initialised_behind_it(seed: int) -> None:
     """The one before it may also end while it is used, or when it is used."""
-    told = {"mbarrier-unsynchronised", "mbarrier-uninitialised", "mbarrier-inval"}
+    told = {"mbarrier-init-race", "mbarrier-uninitialized", "mbarrier-inval"}
     assert found(TWO_TIMES.replace("LATE", AGAIN), seed=seed) & told
 
 
 def test_in_order_only_the_new_initialisation_is_not_known() -> None:
-    assert found(TWO_TIMES.replace("LATE", AGAIN)) == {"mbarrier-unsynchronised"}
+    assert found(TWO_TIMES.replace("LATE", AGAIN)) == {"mbarrier-init-race"}
 
 
 INIT = "setp.eq.u32 %p0, %r0, 0;\nsetp.eq.u32 %p1, %r0, 1;\n@%p0 mbarrier.init.shared.b64 [bar], 32;\n"
@@ -122,7 +122,7 @@ END:
 
 
 @each_schedule
-@pytest.mark.parametrize(("meets", "rules"), [("bar.warp.sync -1;", set()), ("", {"mbarrier-unsynchronised"})])
+@pytest.mark.parametrize(("meets", "rules"), [("bar.warp.sync -1;", set()), ("", {"mbarrier-init-race"})])
 def test_lanes_of_the_warp_that_initialises_synchronise(schedule: dict[str, Any], meets: str, rules: set[str]) -> None:
     assert found(INIT + meets + USE, **schedule) == rules
     own = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"  # program order

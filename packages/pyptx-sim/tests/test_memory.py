@@ -276,7 +276,7 @@ def test_a_fault_leaves_the_other_lanes_alone() -> None:
 def test_an_output_read_before_it_is_written_is_found() -> None:
     body = "ld.global.u32 %r1, [%rd1]; st.global.u32 [%rd1], %r1; ld.global.u32 %r2, [%rd1];"
     (finding,) = execute(body, Uninitialised(np.zeros(32, np.uint32))).findings
-    assert (finding.rule, finding.count) == ("uninitialised-memory", 32)
+    assert (finding.rule, finding.count) == ("uninitialized-memory", 32)
 
 
 def test_special_registers_with_components_move_as_vectors() -> None:

@@ -80,7 +80,7 @@ def test_one_finding_names_the_instruction_and_where_its_result_is_used(case: st
     text = body(WRONG[case], name)
     stored = BODY_LINE + text.splitlines().index(next(line for line in text.splitlines() if STORE in line))
     for result in run(text):
-        assert [(each.rule, each.line) for each in result.findings] == [("warp-divergence", BODY_LINE + 2)]
+        assert [(each.rule, each.line) for each in result.findings] == [("membermask-mismatch", BODY_LINE + 2)]
         assert stored in result.findings[0].also
 
 
@@ -90,7 +90,7 @@ def test_a_result_that_is_not_used_is_not_named(case: str, name: str) -> None:
     text = body(WRONG[case].replace(STORE, "st.global.u32 [%rd1], %r0;"), name)
     others = [BODY_LINE + 6] if case.endswith("then together") else []  # which lack lanes as a consequence
     for result in run(text):
-        assert [(each.rule, each.line) for each in result.findings] == [("warp-divergence", BODY_LINE + 2)]
+        assert [(each.rule, each.line) for each in result.findings] == [("membermask-mismatch", BODY_LINE + 2)]
         assert list(result.findings[0].also) == others
 
 
@@ -128,7 +128,7 @@ def test_an_undefined_result_is_followed_to_what_it_decides(name: str) -> None:
         BODY_LINE - 1 + number for number, line in enumerate(lines) if "ld.shared.u32 %r23" in line or "@%p6" in line
     ]
     for result in run(text):
-        assert [each.rule for each in result.findings] == ["warp-divergence"]
+        assert [each.rule for each in result.findings] == ["membermask-mismatch"]
         assert set(used) <= set(result.findings[0].also)
 
 
@@ -154,10 +154,10 @@ def test_lanes_with_other_membermasks_do_not_count_whether_they_are_there_or_not
         assert found.tolist() == [sum(range(100, 116))] * 16 + [sum(range(116, 132))] * 16
 
 
-@pytest.mark.parametrize("checks", ["warp-divergence", ["warp-divergence", "inactive-lane"]], ids=str)
+@pytest.mark.parametrize("checks", ["membermask-mismatch", ["membermask-mismatch", "inactive-lane"]], ids=str)
 def test_a_lane_outside_its_membermask_is_found_without_other_checks(checks: object) -> None:
     for result in run(body(f"[0xffff]\n{STORE}", "vote.ballot"), checks=checks):
-        assert [each.rule for each in result.findings] == ["warp-divergence"]
+        assert [each.rule for each in result.findings] == ["membermask-mismatch"]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_lane_outside_its_membermask_is_found_without_other_checks(checks: obj
 )
 def test_a_membermask_that_nothing_has_written_is_one_finding(text: str, line: int) -> None:
     for result in run(text):
-        assert [(each.rule, each.line) for each in result.findings] == [("uninitialised-register", BODY_LINE + line)]
+        assert [(each.rule, each.line) for each in result.findings] == [("uninitialized-register", BODY_LINE + line)]
 
 
 PRODUCT = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {{%r{}, %r{}}}, {{%r0}}, {{%r0}}, {{%r2, %r2}};"
@@ -200,7 +200,7 @@ def test_the_result_of_an_aligned_instruction_in_a_partial_warp_is_undefined(nam
     first, block = ABSENT[absent]
     text = f"{IN_SHARED_MEMORY} bar.sync 0;\n{PREPARE}{first}\n{WHOLE_WARPS[name]}\nlow: barrier.sync 0, 32;\n{STORE}"
     for result in run(text, block=block):
-        assert {each.rule for each in result.findings} == {"warp-divergence"}, result
+        assert {each.rule for each in result.findings} == {"membermask-mismatch"}, result
         assert BODY_LINE + len(text.splitlines()) - 1 in result.findings[0].also
 
 

@@ -103,11 +103,11 @@ def test_every_mutant_is_a_module_that_parses_to_itself() -> None:
 @pytest.mark.parametrize(
     ("operator", "outcome", "rules"),
     [
-        ("drop a barrier", "found", {"mbarrier-unsynchronised"}),
+        ("drop a barrier", "found", {"mbarrier-init-race"}),
         ("drop a wait", "found", {"shared-race"}),
-        ("drop a retry", "found", {"unchecked-wait"}),
+        ("drop a retry", "found", {"unchecked-mbarrier-wait"}),
         ("take another barrier", "survived", set[str]()),
-        ("drop a store", "found", {"uninitialised-memory"}),
+        ("drop a store", "found", {"uninitialized-memory"}),
     ],
 )
 def test_a_survey_says_what_became_of_a_mutant(operator: str, outcome: str, rules: set[str]) -> None:

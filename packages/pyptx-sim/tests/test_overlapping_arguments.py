@@ -360,9 +360,9 @@ def test_an_element_that_one_view_holds_initialized_is_initialized(order: int) -
     # The kernel reads y, also past the initialized x.
     swapped = plus_one(4).replace("[%rd6]", "[%rd7]")
     text = swapped if order == 1 else swapped.replace(add, turned)
-    assert found(both[::2], both[1::2], 32, 8, 8) == ["uninitialised-memory"]
+    assert found(both[::2], both[1::2], 32, 8, 8) == ["uninitialized-memory"]
     assert found(both[::2], both[::2], 32, 8, 8) == []
-    assert found(both[1::2], both[1:33], 32, 8, 4) == ["uninitialised-memory"]
+    assert found(both[1::2], both[1:33], 32, 8, 4) == ["uninitialized-memory"]
     assert found(both[1:33], both[1:33:2], 16, 4, 8) == []
 
 
@@ -372,7 +372,7 @@ def test_a_view_of_a_fresh_array_of_a_memory_is_fresh() -> None:
     view = memory.put(scratch.array[8:16])
     assert view.address == scratch.address + 32
     (finding,) = run(plus_one(4), grid=1, block=8, args=[view, out, 8, 4, 4]).findings
-    assert (finding.rule, "'scratch' +32" in finding.message) == ("uninitialised-memory", True)
+    assert (finding.rule, "'scratch' +32" in finding.message) == ("uninitialized-memory", True)
     assert run(plus_one(4), grid=1, block=8, args=[out, view, 8, 4, 4]).findings == ()
     assert run(plus_one(4), grid=1, block=8, args=[scratch.array[8:16], out, 8, 4, 4], memory=memory).findings == ()
 
@@ -458,7 +458,7 @@ def test_workers_are_sent_a_memory_and_views_of_its_arrays() -> None:
     ]
     for first, second in given:
         assert shown_by_workers([first, second, 62, 4, 4], memory=memory) >= {"global-race"}
-    assert shown_by_workers([scratch, placed, 64, 4, 4]) == {"uninitialised-memory"}
+    assert shown_by_workers([scratch, placed, 64, 4, 4]) == {"uninitialized-memory"}
 
 
 def shown_by_workers(arguments: list[Any], memory: Memory | None = None) -> set[str]:

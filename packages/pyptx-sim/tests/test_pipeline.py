@@ -154,7 +154,7 @@ BROKEN = {
     "the consumers do not wait for a full one": (
         waiting("FILLED", "%r16", "%r11"),
         "",
-        "read-before-wait uninitialised-memory",
+        "read-before-wait uninitialized-memory",
     ),
     "the consumers begin with the wrong parity": ("mov.u32 %r11, 0;", "mov.u32 %r11, 1;", "read-before-wait deadlock"),
     "the producer begins with the wrong parity": ("mov.u32 %r13, 1;", "mov.u32 %r13, 0;", "deadlock"),

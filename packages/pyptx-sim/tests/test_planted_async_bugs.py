@@ -36,7 +36,7 @@ each_case = pytest.mark.parametrize(("case", "schedule"), SCHEDULED)
 # may also read before the copy is issued, so that the copy overwrites the buffer early, or after a copy that should
 # have waited for the read.
 INSTEAD = {
-    **dict.fromkeys(("mbarrier-unsynchronised", "mbarrier-inval"), "mbarrier-uninitialised"),
+    **dict.fromkeys(("mbarrier-init-race", "mbarrier-inval"), "mbarrier-uninitialized"),
     "read-before-wait": "early-reuse",
     "early-reuse": "read-before-wait",
 }

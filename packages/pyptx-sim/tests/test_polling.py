@@ -342,7 +342,7 @@ def test_zeros_that_are_stored_while_others_poll_are_defined() -> None:
     """
     words = np.array([5, 0], np.uint32)
     result = execute(body, words, block=64, before=".shared .align 4 .u32 word[2];")
-    assert [finding for finding in result.findings if finding.rule == "uninitialised-memory"] == []
+    assert [finding for finding in result.findings if finding.rule == "uninitialized-memory"] == []
     assert words.tolist() == [0, 1]
 
 

@@ -148,6 +148,6 @@ def test_each_instruction_in_a_row_counts_and_reports_at_its_own_line():
     body = f"{LOADS}{several()}{sums}"
     result = execute(body, out)
     first = BODY_LINE + body.strip().splitlines().index(several().splitlines()[0])
-    lines = {finding.other_line for finding in result.findings if finding.rule == "uninitialised-register"}
+    lines = {finding.other_line for finding in result.findings if finding.rule == "uninitialized-register"}
     assert lines == {first + 2 * number for number in range(4)}
     assert result.statistics.instructions == execute(body, out, checks="none").statistics.instructions

@@ -53,7 +53,7 @@ LINE = (
 
 
 def test_what_is_discarded_is_arbitrary_until_it_is_written() -> None:
-    assert set(rules(LINE.format(at=""), np.ones(64, np.uint32))) == {"lane-race", "uninitialised-memory"}
+    assert set(rules(LINE.format(at=""), np.ones(64, np.uint32))) == {"lane-race", "uninitialized-memory"}
     after = LINE.format(at="").replace("ld.global", "bar.warp.sync -1;\nst.global.u32 [%rd1], 7;\nld.global")
     assert rules(after, np.ones(64, np.uint32)) == []
 
@@ -117,8 +117,8 @@ def test_ends_that_do_not_exist_are_left_out(left: int, right: int) -> None:
 @pytest.mark.parametrize(
     ("left", "right", "first", "last", "at", "rule"),
     [
-        (4, 0, 0, 32, "", "uninitialised-memory"),
-        (0, 8, 0, 31, "", "uninitialised-memory"),
+        (4, 0, 0, 32, "", "uninitialized-memory"),
+        (0, 8, 0, 31, "", "uninitialized-memory"),
         (0, 16, 0, 1, "", "out-of-bounds"),
         (0, 0, 0, 1, "+16", "out-of-bounds"),
         (4, 12, 1, 2, "+12", "misaligned"),
@@ -127,7 +127,7 @@ def test_ends_that_do_not_exist_are_left_out(left: int, right: int) -> None:
 def test_ends_are_misused(left: int, right: int, first: int, last: int, at: str, rule: str) -> None:
     x, out = np.arange(1, 33, dtype=np.uint32), np.zeros(32, np.uint32)
     body = ENDS.format(at=at, left=left, right=right, first=first, last=last)
-    if rule != "uninitialised-memory":  # nothing will land
+    if rule != "uninitialized-memory":  # nothing will land
         body = body[: body.index("WAIT:")]
     assert rule in rules(body, out, x, **TWO)
 

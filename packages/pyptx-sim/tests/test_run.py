@@ -183,7 +183,7 @@ def test_findings_are_counted_once_for_each_rule_and_instruction() -> None:
 def test_only_the_rules_that_are_asked_for_report() -> None:
     body = "add.u32 %r1, %r2, 1; st.global.u32 [%rd1], %r1; ld.global.u32 %r3, [%rd0+4096];"
     assert [finding.rule for finding in execute(body, np.zeros(32)).findings] == [
-        "uninitialised-register",
+        "uninitialized-register",
         "out-of-bounds",
     ]
     assert [finding.rule for finding in execute(body, np.zeros(32), checks=["out-of-bounds"]).findings] == [
@@ -253,7 +253,7 @@ def test_a_stored_vector_may_hold_a_part_that_nothing_ever_writes() -> None:
 
 def test_a_register_that_nothing_ever_writes_is_found_where_it_stands_alone() -> None:
     found = execute("st.global.u32 [%rd1], %r50;", np.zeros(32, np.uint32)).findings
-    assert [finding.rule for finding in found] == ["uninitialised-register"]
+    assert [finding.rule for finding in found] == ["uninitialized-register"]
 
 
 def test_a_pack_of_a_register_written_on_another_path_is_found() -> None:
@@ -264,7 +264,7 @@ def test_a_pack_of_a_register_written_on_another_path_is_found() -> None:
     shl.b32 %r51, %r0, 3; cvt.u64.u32 %rd6, %r51; add.u64 %rd6, %rd6, %rd0; st.global.u64 [%rd6], %rd5;
     """
     found = execute(body, np.zeros(64, np.uint32)).findings
-    assert [(finding.rule, finding.count) for finding in found] == [("uninitialised-register", 16)]
+    assert [(finding.rule, finding.count) for finding in found] == [("uninitialized-register", 16)]
 
 
 @pytest.mark.parametrize(("mask", "found"), [("7", 0), ("0xf", 1), ("0", 0), ("8", 1)])
@@ -278,7 +278,7 @@ def test_a_load_is_judged_by_the_bytes_that_its_pragma_says_are_used(mask: str, 
     st.global.u32 [%rd1], %r2;
     """
     findings = execute(body, np.zeros(32, np.uint32)).findings
-    assert [finding.rule for finding in findings] == ["uninitialised-memory"] * found
+    assert [finding.rule for finding in findings] == ["uninitialized-memory"] * found
 
 
 def test_the_used_bytes_hold_for_one_load_only() -> None:

@@ -368,13 +368,13 @@ def test_a_run_that_takes_too_long_has_found_what_it_has_found(monkeypatch: pyte
     monkeypatch.setenv("PYPTX_CHECKS", "auto")
     with pytest.raises(StepLimitExceeded) as stopped:
         run(ENDLESS, grid=1, block=32, step_limit=50)
-    assert [(finding.rule, finding.line) for finding in stopped.value.findings] == [("uninitialised-register", 10)]
+    assert [(finding.rule, finding.line) for finding in stopped.value.findings] == [("uninitialized-register", 10)]
     special = Scale().specialize([Argument((64,), "u32", (1,), 0, "cpu")], {"by": 1})
 
     def attempt(steps: int) -> Result:
         return run(ENDLESS, grid=1, block=32, step_limit=steps)
 
-    assert [finding.rule for finding in call_checks.find(special, [256], attempt)] == ["uninitialised-register"]
+    assert [finding.rule for finding in call_checks.find(special, [256], attempt)] == ["uninitialized-register"]
 
 
 @pytest.mark.parametrize(("end", "error"), [("trap;", KernelTrap), (LONG, StepLimitExceeded)])
@@ -391,8 +391,8 @@ def test_a_plain_call_that_is_stopped_says_what_its_checks_have_found(
 
     with pytest.raises(error) as stopped:
         call(Stopped(), np.ones(64, np.uint32), by=2)
-    assert [finding.rule for finding in stopped.value.findings] == ["uninitialised-register"]
-    assert "uninitialised-register" in str(stopped.value)
+    assert [finding.rule for finding in stopped.value.findings] == ["uninitialized-register"]
+    assert "uninitialized-register" in str(stopped.value)
 
 
 def test_what_fails_in_a_plain_call_fails_as_without_checks() -> None:

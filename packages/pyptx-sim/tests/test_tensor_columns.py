@@ -173,7 +173,7 @@ def faults(instruction: str, array: np.ndarray[Any, Any], described: TensorMap) 
     body = HEAD + f"@%p0 {instruction}"
     result = execute(body, np.zeros(1, np.uint32), Mapped(array, described), block=64, parameters=PARAMETERS,
                      before=BEFORE)  # fmt: skip
-    return [(finding.rule, finding.message) for finding in result.findings if finding.rule != "uninitialised-memory"]
+    return [(finding.rule, finding.message) for finding in result.findings if finding.rule != "uninitialized-memory"]
 
 
 STORED = "cp.async.bulk.tensor.4d.global.shared::cta.{mode}bulk_group [%rd2, {{0, {w}, 0, 0}}], [%r2];"

@@ -259,14 +259,14 @@ def test_without_a_pair_the_mbarrier_lies_where_the_box_does(group: str) -> None
     out = np.zeros((2, 4, 8), np.float32)
     body = pair(ONE, "256", group)
     result = executed(body, out, Mapped(MATRIX, map_of(MATRIX, (4, 8), "f32")), grid=2, cluster=2)
-    assert {finding.rule for finding in result.findings} == {"mbarrier-block"}
+    assert {finding.rule for finding in result.findings} == {"mbarrier-wrong-cta"}
 
 
 def test_another_pair_is_not_told() -> None:
     out = np.zeros((4, 4, 8), np.float32)
     body = pair(ONE, "512", ".cta_group::2").replace("and.b32 %r11, %r9, 14", "mov.u32 %r11, 0")
     result = executed(body, out, Mapped(MATRIX, map_of(MATRIX, (4, 8), "f32")), grid=4, cluster=4)
-    assert "mbarrier-block" in {finding.rule for finding in result.findings}
+    assert "mbarrier-wrong-cta" in {finding.rule for finding in result.findings}
 
 
 # Block 0 sends one box to all; with a pair, the even block of each hears of both of its pair.

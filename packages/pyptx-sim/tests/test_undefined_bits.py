@@ -155,7 +155,7 @@ def test_an_undefined_value_that_decides_nothing_is_no_fault(source: str, way: s
 @pytest.mark.parametrize("source", list(SOURCES))
 def test_an_undefined_value_that_decides_something_is_found_with_its_origin(source: str, way: str) -> None:
     found = findings(SOURCES[source] + USED[way] + "\n" + OUT)
-    assert {each.rule for each in found} <= {"uninitialised-register", "uninitialised-memory"}
+    assert {each.rule for each in found} <= {"uninitialized-register", "uninitialized-memory"}
     assert found
     assert all("never wrote" in each.message or "nothing has written" in each.message for each in found)
 
@@ -182,7 +182,7 @@ def test_the_lane_that_has_the_value_is_the_one_that_counts() -> None:
     """
     assert execute(body.format(lane=3), np.zeros(64, np.uint32)).findings == ()
     (found,) = execute(body.format(lane=4), np.zeros(64, np.uint32)).findings
-    assert (found.rule, found.count) == ("uninitialised-register", 32)
+    assert (found.rule, found.count) == ("uninitialized-register", 32)
 
 
 def test_padding_goes_from_memory_to_memory_and_into_a_call_that_does_not_look_at_it() -> None:
@@ -203,7 +203,7 @@ def test_padding_goes_from_memory_to_memory_and_into_a_call_that_does_not_look_a
         + OUT
     )
     assert findings(body, before=before) == []
-    assert [each.rule for each in findings(body.replace("%r6;", "%r7;", 1), before=before)] == ["uninitialised-memory"]
+    assert [each.rule for each in findings(body.replace("%r6;", "%r7;", 1), before=before)] == ["uninitialized-memory"]
 
 
 def test_padding_of_a_structure_goes_to_the_host_with_its_members() -> None:
@@ -214,7 +214,7 @@ def test_padding_of_a_structure_goes_to_the_host_with_its_members() -> None:
     shl.b32 %r1, %r0, 3; cvt.u64.u32 %rd6, %r1; add.u64 %rd6, %rd6, %rd0; st.global.u64 [%rd6], %rd5;
     """
     assert findings(body) == []
-    assert [each.rule for each in findings(body.replace("st.local.u32 [frame], %r0;", ""))] == ["uninitialised-memory"]
+    assert [each.rule for each in findings(body.replace("st.local.u32 [frame], %r0;", ""))] == ["uninitialized-memory"]
 
 
 def test_rows_of_a_product_that_nothing_fills_spoil_their_own_sums_only() -> None:

@@ -102,22 +102,22 @@ def test_an_atomic_may_be_what_writes_first(way: str) -> None:
 def test_what_comes_of_unwritten_memory_matters_where_it_is_used(update: str) -> None:
     body = f"{SHARED}{update} bar.warp.sync -1; "
     assert found(body + "mov.u32 %r9, 1;" + OUT) == []
-    assert found(body + "ld.shared.u32 %r9, [%r2];" + OUT) == ["uninitialised-memory"]
+    assert found(body + "ld.shared.u32 %r9, [%r2];" + OUT) == ["uninitialized-memory"]
     if "%r8" in update:
-        assert found(body + "mov.u32 %r9, %r8;" + OUT) == ["uninitialised-memory"]
+        assert found(body + "mov.u32 %r9, %r8;" + OUT) == ["uninitialized-memory"]
 
 
 def test_of_several_at_one_place_the_first_finds_what_nobody_knows() -> None:
     """One lane for all, in turn: the lanes after the first find what it has left."""
     body = SHARED + "mov.u32 %r2, s; atom.shared.exch.b32 %r9, [%r2], %r0;"
     first = execute(body + OUT, np.zeros(512, np.uint32)).findings
-    assert [(each.rule, each.count) for each in first] == [("uninitialised-memory", 1)]
+    assert [(each.rule, each.count) for each in first] == [("uninitialized-memory", 1)]
 
 
 @pytest.mark.parametrize("update", ["red.global.add.u32 [%rd1], 1;", "atom.global.max.u32 %r8, [%rd1], 1;"])
 def test_an_output_that_is_added_to_without_a_start_is_found_at_once(update: str) -> None:
     (only,) = execute(update, Uninitialised(np.zeros(32, np.uint32))).findings
-    assert (only.rule, only.count) == ("uninitialised-memory", 32)
+    assert (only.rule, only.count) == ("uninitialized-memory", 32)
 
 
 def test_an_output_may_begin_with_an_exchange() -> None:
@@ -148,13 +148,13 @@ shl.b32 %r4, %r0, 2; add.u32 %r30, %r30, %r4;
 def test_rows_of_a_tile_that_nothing_fills_reach_their_own_sums_only(schedule: dict[str, Any]) -> None:
     """Rows 0 to 7 of the left factor are there; a row of sums is 64 bytes."""
     assert found(FILLED + "ld.shared.u32 %r9, [%r30+384];" + OUT, **schedule) == []
-    assert found(FILLED + "ld.shared.u32 %r9, [%r30+512];" + OUT, **schedule) == ["uninitialised-memory"]
+    assert found(FILLED + "ld.shared.u32 %r9, [%r30+512];" + OUT, **schedule) == ["uninitialized-memory"]
 
 
 def test_a_fragment_that_the_host_sees_is_found_where_it_is_stored() -> None:
     body = FILLED.replace("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%r30]",
                           "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd0]")  # fmt: skip
-    assert found(body) == ["uninitialised-memory"]
+    assert found(body) == ["uninitialized-memory"]
     assert found(body.replace("setp.lt.u32 %p1, %r0, 16;", "setp.lt.u32 %p1, %r0, 32;")) == []
 
 
@@ -184,7 +184,7 @@ def test_padding_may_be_copied_in_bulk(schedule: dict[str, Any]) -> None:
     """A row of 128 bytes is filled, and the one behind it is padding."""
     assert found(BULK + "ld.shared.u32 %r9, [%r7];" + OUT, **schedule) == []
     used = execute(BULK + "ld.shared.u32 %r9, [%r7+128];" + OUT, np.zeros(512, np.uint32), **schedule).findings
-    assert [each.rule for each in used] == ["uninitialised-memory"]
+    assert [each.rule for each in used] == ["uninitialized-memory"]
     assert "read by a bulk copy of thread (0, 0, 0)" in used[0].message
 
 
@@ -196,7 +196,7 @@ def test_padding_that_a_bulk_copy_brings_to_the_host_is_found_at_the_copy(schedu
         "@%p0 cp.async.bulk.commit_group; @%p0 cp.async.bulk.wait_group 0;"
     )
     assert found(body.replace("SIZE", "128"), **schedule) == []
-    assert found(body.replace("SIZE", "256"), **schedule) == ["uninitialised-memory"]
+    assert found(body.replace("SIZE", "256"), **schedule) == ["uninitialized-memory"]
 
 
 REDUCED = """
@@ -212,7 +212,7 @@ bar.warp.sync -1;
 
 @pytest.mark.hopper
 @pytest.mark.parametrize(
-    ("operation", "rules"), [("add.u32", ["uninitialised-memory"]), ("and.b32", ["uninitialised-memory"])]
+    ("operation", "rules"), [("add.u32", ["uninitialized-memory"]), ("and.b32", ["uninitialized-memory"])]
 )
 def test_an_output_that_a_bulk_copy_adds_to_without_a_start_is_found(operation: str, rules: list[str]) -> None:
     body = REDUCED.replace("OP", operation)
@@ -236,6 +236,6 @@ def test_a_thread_may_copy_more_than_has_been_written(schedule: dict[str, Any]) 
         return found(SHARED + ASYNC + load + OUT, scratch, parameters=parameters, **schedule)
 
     assert rules("ld.shared.u32 %r9, [%r2];") == []
-    assert rules("ld.shared.u32 %r9, [%r2+12];") == ["uninitialised-memory"]
+    assert rules("ld.shared.u32 %r9, [%r2+12];") == ["uninitialized-memory"]
     few = "cp.async.ca.shared.global [%r2], [%rd3], 16, 4; cp.async.wait_all; ld.shared.u32 %r9, [%r2+12];"
     assert rules(few) == []

@@ -96,7 +96,7 @@ def test_the_quotient_of_the_least_number_and_minus_one_is_defined(kind: str) ->
 
 def test_an_undefined_divisor_is_named_and_not_the_division_by_the_zero_that_it_held() -> None:
     (found,) = findings(f"div.u32 %r9, %r0, %r40;\n{OUT}")
-    assert (found.rule, found.count) == ("uninitialised-register", 32)
+    assert (found.rule, found.count) == ("uninitialized-register", 32)
 
 
 def test_without_checks_a_division_by_zero_is_a_number() -> None:

@@ -134,7 +134,7 @@ def global_integers() -> Problem:
 
 
 def shared_integers() -> Problem:
-    return Problem((Fresh(32, np.uint32),), {}, found=frozenset({"uninitialised-memory"}))
+    return Problem((Fresh(32, np.uint32),), {}, found=frozenset({"uninitialized-memory"}))
 
 
 def atomic_floats() -> Problem:

@@ -109,7 +109,7 @@ def dispatch() -> Problem:
             case _:
                 local[3] = i
         after[i], masked[i] = local[i * 7 % 20], unknown[i * 7 % 20]
-    found = frozenset({"uninitialised-memory"})
+    found = frozenset({"uninitialized-memory"})
     return Problem((x, n), {0: np.ma.masked_array(np.array(after, np.int32), mask=masked)}, block=1, found=found)
 
 
@@ -125,7 +125,7 @@ def atomics() -> Problem:
 
 def assembly(first: int) -> Problem:
     x = np.array([first, 10, 0], np.uint32)
-    found = frozenset() if first else frozenset({"uninitialised-register"})
+    found = frozenset() if first else frozenset({"uninitialized-register"})
     after = np.ma.masked_array(np.array([first, 10, (first + 1) * 10 + 12], np.uint32), mask=[0, 0, first == 0])
     return Problem((x,), {0: after}, block=1, found=found)
 
@@ -142,7 +142,7 @@ def by_value() -> Problem:
         (wide, text, 6, vector, Fresh(32, np.uint8)),
         {4: np.ma.masked_array(expected, mask=known)},
         block=1,
-        tolerated=frozenset({"uninitialised-memory"}),
+        tolerated=frozenset({"uninitialized-memory"}),
     )
 
 

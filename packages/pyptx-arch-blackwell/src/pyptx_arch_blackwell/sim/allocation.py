@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STEPS", "Allocation"]
 
-FREED: Final = "tensor-freed"
+FREED: Final = "tmem-use-after-free"
 _FEWEST = 32  # columns, and the allocation unit
 _WORD = np.dtype(np.uint32)
 
@@ -85,7 +85,7 @@ class Allocation:
         """Allocate columns, whose contents are then undefined."""
         if count > self._fewest[block]:
             turn.report(
-                "tensor-allocation",
+                "tmem-alloc",
                 f"allocates {count} columns, and {self._fewest[block]} before: their number must not increase",
                 hint="allocate the largest part first",
             )
@@ -106,7 +106,7 @@ class Allocation:
         known = self._taken[block].get(start)
         if known is None or known[0] != count:
             what = "nobody has" if known is None else f"were allocated as {known[0]} from there on"
-            turn.report("tensor-allocation", f"gives back {count} columns from {start} on, which {what}")
+            turn.report("tmem-alloc", f"gives back {count} columns from {start} on, which {what}")
             return
         del self._taken[block][start]
         for each in (block, block ^ 1) if paired else (block,):
@@ -129,7 +129,7 @@ class Allocation:
         pc = self._relinquished.get(block)
         if pc is not None:
             self._wave.report(
-                "tensor-allocation",
+                "tmem-alloc",
                 f"{turn.wave.geometry.warp_name(int(turn.warps[0]))} allocates behind relinquish_alloc_permit",
                 turn.pc,
                 other_pc=pc,
@@ -156,7 +156,7 @@ class Allocation:
             for start, (count, pc) in taken.items():
                 name = self._wave.geometry.cta_name(block)
                 message = f"{name} ends and keeps {count} columns of tensor memory from {start} on"
-                self._wave.report("tensor-leak", message, pc)
+                self._wave.report("tmem-leak", message, pc)
 
 
 def _cells(block: int, start: int, count: int) -> Touch:
@@ -277,9 +277,7 @@ def _lead(turn: Turn, source: Reader) -> int:
     """Return the first thread's operand; report it if other threads have other values."""
     values = turn.each(source)
     if turn.checked and (values != values[0]).any():
-        turn.report(
-            "tensor-allocation", "threads of the warp ask for different things", hint="pass all of them the same"
-        )
+        turn.report("tmem-alloc", "threads of the warp ask for different things", hint="pass all of them the same")
     return int(values[0])
 
 
@@ -289,7 +287,7 @@ def _count(turn: Turn, source: Reader) -> int:
     if count in range(_FEWEST, COLUMNS + 1) and count & (count - 1) == 0:
         return count
     message, hint = f"asks for {count} columns of tensor memory", "ask for 32, 64, 128, 256 or 512"
-    turn.misuse("tensor-allocation", message, hint)
+    turn.misuse("tmem-alloc", message, hint)
     return min(max(_FEWEST, 1 << (count - 1).bit_length()), COLUMNS)
 
 

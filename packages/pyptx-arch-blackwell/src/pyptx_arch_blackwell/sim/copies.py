@@ -124,7 +124,7 @@ def _sound(turn: Turn, item: Copied) -> bool:
     if lanes_of(item.targets).max() not in item.copy.beginnings:
         last = item.copy.beginnings[-1]
         message = f"a copy to tensor memory begins at a lane other than {f'0 to {last}' if last else '0'}"
-        turn.fault("tensor-lanes", message, "pass the address of the columns: copies say by their shape to which lanes")
+        turn.fault("tmem-lanes", message, "pass the address of the columns: copies say by their shape to which lanes")
         return False
     if sound and turn.checked:
         for block in range(item.count):
@@ -206,7 +206,7 @@ def compile_shift(operands: Operands) -> Action:
 def _shiftable(turn: Turn, item: Shifted) -> bool:
     allocation = turn.part(Allocation)
     if (lanes_of(item.targets) % PARTITION).any() or (lanes_of(item.targets) >= LANES).any():
-        turn.fault("tensor-lanes", "a shift begins inside of a quarter of the lanes", "its lane is a multiple of 32")
+        turn.fault("tmem-lanes", "a shift begins inside of a quarter of the lanes", "its lane is a multiple of 32")
         return False
     return all(
         allocation.judge_columns(turn, block + other, column, SHIFT_COLUMNS)

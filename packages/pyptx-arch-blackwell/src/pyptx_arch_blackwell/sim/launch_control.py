@@ -184,13 +184,13 @@ def _words(turn: Turn, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
 RULES: Final = (
     Rule(
         name="cancel-response",
-        summary="a cluster is read from a response that holds none",
+        summary="ctaid read from a try_cancel response that was not canceled",
         hint=_HINT,
     ),
     Rule(
         name="cancel-after-failure",
-        summary="a block asks for another cluster after a response without one",
-        hint="leave the loop where is_canceled is false: nothing is promised of requests behind that",
+        summary="try_cancel after a failed try_cancel",
+        hint="leave the loop when is_canceled is false",
         severity="warning",
     ),
 )

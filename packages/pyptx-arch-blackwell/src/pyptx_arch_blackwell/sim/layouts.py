@@ -19,4 +19,4 @@ def swizzle(width: int, atom: int) -> Layout:
     name = "no swizzle" if width == CHUNK else f"a swizzle of {width} bytes"
     if atom != CHUNK:
         name += f" in atoms of {atom}"
-    return Layout(name=name, mismatch="tensor-descriptor", user="a product")
+    return Layout(name=name, mismatch="tcgen05-descriptor", user="a product")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RULE", "located", "matrix_of", "readable", "said", "unwritten"]
 
-RULE = "tensor-descriptor"
+RULE = "tcgen05-descriptor"
 _HINT = "describe the tile once (SharedTile), and take the descriptor from that"
 
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PAIR", "Pairing"]
 
-PAIR: Final = "tensor-pair"
+PAIR: Final = "cta-pair"
 _WORDS: Final = {1: "one block", 2: "a pair"}
 
 

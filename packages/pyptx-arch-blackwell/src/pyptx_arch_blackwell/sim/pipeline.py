@@ -27,7 +27,7 @@ PIPELINES: Final = tuple(
     GroupKind(
         name=f"tcgen05 of {blocks}",
         operations=f"tensor-core operations of {blocks} (tcgen05)",
-        unfinished="unfinished-tensor-work",
+        unfinished="unfinished-tcgen05",
         tells="lanes",
         pipelined=True,
         wait="tcgen05.commit behind it, to an mbarrier, and a wait for its phase",

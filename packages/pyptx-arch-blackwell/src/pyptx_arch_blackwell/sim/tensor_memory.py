@@ -70,9 +70,9 @@ def placed(words: IntArray) -> IntArray:
     return (blocks | inside) * WORD
 
 
-SPACE: Final = Space(name="tensor", size=_BYTES, describe=_describe)
+SPACE: Final = Space(name="tmem", size=_BYTES, describe=_describe)
 
-TENSOR: Final = Proxy(name="tcgen05", unfenced="tensor-race")
+TENSOR: Final = Proxy(name="tcgen05", unfenced="tmem-race")
 """Proxy of tensor memory: only tcgen05 accesses it, so no proxy fence is needed."""
 
 

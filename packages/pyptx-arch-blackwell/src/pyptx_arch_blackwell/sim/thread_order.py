@@ -29,7 +29,7 @@ _PIECE: Final = 16
 """Minimum bytes of a tracked access; narrower accesses are not tracked."""
 _WIDEST: Final = 1024
 _SPLIT: Final = -1  # instead of an issue number
-FENCE: Final = "tensor-fence"
+FENCE: Final = "missing-tcgen05-fence"
 _AFTER: Final = "put tcgen05.fence::after_thread_sync behind the wait or the barrier, in front of it"
 _BEFORE: Final = "put tcgen05.fence::before_thread_sync behind the work, in front of the arrival or the barrier"
 

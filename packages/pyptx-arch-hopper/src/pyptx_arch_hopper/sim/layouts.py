@@ -19,4 +19,4 @@ _NAMES: Final = {0: "a swizzle that no descriptor has", 16: "no swizzle"}
 def swizzle(width: int, user: str) -> Layout:
     """Return the layout of `width`-byte rows with permuted chunks; `user` is the kind of instruction that uses it."""
     name = _NAMES.get(width) or f"a swizzle of {width} bytes"
-    return Layout(name=name, mismatch="matrix-descriptor", user=user)
+    return Layout(name=name, mismatch="wgmma-descriptor", user=user)

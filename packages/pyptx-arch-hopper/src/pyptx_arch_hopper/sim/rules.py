@@ -8,44 +8,42 @@ from pyptx_sim.extension import Rule
 
 RULES: Final = (
     Rule(
-        name="unfinished-product",
-        summary="a warp ends before it has waited for its products",
-        hint="wait for it before the thread ends: its memory may be another block's by the time it completes",
+        name="unfinished-wgmma",
+        summary="warp exits with outstanding wgmma groups",
+        hint="wgmma.commit_group and wgmma.wait_group 0 before exit",
         severity="warning",
     ),
     Rule(
         name="missing-wgmma-fence",
-        summary="registers that a product uses were touched before, and no wgmma.fence stands between",
+        summary="wgmma.mma_async registers accessed earlier without wgmma.fence",
     ),
     Rule(
-        name="register-before-wait",
+        name="wgmma-register-before-wait",
         summary="wgmma register accessed before wgmma.wait_group",
     ),
     Rule(
         name="setmaxnreg",
-        summary="setmaxnreg where the manual leaves open what happens",
+        summary="setmaxnreg with an undefined effect",
         severity="warning",
     ),
     Rule(
-        name="matrix-descriptor",
-        summary="a descriptor that describes no matrix, or another one than what lies there",
-        hint="describe the tile once (SharedTile), and take TMA's layout and the descriptor from that",
+        name="wgmma-descriptor",
+        summary="matrix descriptor invalid, or different from the layout in shared memory",
+        hint="build the descriptor and the TMA box from one SharedTile",
         observer="races",
     ),
     Rule(
-        name="mbarrier-block",
-        summary="a copy whose mbarrier lies in another block than what it writes",
+        name="mbarrier-wrong-cta",
+        summary="copy signals an mbarrier in another CTA than its destination",
     ),
     Rule(
         name="tensor-map",
-        summary="a tensor copy whose map is none, or one of another rank",
+        summary="invalid tensor map, or its rank differs from the instruction's",
     ),
     Rule(
         name="missing-tensormap-fence",
-        summary="a tensor map that was edited is used, and no fence of its proxy stands between",
-        hint="behind the write fence.proxy.tensormap::generic.release (or tensormap.cp_fenceproxy), an order "
-        "between the threads, and before the copy fence.proxy.tensormap::generic.acquire of the map's 128 "
-        "bytes",
+        summary="modified tensor map used without a tensormap proxy fence",
+        hint="fence.proxy.tensormap::generic.release after the modification, synchronize, ….acquire before the copy",
         observer="races",
     ),
 )

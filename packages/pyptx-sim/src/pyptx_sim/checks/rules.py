@@ -10,7 +10,7 @@ from pyptx_sim.extension import Rule
 RULES: Final = (
     Rule(
         name="out-of-bounds",
-        summary="an access outside every array, allocation or frame",
+        summary="access outside every array, allocation and stack frame",
     ),
     Rule(
         name="other-variable",
@@ -26,15 +26,15 @@ RULES: Final = (
     ),
     Rule(
         name="misaligned",
-        summary="an address that is no multiple of what the access asks for",
+        summary="address not aligned to the access size",
     ),
     Rule(
-        name="uninitialised-register",
-        summary="a register is read that nothing has written on the path taken",
+        name="uninitialized-register",
+        summary="result depends on an uninitialized register",
     ),
     Rule(
-        name="uninitialised-memory",
-        summary="memory is read before anything wrote it",
+        name="uninitialized-memory",
+        summary="result depends on uninitialized memory",
     ),
     Rule(
         name="undefined-value",
@@ -48,11 +48,11 @@ RULES: Final = (
     ),
     Rule(
         name="unwritten-output",
-        summary="elements of an output that no thread has written",
+        summary="output elements were never written",
     ),
     Rule(
         name="barrier-divergence",
-        summary="a barrier of the block or of the cluster that not all meet who should",
+        summary="some threads of the CTA or cluster do not arrive at this barrier",
     ),
     Rule(
         name="barrier-phase",
@@ -60,8 +60,8 @@ RULES: Final = (
         observer=RaceChecker,
     ),
     Rule(
-        name="warp-divergence",
-        summary="an instruction of several lanes that some of them do not execute, or others do",
+        name="membermask-mismatch",
+        summary="executing lanes differ from the instruction's membermask",
     ),
     Rule(
         name="inactive-lane",
@@ -69,115 +69,112 @@ RULES: Final = (
     ),
     Rule(
         name="deadlock",
-        summary="no warp can ever go on",
+        summary="no warp can make progress",
     ),
     Rule(
-        name="mbarrier-uninitialised",
-        summary="an arrival, a wait or a copy at a place that holds no mbarrier",
+        name="mbarrier-uninitialized",
+        summary="mbarrier operation on memory without an initialized mbarrier",
     ),
     Rule(
         name="mbarrier-reinit",
-        summary="an mbarrier is initialised while it is valid",
+        summary="mbarrier initialized twice",
     ),
     Rule(
         name="mbarrier-inval",
-        summary="an mbarrier ends while others wait for it, or may still ask it",
-        hint="let all waits return, and a barrier of the block order them, before one thread invalidates it",
+        summary="mbarrier invalidated while in use",
+        hint="bar.sync after the last wait, then mbarrier.inval in one thread",
         observer=RaceChecker,
     ),
     Rule(
-        name="mbarrier-arrivals",
-        summary="more arrivals than the phase expects, or a count that an mbarrier cannot hold",
+        name="mbarrier-arrival-count",
+        summary="more arrivals than the phase expects, or a count outside 1 to 2^20 - 1",
     ),
     Rule(
-        name="mbarrier-bytes",
-        summary="more bytes are pending than an mbarrier counts",
+        name="mbarrier-tx-count",
+        summary="tx-count out of range",
     ),
     Rule(
         name="mbarrier-phase",
-        summary="an arrival or a wait that is a whole phase late or early",
+        summary="arrive or wait one phase early or late",
     ),
     Rule(
-        name="unchecked-wait",
-        summary="nothing looks at the answer of a wait that may say: not yet",
+        name="unchecked-mbarrier-wait",
+        summary="result of mbarrier.test_wait or try_wait ignored",
     ),
     Rule(
         name="unfinished-copy",
-        summary="a thread ends before it has waited for its copies",
-        hint="wait for it before the thread ends: its memory may be another block's by the time it completes",
+        summary="thread exits with outstanding asynchronous copies",
+        hint="wait for completion before exit: the shared memory may belong to another CTA by then",
     ),
     Rule(
         name="sparse-metadata",
-        summary="ordered metadata of a sparse product whose places do not grow",
+        summary="sparse-MMA metadata indices are not strictly increasing",
     ),
     Rule(
         name="shared-race",
-        summary="two warps touch the same bytes of shared memory, one writes, and nothing orders the two",
-        hint="let the threads of the block meet between the two: bar.sync",
+        summary="data race between warps on shared memory",
+        hint="put bar.sync (__syncthreads) between the two accesses",
         observer=RaceChecker,
     ),
     Rule(
         name="global-race",
-        summary="two warps touch the same bytes of global memory, one writes, and nothing orders the two",
-        hint="order the two: a barrier inside a block; across blocks a fence and an atomic, or two launches",
+        summary="data race between warps on global memory",
+        hint="same CTA: bar.sync; across CTAs: st.release.gpu / ld.acquire.gpu on a flag, or two launches",
         observer=RaceChecker,
     ),
     Rule(
         name="noncoherent-read",
-        summary="what is read by ld.global.nc is written in the same launch",
-        hint="read it without .nc, which is for what nothing writes while the kernel runs",
+        summary="ld.global.nc of memory written in the same launch",
+        hint="use ld.global: .nc requires memory that is read-only for the whole kernel",
         observer=RaceChecker,
     ),
     Rule(
         name="lane-race",
-        summary="two lanes of a warp touch the same bytes, one writes, and nothing orders the two",
-        hint="lanes of a warp are not ordered by running together: put bar.warp.sync between the two",
+        summary="data race between lanes of one warp",
+        hint="put bar.warp.sync (__syncwarp) between the two accesses: warps do not run in lockstep",
         observer=RaceChecker,
     ),
     Rule(
         name="read-before-wait",
-        summary="what asynchronous work writes is touched before the work is known to be complete",
-        hint="wait for the work first: for its group, and then a barrier, or for its mbarrier's phase",
+        summary="destination of an asynchronous operation accessed before its completion is awaited",
+        hint="wait for the group or mbarrier phase, then synchronize with the other readers",
         observer=RaceChecker,
     ),
     Rule(
         name="early-reuse",
-        summary="memory is written while somebody may still read what it held",
-        hint="wait until everybody has read it: an mbarrier that the readers arrive at, or wait_group(.read)",
+        summary="buffer overwritten before its readers are done (WAR hazard)",
+        hint='wait for the readers first: an "empty" mbarrier, a barrier, or cp.async.bulk.wait_group.read',
         observer=RaceChecker,
     ),
     Rule(
         name="missing-proxy-fence",
-        summary="what one proxy has written is used through another, and no fence stands between",
-        hint="put fence.proxy.async behind the writes, before the barrier that orders them; behind mbarrier.init "
-        "fence.mbarrier_init does too",
+        summary="missing proxy fence between generic-proxy and async-proxy accesses",
+        hint="put fence.proxy.async after the writes and before the barrier; after mbarrier.init, fence.mbarrier_init "
+        "also works",
         observer=RaceChecker,
     ),
     Rule(
         name="mbarrier-as-data",
-        summary="bytes of a valid mbarrier are touched by what is no instruction of mbarriers",
-        hint="give data and mbarriers places of their own, or end the mbarrier first: mbarrier.inval, and a "
-        "barrier of the block",
+        summary="non-mbarrier access to a live mbarrier object",
+        hint="use separate memory, or mbarrier.inval and bar.sync before reuse",
         observer=RaceChecker,
     ),
     Rule(
-        name="mbarrier-unsynchronised",
-        summary="an mbarrier is used by a warp that may not see its initialisation yet",
-        hint="let everybody see the initialisation: a barrier of the block; across blocks fence.mbarrier_init "
-        "and a barrier of the cluster",
+        name="mbarrier-init-race",
+        summary="mbarrier used before its initialization is visible",
+        hint="put bar.sync after mbarrier.init; across CTAs fence.mbarrier_init and a cluster barrier",
         observer=RaceChecker,
     ),
     Rule(
-        name="unstarted-block",
+        name="cluster-cta-not-started",
         summary="access to another CTA of the cluster before that CTA is known to have started",
-        hint="begin with a barrier of the cluster (barrier.cluster.arrive, barrier.cluster.wait), behind which all "
-        "blocks have started",
+        hint="execute barrier.cluster.arrive and .wait before the first access",
         observer=RaceChecker,
     ),
     Rule(
-        name="exited-block",
-        summary="shared memory of a block is used by another one, and nothing says that it is still there",
-        hint="end with a barrier of the cluster, so that no block ends while others use its shared memory",
+        name="cluster-cta-exited",
+        summary="distributed shared memory access after the target CTA may have exited",
+        hint="execute a cluster barrier before exit",
         observer=RaceChecker,
     ),
 )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Following", "RacingLoads", "Uses"]
 
-_RULES: Final = frozenset({"uninitialised-register", "uninitialised-memory"})
+_RULES: Final = frozenset({"uninitialized-register", "uninitialized-memory"})
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ def _leaving(operands: Operands, action: Action, loads: RacingLoads, first_warp:
     """Return a load whose results are undefined in the racing lanes."""
     pairs = zip(operands.elements(operands.named("d")), operands.types("d"), strict=True)
     registers = [each for each in (operands.carried(*pair) for pair in pairs) if each is not None]
-    origin = Origin("uninitialised-register", "the value of a racing load", operands.pc, "")
+    origin = Origin("uninitialized-register", "the value of a racing load", operands.pc, "")
     guard = operands.unchecked().guard()
     known: dict[int, NDArray[np.bool_]] = {}
 

@@ -121,7 +121,7 @@ class UndefinedRegisters(dict[int, Undefined]):
         if known is not None:
             return known
         hint = f"write {name} on every path that leads here"
-        return Origin("uninitialised-register", f"{name}, which the thread never wrote", pc, hint)
+        return Origin("uninitialized-register", f"{name}, which the thread never wrote", pc, hint)
 
     def used(self, slot: int, name: str, lanes: Lanes, low: int = 0) -> None:
         """Report a use of a register's value, in the active lanes in which it is undefined.
@@ -150,7 +150,7 @@ class UndefinedRegisters(dict[int, Undefined]):
             text = f"{name} is read by {thread}, which never wrote it"
             hint = f"write {name} on every path that leads here"
             log = wave.machine.log
-            log.report("uninitialised-register", text, wave.pc, hint=hint, count=count, cause=(slot, None))
+            log.report("uninitialized-register", text, wave.pc, hint=hint, count=count, cause=(slot, None))
             return
         text = f"{name}, which {thread} uses, depends on {origin.what}"
         log, cause = wave.machine.log, (origin.pc, origin.rule)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Collectors", "collecting"]
 
-_RULE: Final = "tensor-collector"
+_RULE: Final = "tcgen05-collector"
 _HINT: Final = "fill it first (.collector::…::fill), by a product with the same matrix"
 _READS: Final = ("use", "lastuse")
 _KEEPS: Final = ("fill", "use")

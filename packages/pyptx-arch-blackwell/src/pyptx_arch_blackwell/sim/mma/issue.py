@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STEPS"]
 
-_RULE: Final = "tensor-product"
+_RULE: Final = "tcgen05-mma"
 _VECTORS: Final = ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32")
 _FURTHER: Final = ("scale_a", "scale_b", "meta")  # tensor memory addresses that only some MMAs have
 

@@ -101,7 +101,7 @@ class Products(Piped):
         unknown = self.tensor.unknown(self.blocks[adds], self.d[adds], plan.d, _HALF if half else 0xFFFFFFFF)
         if unknown is not None:
             message = "a product adds to cells of tensor memory that nothing has written"
-            self.report("uninitialised-memory", message, _HINT, int(np.count_nonzero(unknown)))
+            self.report("uninitialized-memory", message, _HINT, int(np.count_nonzero(unknown)))
         words = self.tensor.read(self.blocks, self.d, plan.d)
         values = WIDEN[plan.descriptor.d](words.astype(np.uint16) if half else words)
         if self.divisor:
@@ -130,7 +130,7 @@ class Products(Piped):
         if any(not np.array_equal(first, other) for other in others):
             message = "a product reads rows of a of which groups of lanes have different copies"
             hint = "write the rows to all groups of lanes that compute columns of them"
-            self.report("tensor-product", message, hint)
+            self.report("tcgen05-mma", message, hint)
         words = shifted(first) if plan.opcode.shifted else first
         return plan.decoder("a")(words.view(np.uint8))
 
@@ -139,7 +139,7 @@ class Products(Piped):
         if unknown is not None:
             message = "a product reads a matrix in tensor memory of which nothing has written all"
             hint = "write it first: tcgen05.st and its wait, or tcgen05.cp"
-            self.report("uninitialised-memory", message, hint, int(np.count_nonzero(unknown)))
+            self.report("uninitialized-memory", message, hint, int(np.count_nonzero(unknown)))
         return self.tensor.read(self.blocks, addresses, copy)
 
     @property

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["scales_of"]
 
-_RULE = "tensor-scales"
+_RULE = "tcgen05-scales"
 
 
 @lru_cache(maxsize=256)
@@ -61,7 +61,7 @@ def _codes(products: Products, name: str, factors: ScaleFactors, addresses: IntA
         if missing:
             message = f"a product reads scales of {name} that nothing has written to tensor memory"
             hint = "tcgen05.cp them in front of the product, to all four quarters of the lanes (.warpx4)"
-            products.report("uninitialised-memory", message, hint, missing)
+            products.report("uninitialized-memory", message, hint, missing)
         elif (copies != copies[:, :1]).any():
             _differ(products, name, "the quarters of the lanes")
     return copies[:, 0]
@@ -69,5 +69,5 @@ def _codes(products: Products, name: str, factors: ScaleFactors, addresses: IntA
 
 def _differ(products: Products, name: str, among: str) -> None:
     message = f"a product reads scales of {name} of which {among} have different ones"
-    hint = "copy the scales to all four quarters of the lanes, in both blocks of a pair (.warpx4)"
+    hint = "copy them with .warpx4, in both CTAs of a pair"
     products.report(_RULE, message, hint)

@@ -50,7 +50,7 @@ def dense(products: Products, stored: Array, addresses: IntArray) -> Array:
     if meaningless.any():
         known = ", ".join(f"{code:#06b}" for code in CODES[kind])
         products.report(
-            "tensor-product",
+            "tcgen05-mma",
             f"the metadata of a sparse matrix say {int(codes[meaningless][0]):#06b}, which means nothing",
             f"of kind::{kind} there is {known}",
             int(np.count_nonzero(meaningless)),
@@ -75,9 +75,9 @@ def _codes(products: Products, metadata: Metadata, addresses: IntArray) -> IntAr
         known = tensor.arena.written(at * WORD, WORD)
         if known is not None and not known.all():
             message, hint = "a product reads metadata that nothing has written to tensor memory", "tcgen05.cp it first"
-            products.report("uninitialised-memory", message, hint, int(np.count_nonzero(~known)))
+            products.report("uninitialized-memory", message, hint, int(np.count_nonzero(~known)))
         elif (found != found[:, :1]).any():
             message = "a product reads metadata of which groups of lanes have different copies"
-            products.report("tensor-product", message, "write it to all groups of lanes that compute columns of a row")
+            products.report("tcgen05-mma", message, "write it to all groups of lanes that compute columns of a row")
         parts.append(found[:, 0].astype(np.int64))
     return np.concatenate(parts, axis=1)

@@ -103,7 +103,7 @@ def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], *, p
     if not barriers or int(target.offsets[0]) // stride == barriers[0] // stride:
         return
     turn.report(
-        "mbarrier-block",
+        "mbarrier-wrong-cta",
         f"a bulk copy of {_name(turn)} goes to one block, and tells {turn.mbarrier_name(barriers[0])} of another",
         hint="name an mbarrier of the block that the copy writes to, or with .cta_group::2 one of its pair",
     )

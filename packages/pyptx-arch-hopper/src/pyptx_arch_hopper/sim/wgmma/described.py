@@ -41,7 +41,7 @@ class WarpgroupProduct:
 WGMMA: Final = GroupKind(
     name="wgmma",
     operations="products (wgmma)",
-    unfinished="unfinished-product",
+    unfinished="unfinished-wgmma",
     issued_by="warpgroup",
     wait="wgmma.wait_group in all four warps, and then an order of the threads",
 )

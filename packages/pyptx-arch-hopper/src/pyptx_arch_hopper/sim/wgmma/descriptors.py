@@ -67,7 +67,7 @@ def _check_uniform(turn: Turn, warpgroups: Warpgroups, values: Array) -> None:
     all_values = warpgroups.threads(values)
     if (all_values != all_values[:, :1]).any():
         turn.fault(
-            "matrix-descriptor",
+            "wgmma-descriptor",
             "threads of one warpgroup hold different descriptors",
             "compute the descriptor of values that all 128 threads share",
         )
@@ -100,10 +100,10 @@ def _problem(start: int, end: int, matrix: SharedMatrix, extent: Extent) -> tupl
             f"a matrix with a swizzle of {matrix.swizzle} bytes begins in row {row} of its pattern, and its descriptor "
             f"says {matrix.base} (base offset)"
         )
-        return "matrix-descriptor", message, f"align the matrix to {rows * 128} bytes", True
+        return "wgmma-descriptor", message, f"align the matrix to {rows * 128} bytes", True
     if np.unique(where).size != where.size:
         message = (
             f"a matrix of {extent.mn} x {extent.k} overlaps itself: leading {matrix.leading}, stride {matrix.stride}"
         )
-        return "matrix-descriptor", message, "take the strides from the layout of the tile: SharedTile", True
+        return "wgmma-descriptor", message, "take the strides from the layout of the tile: SharedTile", True
     return None

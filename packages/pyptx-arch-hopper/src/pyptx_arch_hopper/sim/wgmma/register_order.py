@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 FENCE_RULE = "missing-wgmma-fence"
-WAIT_RULE = "register-before-wait"
+WAIT_RULE = "wgmma-register-before-wait"
 _FENCE_HINT = "put wgmma.fence behind the last access to its registers, in front of the product"
 _WAIT = "commit the group of the wgmma.mma_async and wait for it (wgmma.wait_group) before the access"
 _ADDS = 1

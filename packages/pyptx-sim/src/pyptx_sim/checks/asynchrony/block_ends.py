@@ -88,7 +88,7 @@ class BlockEnds:
                     where, pc = self._view.describe("shared", int(at[first])), int(rows[first, PC])
                     cta = self._view.cta_name(block)
                     message = f"asynchronous work reads {where} of {cta}, which may have ended by then"
-                    self._report("exited-block", message, pc, pc)
+                    self._report("cluster-cta-exited", message, pc, pc)
 
     def _known_at_end(self, blocks: Offsets) -> Known:
         """Return for each block what its warps knew of others when the last of them ended."""
@@ -111,4 +111,4 @@ class BlockEnds:
             who, where = self._view.warp_name(int(warps[here[0]])), self._view.describe("shared", offset)
             block = offset // self._view.shared_stride()
             message = f"{who} {does} {where} of {self._view.cta_name(block)}, which may have ended by then"
-            self._report("exited-block", message, pc, pc, count=len(here))
+            self._report("cluster-cta-exited", message, pc, pc, count=len(here))

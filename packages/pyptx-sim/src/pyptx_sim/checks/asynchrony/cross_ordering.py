@@ -262,7 +262,7 @@ class CrossOrdering:
                 name = self._view.warp_name(int(late[0]))
                 where = self._view.describe("shared", place)
                 message = f"{name} uses the mbarrier {where}, and nothing orders that behind its initialisation"
-                self._report("mbarrier-unsynchronised", message, pc, made[3])
+                self._report("mbarrier-init-race", message, pc, made[3])
 
     def _note_after(self, made: tuple[int, int, int], warps: Offsets, masks: Masks, known: Masks, whole: Masks) -> None:
         """Record lanes that are ordered after the initialization of an mbarrier; of a `whole` warp, all."""

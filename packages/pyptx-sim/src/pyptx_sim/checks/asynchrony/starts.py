@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Starts"]
 
-_RULE: Final = "unstarted-block"
+_RULE: Final = "cluster-cta-not-started"
 _DOES: Final = {"read": "reads", "strong-read": "reads", "write": "writes to", "atomic": "updates"}
 
 

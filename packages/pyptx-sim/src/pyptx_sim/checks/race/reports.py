@@ -32,7 +32,7 @@ _HINTS: Final = {
         True,
     ): "order the two blocks: a barrier of the cluster, or an mbarrier that the one arrives at with "
     ".release.cluster, and at which the other waits with .acquire.cluster",
-    ("global-race", False): "let the threads of the block meet between the two: bar.sync",
+    ("global-race", False): "put bar.sync (__syncthreads) between the two accesses",
     (
         "global-race",
         True,

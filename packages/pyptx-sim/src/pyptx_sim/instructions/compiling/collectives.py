@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["collective", "undefined_fragments"]
 
-_RULE = "warp-divergence"
+_RULE = "membermask-mismatch"
 
 
 def collective(operands: Operands, step: Action, *, reports: bool = True) -> Action:

@@ -175,7 +175,7 @@ def compile_wait(operands: Operands, following: int) -> Terminator:
 
 def _report_unread(wave: Wave) -> None:
     wave.machine.log.report(
-        "unchecked-wait",
+        "unchecked-mbarrier-wait",
         "nothing looks at the answer of this wait, which may be that the phase is not complete yet",
         wave.pc,
         hint="branch back to the wait while its predicate is false",

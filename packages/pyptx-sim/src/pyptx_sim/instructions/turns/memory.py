@@ -179,7 +179,7 @@ class Accesses(ActiveLanes):
         `Arena.leave_elements`.
         """
         what = f"{message}, which nothing has written"
-        return self.memory(space).arena.origin(offset) or Origin("uninitialised-memory", what, self.pc, NOT_WRITTEN)
+        return self.memory(space).arena.origin(offset) or Origin("uninitialized-memory", what, self.pc, NOT_WRITTEN)
 
     def host_sees(self, space: Space | str, offsets: Integers) -> Masks:
         """Return, per offset, whether the memory is host-visible."""

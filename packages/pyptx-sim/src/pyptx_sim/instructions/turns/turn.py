@@ -156,7 +156,7 @@ class Turn(Accesses):
     def use_blocks(self, blocks: Integers) -> None:
         """Record, if `observed`, that each warp also executes the instruction for the CTA in the slot `blocks[i]`.
 
-        The start of that CTA must happen before (`unstarted-block`).
+        The start of that CTA must happen before (`cluster-cta-not-started`).
         """
         self.wave.machine.observers.block_used(blocks, self.warps, self.pc)
 

@@ -103,7 +103,7 @@ class Mbarriers:
             )
         if not 1 <= count <= LIMIT:
             self.misuse(
-                "mbarrier-arrivals",
+                "mbarrier-arrival-count",
                 f"{self.name(offset)} would expect {count} arrivals",
                 pc,
                 f"the count must be from 1 to {LIMIT}",
@@ -135,7 +135,7 @@ class Mbarriers:
         known = self._objects.get(offset)
         if known is None:
             self.misuse(
-                "mbarrier-uninitialised",
+                "mbarrier-uninitialized",
                 f"there is no valid mbarrier at {self._wave.memories['shared'].describe_offset(offset)}",
                 pc,
                 "mbarrier.init it first, and let the others see that: fence.mbarrier_init or a barrier of the block",
@@ -225,7 +225,7 @@ class Mbarriers:
         self._wave.version += 1
         if not -LIMIT <= known.bytes <= LIMIT:
             self.misuse(
-                "mbarrier-bytes",
+                "mbarrier-tx-count",
                 f"{self.name(offset)} has {known.bytes} bytes pending in phase {known.phase}",
                 pc,
                 f"the count must stay within ±{LIMIT}: expect as many bytes as complete, in the same phase",
@@ -261,7 +261,7 @@ class Mbarriers:
         expects = f"{known.expected} in each phase, {known.pending} of them pending in phase {known.phase}"
         what = f"{count} arrivals at" if count > 0 else f"{-count} more arrivals awaited by"
         self.misuse(
-            "mbarrier-arrivals",
+            "mbarrier-arrival-count",
             f"{what} {self.name(offset)}, which expects {expects}",
             pc,
             "initialise it with the number of arrivals of one phase",
@@ -270,7 +270,7 @@ class Mbarriers:
 
     def _must_not_complete(self, offset: int, pc: int) -> None:
         self.misuse(
-            "mbarrier-arrivals",
+            "mbarrier-arrival-count",
             f"an arrival that is .noComplete completes the phase of {self.name(offset)}",
             pc,
             "use mbarrier.arrive without .noComplete for the last arrival",

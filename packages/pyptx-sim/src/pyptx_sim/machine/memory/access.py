@@ -239,7 +239,7 @@ class Access:
         # With a `used_bytes_mask` pragma, the bytes in the mask matter: they are not padding.
         copied = memory.space == "local" and self.used == ALL_BYTES
         padding = copied and memory.arena.defines_some(offset, self.size)
-        return Origin("uninitialised-memory", what, wave.pc, NOT_WRITTEN, padding)
+        return Origin("uninitialized-memory", what, wave.pc, NOT_WRITTEN, padding)
 
 
 def fault(wave: Wave, rule: str, message: str, hint: str, count: int) -> None:

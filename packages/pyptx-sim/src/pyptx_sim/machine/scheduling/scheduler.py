@@ -330,13 +330,13 @@ class Scheduler:
             missing = ((named & LANE_BITS) != 0) & self._wave.live[warp] & ~mask
             site = int(splits.site[split])
             self._wave.machine.log.report(
-                "warp-divergence",
+                "membermask-mismatch",
                 f"{self._wave.geometry.warp_name(warp)} waits for lanes {np.flatnonzero(missing).tolist()}, "
                 "which are elsewhere and cannot come",
                 site,
                 hint="let all lanes that the mask names execute this instruction together",
                 count=int(np.count_nonzero(missing)),
-                cause=(self._wave.forced.setdefault(warp, site), "warp-divergence"),
+                cause=(self._wave.forced.setdefault(warp, site), "membermask-mismatch"),
             )
         splits.state[stuck[first]] = State.READY
         splits.key[stuck[first]] = PASS
