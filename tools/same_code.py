@@ -41,9 +41,11 @@ def statements(source: str) -> Iterator[tuple[str, int]]:
     """Yield the statements of a module without docstrings, each unparsed to one text, with its line number."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            body[:] = [each for each in body if not _is_text(each)] or [ast.Pass(lineno=1)]
+        match node:
+            case ast.Module(body=body) | ast.ClassDef(body=body) | ast.FunctionDef(body=body) | ast.If(body=body):
+                body[:] = [each for each in body if not _is_text(each)] or [ast.Pass(lineno=1)]
+            case _:
+                pass
     for statement in tree.body:
         yield ast.dump(statement), statement.lineno
 
