@@ -280,14 +280,11 @@ class Accesses:
 
     def _judge_more(self, shadow: Shadow, step: Step, earlier: Earlier, more: Overflow) -> None:
         """Judge a step against earlier accesses of which there is more than the tables have room for."""
-        found = more.find(step.at)
-        if found is None:
-            return
-        at, last = found
-        if step.kind in _STRONG and earlier != "read":
-            mutual = self._causality.mutual(step.pc, step.warps[at], last) & self._causality.is_strong(last)
-            at, last = at[~mutual], last[~mutual]
-        self._judge_last(shadow, step, earlier, at, last)
+        for at, last in more.find_in_parts(step.at):
+            mutual = np.zeros(len(at), np.bool_)
+            if step.kind in _STRONG and earlier != "read":
+                mutual = self._causality.mutual(step.pc, step.warps[at], last) & self._causality.is_strong(last)
+            self._judge_last(shadow, step, earlier, at[~mutual], last[~mutual])
 
     def _judge_last(
         self, shadow: Shadow, step: Step, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32]

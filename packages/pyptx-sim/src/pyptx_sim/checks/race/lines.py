@@ -135,8 +135,7 @@ class Lines:
             return False
         if not all(self._comes_behind(step, table) for table in (self._write, self._read, self._first)):
             return False
-        more = self._more_reads.find(step.at)
-        if more is not None and not self._ordered(step, *more, reads=True):
+        if not all(self._ordered(step, *part, reads=True) for part in self._more_reads.find_in_parts(step.at)):
             return False
         self._more_reads.drop(step.at)
         self._write.put(step.at, step.entries, step.reach)

@@ -164,9 +164,7 @@ def _entries_of(
         if last is not None:
             which = np.flatnonzero(last[:, WARP])
             yield which, last[which]
-    found = more.find(at)
-    if found is not None:
-        yield found
+    yield from more.find_in_parts(at)
 
 
 def fitting(granule: int, offsets: Offsets, size: int) -> int:

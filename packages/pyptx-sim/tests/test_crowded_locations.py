@@ -1,0 +1,54 @@
+"""All threads access one location: earlier accesses are looked up in parts, which does not change a finding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx_sim import run
+from pyptx_sim.checks.race import overflow
+from pyptx_sim.findings import Finding
+
+MODULE = """\
+.version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 a)
+{{
+.reg .b32 %r<6>;
+.reg .b64 %a;
+.shared .align 16 .b8 s[16];
+ld.param.u64 %a, [a];
+mov.u32 %r1, %tid.x;
+{body}
+ret;
+}}
+"""
+READ, WRITE = "ld.global.u32 %r2, [%a];\n", "st.global.u32 [%a], %r1;\n"
+COPY = "cp.async.ca.shared.global [s], [%a], 4;\ncp.async.commit_group;\n"
+POLL, SIGNAL = "ld.acquire.gpu.global.u32 %r2, [%a];\n", "st.release.gpu.global.u32 [%a], 1;\n"
+CASES = {
+    "shared memory": ("ld.shared.u32 %r2, [s];\nst.shared.u32 [s], %r1;\n", {"shared-race", "lane-race"}),
+    "global memory": (READ + WRITE, {"global-race", "lane-race"}),
+    "copies": (COPY + "cp.async.wait_group 0;\n" + WRITE, {"early-reuse", "global-race", "lane-race"}),
+    "copies without a wait": (COPY + WRITE + "cp.async.wait_group 0;\n", {"early-reuse"}),
+    "strong accesses": (POLL + SIGNAL + POLL + SIGNAL, set()),
+    "weak reads after strong writes": (POLL + SIGNAL + READ, {"global-race"}),
+    "atomics": (POLL + "atom.relaxed.gpu.global.add.u32 %r3, [%a], 1;\n", set()),
+}
+
+
+def found(case: str, seed: int) -> list[Finding]:
+    """Return the findings of 128 threads in 2 CTAs."""
+    result = run(MODULE.format(body=CASES[case][0]), grid=2, block=64, args=[np.zeros(4, np.uint32)], seed=seed)
+    return list(result.findings)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5])
+@pytest.mark.parametrize("case", CASES)
+def test_the_size_of_the_parts_changes_no_finding(case: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = found(case, seed)
+    assert {each.rule for each in whole} >= CASES[case][1]
+    assert bool(whole) == bool(CASES[case][1])
+    monkeypatch.setattr(overflow, "_PART", 50)
+    assert found(case, seed) == whole
