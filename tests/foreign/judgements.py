@@ -1,4 +1,4 @@
-"""What is found though it is known: kernels that race by the letter of the manual, and what the simulator still lacks.
+"""Findings that are known: races by the manual's text, and features that a release lacks.
 
 Each has its reason. What is listed and no longer found is a fault of this list.
 """
@@ -46,22 +46,22 @@ KNOWN = (
         "letter",
         "shared-race wrong",
         "nv*/blocks/large-tiles.*",
-        "In a group of two warps, lane 0 of the last warp acquires what the other has written, and lane 1 reads it "
-        "behind a shuffle. `shfl.sync` orders no memory, as `bar.warp.sync` would: some schedules show the old value.",
+        "In a group of two warps, lane 0 of the last warp acquires the other warp's write, and lane 1 reads the value "
+        "after a shuffle. `shfl.sync` orders no memory, as `bar.warp.sync` would: some schedules show the old value.",
     ),
     known(
         "letter",
         "mbarrier-inval",
         "gluon-*/tensor_memory/two-blocks*",
-        "Gluon ends the barriers of a pair of blocks behind `barrier.cluster.arrive.relaxed`, which orders no "
-        "memory: other warps may still wait at them. Without `.relaxed` nothing is found.",
+        "Gluon invalidates the mbarriers of a CTA pair after `barrier.cluster.arrive.relaxed`, which orders no memory: "
+        "other warps may still wait at them. Without `.relaxed` the kernel is clean.",
     ),
     known(
         "letter",
         "cluster-cta-exited",
         "mosaic-*/kernels/tiles-as-they-come-to-pairs.*",
-        "Blocks end behind `barrier.cluster.arrive.relaxed`, which orders no memory: the last arrival at the other "
-        "block's barrier may come after that block has ended. Without `.relaxed` nothing is found.",
+        "CTAs exit after `barrier.cluster.arrive.relaxed`, which orders no memory: the last arrival at the peer CTA's "
+        "mbarrier may come after the peer has exited. Without `.relaxed` the kernel is clean.",
     ),
     known(
         "letter",
@@ -74,28 +74,29 @@ KNOWN = (
         "letter",
         "barrier-divergence",
         "mosaic-*/kernels/two-blocks.*",
-        "Mosaic GPU writes `bar.sync` as inline assembly that LLVM may copy: the lane that multiplies and the others "
-        "of its warp meet the barrier at two instructions. `.aligned`, which `bar.sync` means, wants one.",
+        "Mosaic GPU writes `bar.sync` as inline assembly that LLVM may copy: the lane that issues the MMA and the "
+        "other lanes of its warp execute two copies of the barrier. `bar.sync` is `.aligned`: all lanes must execute "
+        "the same instruction.",
     ),
     known(
         "letter",
         "unchecked-mbarrier-wait",
         "cutedsl-*/kernels/tensor-memory.*",
-        "CuTe DSL asks once more whether the next stage is free behind the last step, and nothing looks at the answer.",
+        "After the last iteration, CuTe DSL tests once more whether the next stage is free, and ignores the result.",
     ),
     known(
         "letter",
         "tmem-use-after-free wrong",
         "tilelang-*/kernels/tensor-memory-*",
-        "TileLang gives back tensor memory at the end of the kernel, by the first warp, with no barrier in front: "
-        "other warps may not have loaded yet. Some schedules show what another block leaves there.",
+        "The first warp deallocates tensor memory at the end of the kernel, without a barrier before it: loads of "
+        "other warps may still be outstanding. Under some schedules they return data of another CTA.",
     ),
     known(
         "letter",
         "early-reuse tmem-use-after-free wrong",
         "tilelang-*/kernels/product-in-tensor-memory.*",
-        "The warps that copy end first, and the first of them gives back tensor memory while the others multiply. "
-        "They also let a stage be filled again as soon as its product is issued, not when it has ended.",
+        "The producer warps exit first, and the first of them deallocates tensor memory while the consumer's MMAs are "
+        "outstanding. The producers also refill a stage when its MMA is issued, not when it completes.",
     ),
     known(
         "letter",
@@ -124,8 +125,8 @@ KNOWN = (
         "letter",
         "mbarrier-as-data mbarrier-reinit",
         "triton-3.[46]/maps/*-roles*.sm_90a triton-3.[46]/attention/attention-roles.sm_90a",
-        "With warp specialization Triton 3.4 and 3.6 initialize mbarriers that nothing uses, in shared memory that "
-        "tiles reuse, twice and without `mbarrier.inval` between.",
+        "With warp specialization Triton 3.4 and 3.6 initialize unused mbarriers twice, in shared memory that tiles "
+        "reuse, without `mbarrier.inval` between.",
     ),
     known(
         "letter",
@@ -147,7 +148,7 @@ KNOWN = (
         "letter",
         "shared-race",
         "triton-3.4/flagships/matmul.sm_100a triton-3.4/tensor_cores/halves-of-sums-with-roles.sm_100a",
-        "Triton 3.4 loads values that a role captures behind the barrier that frees them. Only `tcgen05.commit` leads "
+        "Triton 3.4 loads values that a role captures after the barrier that frees them. Only `tcgen05.commit` leads "
         "from these loads to the store over them; its arrival follows tensor core work, not earlier loads.",
     ),
     known(

@@ -22,12 +22,12 @@ _HEAD = """\
 # Kernels of other compilers
 
 `nox -s foreign` compiles the kernels of `tests/foreign/sources`, which are written in the languages of other compilers,
-without a GPU, and runs what comes out on the simulator, unedited, with all checks. Results are held against references
+without a GPU, and runs the PTX on the simulator, unedited, with all checks. Results are compared with references
 in double precision, under {schedules} schedules: seeds 0 to {last}, each with asynchronous work that completes at once,
 and as late as it may. Kernels of older releases run under {fewer} of these. *Clean* means that every result is
 right, and that no rule finds an error or a warning. The session writes this page; it last did on {date}.
 """
-_BY = {"letter": "by the letter", "lacks": "not compiled"}
+_BY = {"letter": "undefined by the manual", "lacks": "not compiled"}
 _OPERATORS = """\
 Forward operators of libraries, called with CPU tensors: a driver for `triton.runtime` (`tests/foreign/operators`)
 launches what Triton compiles for an H100 on the simulator, under the same schedules. torch computes the references in
@@ -42,9 +42,10 @@ _UNAVAILABLE = """\
 """
 UNAVAILABLE = (
     ("Triton's block pointers", "Triton 3.9 has removed them: `tl.make_block_ptr` refers to tensor descriptors"),
-    ("Triton's warp specialisation of a host's map whose rows two warpgroups share",
+    ("Triton's warp specialization of a host's map whose rows two warpgroups share",
      "Triton 3.9 fails in its pass `NVGPUWarpSpecialization`: the descriptor keeps the whole box"),
-    ("products of two blocks in Triton", "Triton 3.9 never chooses `.cta_group::2` by itself, where the others say it"),
+    ("MMAs of CTA pairs in Triton",
+     "Triton 3.9 never chooses `.cta_group::2` by itself; the other compilers have an option for it"),
     ("`tcgen05.shift`", "the manual does not say how far down rows move, and no compiler here uses it"),
 )  # fmt: skip
 

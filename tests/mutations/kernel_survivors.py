@@ -86,7 +86,7 @@ KERNEL_SURVIVORS = (
     same("let the other threads", "@%p st.global.u8", NEIGHBOURS, "blackwell/quantise_mxfp8"),
     same("drop a move", "mov.b32 %r, 0", BEYOND, "blackwell/quantise_*"),
     same("flip a constant", "mov.b32 %r, 0", BEYOND, "blackwell/quantise_*"),
-    same("copy behind the product", "tcgen05.cp", "a later product of the stage is the first to use it",
+    same("copy after the MMA", "tcgen05.cp", "a later product of the stage is the first to use it",
          "blackwell/gemm_nvfp4_blackwell"),
     same("drop a move", "mov.u32 %r, %clusterid.x", "the warp that multiplies counts tiles, it needs no number",
          "blackwell/gemm_persistent_blackwell"),

@@ -58,8 +58,8 @@ PLANTED = (
         "tensor_scales",
         ("drop a copy to tensor memory", "copy-left", "uninitialized-memory", "multiply"),
         ("drop a copy to tensor memory", "copy-right", "uninitialized-memory", "multiply"),
-        ("copy behind the product", "copy-left", "uninitialized-memory", "multiply"),
-        ("copy behind the product", "copy-right", "uninitialized-memory", "multiply"),
+        ("copy after the MMA", "copy-left", "uninitialized-memory", "multiply"),
+        ("copy after the MMA", "copy-right", "uninitialized-memory", "multiply"),
         ("copy to other columns", "copy-left", "uninitialized-memory", "multiply"),
         ("copy to other lanes", "copy-right", "tmem-lanes", "copy-right"),
         ("copy all rows", "copy-left", "tcgen05-scales", "multiply"),
@@ -105,7 +105,7 @@ PLANTED = (
     ),
     *planted(
         "tensor_stationary",
-        ("use what nobody has kept", "multiply", "tcgen05-collector", "multiply"),
+        ("use an empty collector buffer", "multiply", "tcgen05-collector", "multiply"),
         ("drop a product", "multiply", "tcgen05-collector", "multiply-second"),
         (
             "swizzle a tcgen05 descriptor otherwise",

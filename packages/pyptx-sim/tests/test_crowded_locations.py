@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from pyptx_sim import run
 from pyptx_sim.checks.race import overflow
-from pyptx_sim.findings import Finding
+
+if TYPE_CHECKING:
+    from pyptx_sim.findings import Finding
 
 MODULE = """\
 .version 8.6

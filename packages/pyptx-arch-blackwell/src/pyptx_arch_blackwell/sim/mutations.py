@@ -151,11 +151,11 @@ _DESCRIBING: Final = (
 _ISSUING: Final = (
     Mutation("drop a product", _PRODUCTS, edits.drop, "a part of the sum is missing"),
     Mutation("drop a copy to tensor memory", ("tcgen05.cp",), edits.drop, "the words do not come"),
-    Mutation("copy behind the product", ("tcgen05.cp",), edits.behind("tcgen05", "mma"), "the words come too late"),
+    Mutation("copy after the MMA", ("tcgen05.cp",), edits.behind("tcgen05", "mma"), "the words come too late"),
     Mutation("drop a load or a store", _MOVES, edits.drop, "the words do not come"),
     Mutation("work in one block", (*_PIPED, *_ALLOCATIONS, "tcgen05.commit"),
              edits.word("cta_group::2", "cta_group::1"), "the pair does not work together"),
-    Mutation("use what nobody has kept", _PRODUCTS,
+    Mutation("use an empty collector buffer", _PRODUCTS,
              edits.each(edits.word("collector::a::fill", "collector::a::use"),
                         edits.word("collector::b0::fill", "collector::b0::use")),
              "the tensor core holds another matrix"),

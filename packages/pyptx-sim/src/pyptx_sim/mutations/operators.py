@@ -37,7 +37,7 @@ DROPS = (
     Mutation("drop a wait", _WAITS, edits.no_wait, "nobody waits for the phase"),
     Mutation("drop a retry", _WAITS, edits.no_retry, "a wait that may say no is asked once"),
     Mutation("drop an arrival", _SIGNALS, edits.drop, "the phase lacks an arrival, or its bytes"),
-    Mutation("drop an initialisation", ("mbarrier.init",), edits.drop, "there is no mbarrier"),
+    Mutation("drop an initialization", ("mbarrier.init",), edits.drop, "there is no mbarrier"),
     Mutation("drop a copy", _COPIES, edits.drop, "what it would bring does not come"),
     Mutation("drop a store", ("st|stmatrix",), edits.drop, "memory keeps what it held"),
     Mutation("drop a move", ("mov",), edits.drop, "a register keeps what it held"),
@@ -67,8 +67,8 @@ NUMBERS = (
 
 ADDRESSES = (
     Mutation("take the next mbarrier", (*_SIGNALS, *_WAITS), edits.shift(1, 8), "another mbarrier hears, or is asked"),
-    Mutation("copy to a place behind", _COPIES, edits.shift(0, 16), "the words lie elsewhere"),
-    Mutation("copy from a place behind", _COPIES, edits.shift(1, 16), "the words come from elsewhere"),
+    Mutation("copy to the following address", _COPIES, edits.shift(0, 16), "the words lie elsewhere"),
+    Mutation("copy from the following address", _COPIES, edits.shift(1, 16), "the words come from elsewhere"),
     Mutation("access one word off", _MEMORY, edits.shift(0, 4), "the words lie elsewhere", having=_ARRAYS),
     Mutation("load one word off", _MEMORY, edits.shift(1, 4), "the words come from elsewhere", having=_ARRAYS),
     Mutation("store far off", ("st.global",), edits.shift(0, 1 << 20), "outside every array"),
@@ -104,7 +104,7 @@ WORDS = (
 
 ORDER = (
     Mutation("arrive twice", (*_SIGNALS, "bar|barrier.arrive", _CLUSTER_ARRIVE), edits.twice, "one arrival too many"),
-    Mutation("initialise twice", ("mbarrier.init",), edits.twice, "its phase begins again"),
+    Mutation("initialize twice", ("mbarrier.init",), edits.twice, "its phase begins again"),
     Mutation("fence too late", ("fence",), edits.later, "the barrier behind it comes first"),
     Mutation("commit too soon", _COMMITS, edits.sooner, "what comes behind is in no group"),
     Mutation("arrive too soon", (*_SIGNALS, "bar|barrier.arrive"), edits.sooner, "others go on while it is in use"),
