@@ -1,4 +1,4 @@
-"""What every test of the repository shares: admitting GPU tests, the long profile of fuzzing, where coverage counts."""
+"""Options and hooks of all tests: GPU tests, the long fuzzing profile, where coverage is measured."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-# What says nothing about the packages with a gate (noxfile.GATED) that other tests don't: their own, and END_TO_END.
+# Folders whose tests add no coverage of the gated packages (noxfile.GATED) to that of those packages' own tests and of
+# END_TO_END.
 ABOVE = tuple(f"packages/pyptx-{name}/" for name in ("jax", "launch", "torch", "transpile"))
 UNMEASURED = (*ABOVE, "packages/pyptx-sim/tests/litmus/", "tests/")
 END_TO_END = "tests/end_to_end/"
 
-# These record which forms they have run, and one of them asks whether all were: they belong in one process.
+# These tests record the forms that they ran, and one of them checks that all forms were run: they need one process.
 SEMANTICS = "/test_semantics_"
-# Its tests take minutes each, have nothing in common, and are dealt out one by one.
+# Its tests take minutes each, are independent, and are distributed one by one.
 SURVIVORS = "tests/mutations/test_kernel_survivors.py"
 
 settings.register_profile("long", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -36,7 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Stop the first of the two measurements that pytest-cov 7.1 starts in each process of `pytest -n`.
 
-    Nobody reads it, it doubles the tracer's cost, and where the second one is paused (UNMEASURED), it would go on.
+    Its result is not used, and it doubles the tracer's cost. It would also continue while the second one is paused
+    (UNMEASURED).
     """
     plugin: Any = session.config.pluginmanager.getplugin("_cov")
     if hasattr(session.config, "workerinput") and plugin is not None and plugin.cov_controller is not None:
@@ -44,7 +46,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave tests/gpu out, without `--gpu`, and tests/cuda, without `--cuda`."""
+    """Ignore tests/gpu without `--gpu`, and tests/cuda without `--cuda`."""
     for name in ("gpu", "cuda"):
         if collection_path == config.rootpath / "tests" / name and not config.getoption(f"--{name}"):
             return True
@@ -52,9 +54,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Pause coverage where it says nothing new: `scaled` tests run the same lines over corpora, tables and kernels.
+    """Pause coverage where it adds nothing: `scaled` tests run the same lines over corpora, tables and kernels.
 
-    The tracer would cost more than the tests. The simulator's own are measured: no others run all that computes.
+    The tracer would cost more than the tests. `scaled` tests of the simulator are measured: only they run all of its
+    code.
     """
     scaled = item.get_closest_marker("scaled") is not None and not item.nodeid.startswith("packages/pyptx-sim/")
     repeats = item.nodeid.startswith(UNMEASURED) and not item.nodeid.startswith(END_TO_END)
@@ -64,7 +67,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out cases, of those that `-m` and `-k` have chosen, as `--every` says, but none of SEMANTICS."""
+    """Deselect cases as `--every` requires, among those selected by `-m` and `-k`, except SEMANTICS."""
     every: Any = config.getoption("--every")
     numbers: Counter[str] = Counter()
     kept: list[pytest.Item] = []
@@ -78,22 +81,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:  # noqa: ARG001 - pytest tells them apart by their names
-    """Set aside what was made so far, for the garbage collector: ten thousand tests, and what they import."""
+def pytest_collection_finish(session: pytest.Session) -> None:  # noqa: ARG001 - pytest passes arguments by name
+    """Exclude existing objects from garbage collection: ten thousand tests, and their imports."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Set aside what a file's tests have left in caches; else each later collection would visit it again."""
+    """Exclude objects cached by a file's tests from garbage collection; later collections would visit them again."""
     if nextitem is not None and nextitem.path != item.path:
         gc.collect()
         gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:  # noqa: ANN401 - xdist's own
-    """Deal out whole files to the processes of `pytest -n`, the files of SEMANTICS as one, and SURVIVORS in parts."""
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:  # noqa: ANN401 - type of xdist
+    """Distribute whole files over the processes of `pytest -n`; SEMANTICS files stay together, SURVIVORS is split."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Files(LoadScopeScheduling):

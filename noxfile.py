@@ -1,7 +1,7 @@
-"""The one door: every command of this repository is a nox session, and `nox -l` is the manual.
+"""All commands of this repository: each is a nox session, and `nox -l` lists them.
 
-Sessions install what they need. With uv on the machine (`pip install "nox[uv]"`) they install in seconds; without it
-nox falls back to virtualenv and pip. `tools/installation.py` says what is installed, and how.
+Sessions install their requirements. With uv on the machine (`pip install "nox[uv]"`) they install in seconds; otherwise
+nox uses virtualenv and pip. `tools/installation.py` defines the installation steps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import nox
 import nox.command
 
 ROOT = Path(__file__).parent
-sys.path.insert(0, str(ROOT))  # the command `nox`, unlike `python -m nox`, does not look beside this file
+sys.path.insert(0, str(ROOT))  # the command `nox`, unlike `python -m nox`, does not search this folder
 
 from tools.compat import LOWEST, check_interpreter, check_lowest, check_row, run_each  # noqa: E402 - see above
 from tools.compat_rows import ROWS  # noqa: E402 - see above
@@ -43,7 +43,7 @@ from tools.installation import (  # noqa: E402 - see above
     unbuilt,
 )
 
-# Where it is set, every process that a test starts compiles all that it imports once more: jax in seconds.
+# If it is set, every process that a test starts compiles all of its imports again: seconds for jax.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 nox.needs_version = ">=2026.2"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -51,40 +51,40 @@ nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = True
 nox.options.sessions = ["lint", "types", "arrows", "tests"]
 
-ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # for each worker: NumPy's threads beside others are slower than none
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # per worker: NumPy threads of several processes slow each other down
 PARALLEL = ("-n", "auto", "--maxprocesses=4")
-WITHOUT_FRAMEWORKS = (  # what neither needs a framework nor imports one
+WITHOUT_FRAMEWORKS = (  # tests that neither need nor import a framework
     *("-m", "not torch and not jax", "--ignore-glob=*/test_torch_*.py"),
     *(f"--ignore=packages/{name}" for name in FRAMEWORKS),
 )
-QUICK = (  # tests that import every package: what `nox -s hatch` runs
+QUICK = (  # tests that import every package, for `nox -s hatch`
     *("--every=4", "-m", "not ptxas and not gpu", "packages/pyptx/tests", "packages/pyptx-dsl/tests/test_kernel.py"),
     *("packages/pyptx-ir/tests/test_plugins_manager.py", "packages/pyptx-transpile/tests/test_mangled.py"),
     *map(str, sorted(ROOT.glob("packages/*/tests/test_calls.py"))),
     "packages/pyptx-launch/tests/test_plans.py",
 )
-GATED = {"pyptx_ir": 90, "pyptx_dsl": 90, "pyptx_sim": 95}  # least coverage, in percent of lines
-ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # what `nox -s oracle` asks
-RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # the release that docs/kernel-resources.md is about
-WHOLE_NVCC = (  # with what compiles, and the headers: the evidence's CUTLASS is compiled by the same release
+GATED = {"pyptx_ir": 90, "pyptx_dsl": 90, "pyptx_sim": 95}  # minimum coverage, percent of lines
+ORACLES = ("nvidia-cuda-nvcc>=13.5", "nvidia-cuda-nvcc==13.0.*")  # releases for `nox -s oracle`
+RESOURCES_OF = "nvidia-cuda-nvcc==13.0.*"  # release used in docs/kernel-resources.md
+WHOLE_NVCC = (  # the whole compiler and headers, of the same release: for CUTLASS in `nox -s evidence`
     RESOURCES_OF, "nvidia-nvvm==13.0.*", *(f"nvidia-cuda-{part}==13.0.*" for part in ("crt", "runtime", "cccl")),
 )  # fmt: skip
-SURVEYS = "tests/mutations/test_kernel_survivors.py"  # the mutants of all example kernels: an hour by themselves
+SURVEYS = "tests/mutations/test_kernel_survivors.py"  # mutants of all example kernels: an hour by themselves
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g", "-O1")
-SANITIZED = (  # the tests in which the shim runs; those that measure memory would measure the sanitizers'
+SANITIZED = (  # tests that use the native extension, without memory measurements, which would measure the sanitizers
     "packages/pyptx-launch/tests", "packages/pyptx-jax/tests", "tests/end_to_end/test_torch_launches.py",
     "tests/end_to_end/test_warm_and_cold.py", "--ignore=packages/pyptx-launch/tests/test_leaks.py",
     "-k=not do_not_grow",
 )  # fmt: skip
-OLDER = "pyptx==0.1.1"  # the unrelated project that benchmarks measure against, in an environment of its own
+OLDER = "pyptx==0.1.1"  # baseline of benchmarks: an unrelated project, in an environment of its own
 
 
-# The checks -----------------------------------------------------------------------------------------------------------
+# Checks ---------------------------------------------------------------------------------------------------------------
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run every test that needs no GPU, and hold the coverage gates; words behind `--` go to pytest instead."""
+    """Run every test that needs no GPU, and enforce the coverage gates; arguments after `--` go to pytest instead."""
     install_for_tests(session, frameworks=True)
     if session.posargs:
         session.run("pytest", *session.posargs)
@@ -96,21 +96,21 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(name="tests-3.12", python=interpreter("3.12"))
 def tests_312(session: nox.Session) -> None:
-    """Run the tests on Python 3.12, but for those that need torch or jax."""
+    """Run the tests on Python 3.12, without tests of torch and jax."""
     install_for_tests(session)
     session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(name="tests-3.13", python=interpreter("3.13"))
 def tests_313(session: nox.Session) -> None:
-    """Run the tests on Python 3.13, but for those that need torch or jax."""
+    """Run the tests on Python 3.13, without tests of torch and jax."""
     install_for_tests(session)
     session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style: every rule of ruff less the commented list in pyproject.toml, and its format."""
+    """Check style: all ruff rules except those listed with reasons in pyproject.toml, and formatting."""
     session.install(*group("lint"))
     session.run("ruff", "check", *session.posargs)
     session.run("ruff", "format", "--check", *session.posargs)
@@ -118,7 +118,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Check the types of everything that ships, and of tests/typing, with mypy and pyright, both strict."""
+    """Check the types of all shipped code, and of tests/typing, with mypy and pyright, both strict."""
     install(session, *group("types"), *test_needs(*PACKAGES), frameworks=True)
     session.run("mypy")
     session.run("pyright")
@@ -126,16 +126,16 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def arrows(session: nox.Session) -> None:
-    """Check who imports whom: the contracts of import-linter in pyproject.toml."""
+    """Check the import graph against the import-linter contracts in pyproject.toml."""
     install(session, *group("arrows"))
     session.run("lint-imports", env={"PYTHONPATH": unbuilt()})
 
 
 @nox.session
 def hatch(session: nox.Session) -> None:
-    """Make the environment of `hatch shell`, with the torch that `tests` takes, and run a share of the tests in it."""
+    """Create the environment of `hatch shell`, with the torch of `tests`, and run a share of the tests in it."""
     session.install(*group("build"))
-    # hatch makes an environment of its own, which stays in that of the session; it must not take nox's for it.
+    # hatch creates its own environment inside the session's; without this it would use nox's.
     own = {"VIRTUAL_ENV": None, "UV_PYTHON": None, "HATCH_DATA_DIR": str(session.env_dir.resolve() / "hatch")}
     session.run("hatch", "run", "pytest", *(session.posargs or QUICK), env=own)
 
@@ -143,9 +143,9 @@ def hatch(session: nox.Session) -> None:
 @nox.session(reuse_venv=False)
 @nox.parametrize("package", PACKAGES, ids=PACKAGES)
 def alone(session: nox.Session, package: str) -> None:
-    """Install one package from its wheel, with nothing but what it declares, and run its own tests elsewhere.
+    """Install one package from its wheel with its declared requirements only, and run its tests outside the checkout.
 
-    Of tests with many cases every fourth one, unless other options are given: `tests` runs them all.
+    By default every fourth case of each test: `tests` runs them all.
     """
     if package in FRAMEWORKS:
         install_frameworks(session, FRAMEWORKS[package])
@@ -166,12 +166,12 @@ def alone(session: nox.Session, package: str) -> None:
 def build(session: nox.Session) -> None:
     """Build every sdist and wheel with hatch, check them, install them from a wheelhouse alone, and run kernels.
 
-    Then install the checkout: every extra, by pip and by uv, from its folder and from its last commit.
+    Then install the checkout: every extra, with pip and with uv, from its folder and from its last commit.
     """
     house = ROOT / "dist"
     shutil.rmtree(house, ignore_errors=True)
     session.install("pip", *group("build"))
-    # hatch makes an environment for the build; it must not take nox's for it.
+    # hatch creates an environment for the build; without this it would use nox's.
     own_environment = {"VIRTUAL_ENV": None, "UV_PYTHON": None, "HATCH_DATA_DIR": str(temporary(session, "hatch"))}
     for name in PACKAGES:
         with session.chdir(ROOT / "packages" / name):
@@ -197,7 +197,7 @@ def build(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def compat(session: nox.Session) -> None:
-    """Test the runtimes on each row of tools/compat_rows.py, or on those named; a row takes up to 6 GB for a while.
+    """Test the runtimes on each row of tools/compat_rows.py, or on the named ones; a row needs up to 6 GB temporarily.
 
     `-- --python 3.14t` tests another interpreter instead: the core, and the frameworks that can be installed there.
     """
@@ -212,7 +212,7 @@ def compat(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def lowest(session: nox.Session) -> None:
-    """Test the core, and each framework's runtime, with the lowest releases that the packages admit."""
+    """Test the core, and each framework's runtime, with the lowest releases that the packages accept."""
     run_each(session, {name: partial(check_lowest, session, name) for name in session.posargs or LOWEST})
 
 
@@ -237,7 +237,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def sanitize(session: nox.Session) -> None:
-    """Build the shim and the null driver with sanitizers, and run what launches: by itself, from torch, from jax."""
+    """Build the native extension and the null driver with sanitizers, and run launches: alone, from torch, from jax."""
     install_for_tests(session, frameworks=True)
     wheels, flags = temporary(session, "wheels"), " ".join(SANITIZERS)
     options = (f"build-dir={temporary(session, 'build')}", "install.strip=false", "cmake.build-type=RelWithDebInfo")
@@ -249,7 +249,8 @@ def sanitize(session: nox.Session) -> None:
         silent=True,
     )
     session.install("--force-reinstall", "--no-deps", *map(str, wheels.glob("*.whl")))
-    # Python is not built with them, so their runtime comes first; and what Python never frees is no leak of ours.
+    # Python itself is built without sanitizers, so their runtime is preloaded. Leak checks are off: Python's own
+    # objects would be reported.
     names = ("libasan.so", "libubsan.so", "libstdc++.so")
     found = (session.run("g++", f"-print-file-name={name}", external=True, silent=True) for name in names)
     settings = {
@@ -264,7 +265,7 @@ def sanitize(session: nox.Session) -> None:
 
 @nox.session
 def oracle(session: nox.Session) -> None:
-    """Hold the instruction table against two releases of ptxas, the newest and the oldest that we support."""
+    """Verify the instruction table against two releases of ptxas, the newest and the oldest supported one."""
     install(session, "pip", *group("test"))
     found: list[str] = []
     for number, release in enumerate(ORACLES):
@@ -281,7 +282,7 @@ def oracle(session: nox.Session) -> None:
 
 @nox.session
 def kernels(session: nox.Session) -> None:
-    """Run all of what tests take a share of but `mutants`, and hold the examples' costs against a release of ptxas."""
+    """Run all cases of tests that default to a share, except `mutants`; verify the examples' costs against ptxas."""
     install_for_tests(session, frameworks=True)
     folder = temporary(session, "ptxas")
     wanted = (f"--target={folder}", "--no-deps", RESOURCES_OF)
@@ -295,22 +296,22 @@ def kernels(session: nox.Session) -> None:
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Plant faults into every example kernel; each has to be found, or to stand in the list of survivors."""
+    """Inject faults into every example kernel; each must be found, or be in the list of survivors."""
     install_for_tests(session, frameworks=False)
     session.run("pytest", *PARALLEL, SURVEYS, *session.posargs, env=ONE_THREAD | {"PYPTX_KERNELS": "all"})
 
 
 @nox.session
 def cuda(session: nox.Session) -> None:
-    """Compile CUDA C++ by the nvcc on PATH, and run it on the simulator: linked units, cooperative grids, textures."""
+    """Compile CUDA C++ with nvcc from PATH, and run it on the simulator: linked units, cooperative grids, textures."""
     install_for_tests(session, frameworks=False)
     session.run("pytest", *PARALLEL, "--cuda", "tests/cuda", *session.posargs)
 
 
 @nox.session
 def wild(session: nox.Session) -> None:
-    """Fetch published wheels that hold PTX; read, write, rebuild and check the modules, and ask ptxas about errors."""
-    newest = f"{TOOL_WHEELS['ptxas']}>=13.0"  # what is in wheels may be newer than the ptxas on PATH
+    """Download published wheels that contain PTX; parse, emit, rebuild and check it, and compare errors with ptxas."""
+    newest = f"{TOOL_WHEELS['ptxas']}>=13.0"  # wheels may contain newer PTX than the ptxas on PATH reads
     install(session, "pip", *group("wild"), "cuda-pathfinder>=1.2", newest)
     session.run("python", "-m", "tests.wild", *session.posargs)
 
@@ -324,7 +325,7 @@ def foreign(session: nox.Session) -> None:
 
 @nox.session
 def evidence(session: nox.Session) -> None:
-    """Lay our machine code for Blackwell beside that of CUTLASS, Triton, CuTe DSL; compilers are installed first."""
+    """Compare our machine code for Blackwell with that of CUTLASS, Triton, CuTe DSL; installs the compilers first."""
     install(session, "pip", "numpy>=1.26", "ml-dtypes>=0.5", *group("jax", "loops"), *toolchain())
     folder = temporary(session, "nvcc")
     wanted = (f"--target={folder}", "--no-deps", *WHOLE_NVCC)
@@ -336,7 +337,7 @@ def evidence(session: nox.Session) -> None:
     session.run("python", "-m", "tools.static_evidence", "--foreign", kernels_of_others, env={"PATH": path})
 
 
-# What is made ---------------------------------------------------------------------------------------------------------
+# Generated files and measurements -----------------------------------------------------------------------------------
 
 
 @nox.session
@@ -348,7 +349,7 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def generate(session: nox.Session) -> None:
-    """Write what is derived: the stubs of ptx.inst and the reference pages, and the stub of the compiled shim."""
+    """Write generated files: the stubs of ptx.inst, the reference pages, and the stub of the native extension."""
     install(session, *group("shim"), compiled=True)
     session.run("python", "-m", "tools.generate_isa", *session.posargs)
     session.run("python", "-m", "tools.generate_shim_stub", *session.posargs)
@@ -356,16 +357,16 @@ def generate(session: nox.Session) -> None:
 
 @nox.session
 def golden(session: nox.Session) -> None:
-    """Write the golden files anew, the messages of `pyptx check`; review them as a diff."""
+    """Rewrite the golden files, messages of `pyptx check`; review them as a diff."""
     install_for_tests(session)
     session.run("pytest", "packages/pyptx-ir/tests/test_isa_modules_golden.py", "--regenerate-golden", "-q")
 
 
 @nox.session
 def corpus(session: nox.Session) -> None:
-    """Compile corpus/sources again, compare with the manifest, and ask ptxas; compilers in wheels are installed first.
+    """Compile corpus/sources again, compare with the manifest, and run ptxas; installs compilers in wheels first.
 
-    The environments take 6 GB, and stay; `-- --only triton-3.9` makes those of one producer.
+    The environments take 6 GB, and are kept; `-- --only triton-3.9` creates those of one producer.
     """
     environments = str(ROOT / ".nox" / "corpus-environments")
     session.run("python", "corpus/build.py", "--environments", environments, *session.posargs)
@@ -373,7 +374,7 @@ def corpus(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure what FACTS.md and the README claim, each figure beside a reference measured in the same run."""
+    """Run every `benchmarks/bench_*.py`: each measures a value and its baseline in the same run."""
     install(session, *group("bench"), *toolchain())
     python = environment(session, "older")
     session.run(python, "-m", "pip", "install", "--quiet", "--no-deps", OLDER, external=True)
@@ -381,7 +382,7 @@ def bench(session: nox.Session) -> None:
     for script in session.posargs or sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("benchmarks/bench_*.py")):
         try:
             session.run("python", script, env={"PYPTX_OLDER_PYTHON": python})
-        except nox.command.CommandFailed:  # the others are worth knowing all the same
+        except nox.command.CommandFailed:  # run the others all the same
             missed.append(script)
     if missed:
         session.error(f"what is promised was not reached in {', '.join(missed)}")
@@ -389,7 +390,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the site into site/, strictly, and check its links; `nox -s docs -- serve` shows it while you write."""
+    """Build the site into site/, in strict mode, and check its links; `nox -s docs -- serve` previews it."""
     install(session, *group("docs"))
     pages = {"PYTHONPATH": unbuilt()}
     if session.posargs == ["serve"]:
@@ -401,12 +402,12 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def gpu(session: nox.Session) -> None:
-    """Run tests/gpu and the benchmarks on this machine's GPU, with the Python and frameworks that are installed."""
+    """Run tests/gpu and the benchmarks on this machine's GPU, with the installed Python and frameworks."""
     session.run("bash", "tools/gpu_check.sh", *session.posargs, external=True)
 
 
 @nox.session(python=interpreter("3.12"))
 def gpu_rehearsal(session: nox.Session) -> None:
-    """Run tools/gpu_check.sh without a GPU or a network: on the host driver, with what a machine with a GPU has."""
+    """Run tools/gpu_check.sh without a GPU or a network: on the host driver, with the packages of a GPU machine."""
     session.install(*group("rehearsal"), *toolchain())
     session.run("python", "tools/gpu_rehearsal.py", *session.posargs)

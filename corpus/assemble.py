@@ -1,4 +1,4 @@
-"""Hold the corpus against ptxas: every module that the manifest calls `assembles = true` must, and no other may."""
+"""Compare the corpus with ptxas: it must accept exactly the modules with `assembles = true` in the manifest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What ptxas said of one module; `message` is its first error, empty if there was none."""
+    """Result of ptxas for one module; `message` is its first error, empty if there was none."""
 
     module: Module
     assembles: bool
@@ -33,7 +33,7 @@ def newest_ptx(ptxas: str) -> tuple[int, int]:
 
 
 def within_reach(modules: Iterable[Module], ptxas: str) -> tuple[list[Module], list[Module]]:
-    """Split `modules` into those whose PTX version `ptxas` can read, and those too new for it."""
+    """Split `modules` into those with a PTX version that `ptxas` reads, and newer ones."""
     newest = newest_ptx(ptxas)
     near: list[Module] = []
     far: list[Module] = []
@@ -44,10 +44,10 @@ def within_reach(modules: Iterable[Module], ptxas: str) -> tuple[list[Module], l
 
 
 def assemble(module: Module, ptxas: str) -> Verdict:
-    """Run ptxas on one module for its own target, as part of a program or else as a whole one.
+    """Run ptxas on one module for its own target, as a relocatable part or else as a whole program.
 
-    Only a part may call what it doesn't define, and only a whole program may hold some pragmas. A module for debugging
-    (`.target …, debug`) is taken only with -g and without optimisation.
+    Only a part may call undefined functions, and only a whole program may contain some pragmas. ptxas accepts a module
+    for debugging (`.target …, debug`) only with -g and without optimization.
     """
     debug = "debug" in targets((CORPUS / module.path).read_bytes())
     mode = ("-g", "-O0") if debug else ("-O1",)
@@ -76,7 +76,7 @@ def assemble_all(modules: Iterable[Module], ptxas: str, jobs: int = 2) -> list[V
 
 
 def disagreements(modules: Iterable[Module], ptxas: str, jobs: int = 2) -> list[str]:
-    """Return one line per module on which ptxas and the manifest differ; too new modules are not tried."""
+    """Return one line per module on which ptxas and the manifest differ; modules newer than ptxas are skipped."""
     near, _ = within_reach(modules, ptxas)
     return [
         f"{verdict.module.path}: the manifest says assembles = {str(verdict.module.assembles).lower()}, "

@@ -1,13 +1,11 @@
 """Check and build the corpus.
 
-python corpus/build.py                 all checks: --check and, where there is a ptxas, --assemble
-python corpus/build.py --check         compare files with the manifest, and compile again: the same bytes?
-python corpus/build.py --assemble      hold every module against ptxas
-python corpus/build.py --write         compile what has its compiler here; write modules and manifest
-… --environments FOLDER                make, or find, the environments of requirements/ in this folder
-… --tool nvcc-13.5=PATH                a compiler that stands elsewhere than there or on PATH (may be repeated)
-… --only nvcc-13.0                     one producer (may be repeated)
-… --missing                            with --write: only what is not there yet
+python corpus/build.py all checks: --check and, if ptxas is found, --assemble python corpus/build.py --check compare
+files with the manifest, compile again, and compare bytes python corpus/build.py --assemble compare the result of ptxas
+for each module with the manifest python corpus/build.py --write compile with every compiler that is found; write
+modules and manifest … --environments FOLDER create, or find, the environments of requirements/ in this folder … --tool
+nvcc-13.5=PATH a compiler that is neither there nor on PATH (may be repeated) … --only nvcc-13.0 one producer (may be
+repeated) … --missing with --write: only missing modules
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ JOBS = 2
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The bytes that a compiler wrote for `build`, or its complaint."""
+    """Bytes that a compiler wrote for `build`, or its error message."""
 
     build: Build
     data: bytes = b""
@@ -73,7 +71,7 @@ def compile_one(build: Build, tool: Tool) -> Compiled:
 
 
 def compile_all(tools: dict[str, Tool], *, missing: bool = False) -> list[Compiled]:
-    """Compile every build whose producer is in `tools`, or of these only what is `missing`."""
+    """Compile every build whose producer is in `tools`; with `missing`, only builds without a file."""
     wanted = [build for build in BUILDS if build.producer in tools]
     if missing:
         wanted = [build for build in wanted if not (CORPUS / build.path).exists()]
@@ -82,7 +80,7 @@ def compile_all(tools: dict[str, Tool], *, missing: bool = False) -> list[Compil
 
 
 def objections(compiled: Iterable[Compiled]) -> list[str]:
-    """Return what forbids taking these modules in: a compiler's error, or a path of this machine in the text."""
+    """Return the reasons to reject these modules: a compiler's error, or a path of this machine in the text."""
     found: list[str] = []
     for item in compiled:
         if item.complaint:
@@ -97,7 +95,7 @@ def _first_error(complaint: str) -> str:
 
 
 def build_all(tools: dict[str, Tool], ptxas: str, *, missing: bool) -> int:
-    """Compile, write the modules and, if there is no objection to any, the manifest; return the exit status."""
+    """Compile, write the modules and, if none is rejected, the manifest; return the exit status."""
     refused: list[str] = []
     for item in compile_all(tools, missing=missing):
         against = objections([item])
@@ -114,7 +112,7 @@ def build_all(tools: dict[str, Tool], ptxas: str, *, missing: bool) -> int:
 
 
 def write_manifest(ptxas: str) -> None:
-    """Derive `manifest.toml` from the plan, the files and ptxas; keep the verdict on what is too new for it."""
+    """Generate `manifest.toml` from the plan, the files and ptxas; keep old results of modules too new for ptxas."""
     known = {module.path: module for module in manifest.read()} if manifest.MANIFEST.exists() else {}
     rows = [_described(path) for path in manifest.files()]
     changed = [row for row in rows if row.path not in known or known[row.path].sha256 != row.sha256]
@@ -178,7 +176,7 @@ def check(tools: dict[str, Tool]) -> int:
 
 
 def check_assembly(ptxas: str) -> int:
-    """Hold every module against `ptxas`; return the exit status."""
+    """Compare the result of `ptxas` for each module with the manifest; return the exit status."""
     modules = manifest.read()
     _, far = assemble.within_reach(modules, ptxas)
     found = assemble.disagreements(modules, ptxas, JOBS)

@@ -1,13 +1,13 @@
-"""What the corpus holds of languages inside Python, and of compilers that are libraries: one row per module.
+"""Modules from Python DSLs and from compilers that are libraries: one row per module.
 
-What a case is stands in the source, in its `CASES`; a module's file is named after both.
+A source defines its cases in `CASES`; a module's file is named after source and case.
 """
 
 from __future__ import annotations
 
 from plan import Build, nvcc_builds
 
-# Sources, their cases, and the targets that these are built for.
+# Sources, their cases, and the targets of each case.
 TRITON: dict[str, dict[str, str]] = {
     "attention": {
         "causal": "80 90a 100a 120a",

@@ -1,4 +1,4 @@
-"""Compile a function of CuTe DSL to PTX: `emit_cutedsl.py SOURCE TARGET CASE OUTPUT`."""
+"""Compile a CuTe DSL function to PTX: `emit_cutedsl.py SOURCE TARGET CASE OUTPUT`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 def main(source: str, target: str, case: str, output: str) -> None:
     """Write the PTX of a source's `CASES[case]`, which returns a function and stand-ins for its arguments."""
-    sys.path.insert(0, str(Path("/proc/self/cwd") / Path(source).parent))  # which reads the same on every machine
+    sys.path.insert(0, str(Path("/proc/self/cwd") / Path(source).parent))  # the same path on every machine
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"CUTE_DSL_ARCH": target, "CUTE_DSL_KEEP": "ptx", "CUTE_DSL_DUMP_DIR": folder}
         os.environ["CUTE_DSL_DISABLE_FILE_CACHING"] = "1"

@@ -1,4 +1,4 @@
-"""Compile a function of JAX to PTX for a GPU that isn't there: `emit_jax.py SOURCE TARGET CASE OUTPUT`."""
+"""Compile a JAX function to PTX for a GPU that need not exist: `emit_jax.py SOURCE TARGET CASE OUTPUT`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-HERE = Path("/proc/self/cwd")  # which reads the same on every machine
+HERE = Path("/proc/self/cwd")  # the same path on every machine
 
-# What XLA asks about a device: capability, multiprocessors, shared memory of a block.
+# Device properties that XLA needs: compute capability (major, minor), number of SMs, shared memory per CTA in bytes.
 DEVICES = {
     "sm_75": (7, 5, 72, 65536),
     "sm_80": (8, 0, 108, 166912),
@@ -23,7 +23,7 @@ DEVICES = {
 
 
 def described(target: str) -> str:
-    """Return XLA's description of a device, as text of its protocol buffer."""
+    """Return XLA's device description, as text of its protocol buffer."""
     major, minor, count, shared = DEVICES[target]
     return f"""gpu_device_info {{
         threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152
@@ -37,8 +37,8 @@ def described(target: str) -> str:
     runtime_version {{ major: 13 minor: 0 }}"""
 
 
-def traced(source: str, target: str, case: str) -> Any:  # noqa: ANN401 - a stage of JAX's
-    """Return a source's `CASES[case]`, a function and its arguments' shapes, traced for a device of `target`."""
+def traced(source: str, target: str, case: str) -> Any:  # noqa: ANN401 - a stage of JAX
+    """Trace a source's `CASES[case]`, a function and its arguments' shapes, for a device of `target`."""
     import jax
     from jax.experimental import topologies
     from jax.sharding import SingleDeviceSharding
@@ -53,7 +53,7 @@ def traced(source: str, target: str, case: str) -> Any:  # noqa: ANN401 - a stag
 
 
 def main(source: str, target: str, case: str, output: str) -> None:
-    """Write the largest PTX that comes of a source's `CASES[case]`: XLA writes a module for each of its kernels."""
+    """Write the largest PTX module of a source's `CASES[case]`: XLA generates a module for each kernel."""
     sys.path.insert(0, str(HERE / Path(source).parent))
     toolkit = str(HERE / "packages" / "nvidia" / "cu13")
     flags = f"--xla_dump_to=xla --xla_gpu_autotune_level=0 --xla_gpu_cuda_data_dir={toolkit}"

@@ -1,4 +1,4 @@
-"""Compile a function of Python to PTX with numba-cuda: `emit_numba.py SOURCE TARGET CASE OUTPUT`."""
+"""Compile a Python function to PTX with numba-cuda: `emit_numba.py SOURCE TARGET CASE OUTPUT`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def main(source: str, target: str, case: str, output: str) -> None:
     warnings.simplefilter("ignore")
     from numba import cuda
 
-    sys.path.insert(0, str(Path("/proc/self/cwd") / Path(source).parent))  # which reads the same on every machine
+    sys.path.insert(0, str(Path("/proc/self/cwd") / Path(source).parent))  # the same path on every machine
     function, signature, options = import_module(Path(source).stem).CASES[case]
     digits, kind = target.removeprefix("sm_").rstrip("af"), target[-1] if target[-1] in "af" else ""
     capability = (int(digits[:-1]), int(digits[-1]), kind) if kind else (int(digits[:-1]), int(digits[-1]))

@@ -1,4 +1,4 @@
-"""Compile CUDA C++ to PTX by the NVRTC that stands in `packages`: `emit_nvrtc.py SOURCE TARGET FLAG… OUTPUT`."""
+"""Compile CUDA C++ to PTX with the NVRTC in `packages`: `emit_nvrtc.py SOURCE TARGET FLAG… OUTPUT`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 class Compiler:
-    """NVRTC, of which nothing is needed but to compile one program."""
+    """The part of NVRTC that compiles one program."""
 
     def __init__(self) -> None:
         libraries = Path("packages/nvidia").glob("*/lib/libnvrtc.so.*")
-        self.library = ctypes.CDLL(str(min(libraries)))  # an alternative one has a longer name
+        self.library = ctypes.CDLL(str(min(libraries)))  # the alternative library has a longer name
 
     def compile(self, text: str, name: str, options: list[str]) -> bytes:
-        """Return the PTX of a program, or end with the compiler's complaint."""
+        """Return the PTX of a program, or exit with the compiler's error log."""
         nvrtc, program = self.library, ctypes.c_void_p()
         nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), name.encode(), 0, None, None)
         words = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
@@ -32,7 +32,7 @@ class Compiler:
 
 
 def main(source: str, target: str, *rest: str) -> None:
-    """Write the PTX of `source` for `target` to the last of the words."""
+    """Write the PTX of `source` for `target` to the last argument."""
     *flags, output = rest
     options = [f"--gpu-architecture={target.replace('sm_', 'compute_')}", "-std=c++17", "--device-int128", *flags]
     done = Compiler().compile(Path(source).read_text(encoding="utf-8"), f"/proc/self/cwd/{source}", options)

@@ -1,4 +1,4 @@
-"""Compile a function of TileLang to CUDA C++, and that to PTX: `emit_tilelang.py SOURCE TARGET CASE OUTPUT`."""
+"""Compile a TileLang function to CUDA C++, and that to PTX: `emit_tilelang.py SOURCE TARGET CASE OUTPUT`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-HERE = Path("/proc/self/cwd")  # which reads the same on every machine
+HERE = Path("/proc/self/cwd")  # the same path on every machine
 OPTIONS = ("-ptx", "-std=c++20", "-w", "-DENABLE_BF16")
 
 
 def main(source: str, target: str, case: str, output: str) -> None:
-    """Write the PTX of a source's `CASES[case]`, by the nvcc that stands in `packages`."""
+    """Write the PTX of a source's `CASES[case]`, compiled by the nvcc in `packages`."""
     sys.path.insert(0, str(HERE / Path(source).parent))
     import tilelang
     from tvm.target import Target
@@ -23,7 +23,7 @@ def main(source: str, target: str, case: str, output: str) -> None:
     headers = [f"-I{packages / 'tilelang' / folder}" for folder in ("src", "3rdparty/cutlass/include")]
     arch = f"-arch={target.replace('sm_', 'compute_')}"
     nvcc = packages / "nvidia" / "cu13" / "bin" / "nvcc"
-    # nvcc numbers internal names by where a file really lies, and a pipe lies nowhere.
+    # nvcc derives internal names from a source's real path; standard input has none.
     command = [nvcc, *OPTIONS, arch, *headers, "-x", "cu", "/dev/stdin", "-o", output]
     subprocess.run(command, input=made.kernel_source, encoding="utf-8", check=True)
 

@@ -1,4 +1,4 @@
-"""Compile a kernel of Triton or Gluon to PTX: `emit_triton.py SOURCE TARGET CASE OUTPUT`."""
+"""Compile a Triton or Gluon kernel to PTX: `emit_triton.py SOURCE TARGET CASE OUTPUT`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-PTX_VERSION = 90  # the newest that ptxas 13.0 reads
+PTX_VERSION = 90  # newest version that ptxas 13.0 reads
 
 
 def without_assembly(_: object = None, stages: dict[str, Any] | None = None, *_others: object) -> tuple[str, str]:
-    """Leave machine code empty: Triton's hook into its stages, which it also asks for a key of its cache."""
+    """Replace the cubin stage with an empty one: a Triton stages hook, which also returns a cache key."""
     if stages is not None:
         stages["cubin"] = lambda _ptx, _metadata: b""
     return "ptx", "ptx"
 
 
-def compiled(case: Any, capability: int) -> Any:  # noqa: ANN401 - a value of the source's
-    """Return what Triton makes of `case` for a target."""
+def compiled(case: Any, capability: int) -> Any:  # noqa: ANN401 - a value from the source
+    """Return Triton's compilation result of `case` for a target."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -39,10 +39,10 @@ def compiled(case: Any, capability: int) -> Any:  # noqa: ANN401 - a value of th
 
 def main(source: str, target: str, case: str, output: str) -> None:
     """Write the PTX of a source's `CASES[case]` to `output`."""
-    folder = Path("/proc/self/cwd") / Path(source).parent  # which reads the same on every machine
+    folder = Path("/proc/self/cwd") / Path(source).parent  # the same path on every machine
     sys.path.insert(0, str(folder))
     capability = int("".join(filter(str.isdigit, target)))
-    os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"  # the default, which is about to change
+    os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"  # the present default, about to change
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TRITON_CACHE_DIR"] = cache
         done = compiled(import_module(Path(source).stem).CASES[case], capability)

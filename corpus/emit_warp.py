@@ -1,4 +1,4 @@
-"""Compile kernels of NVIDIA Warp to PTX: `emit_warp.py SOURCE TARGET CASE OUTPUT`."""
+"""Compile NVIDIA Warp kernels to PTX: `emit_warp.py SOURCE TARGET CASE OUTPUT`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-HERE = Path("/proc/self/cwd")  # which reads the same on every machine
+HERE = Path("/proc/self/cwd")  # the same path on every machine
 
 
 def main(source: str, target: str, case: str, output: str) -> None:
-    """Write the PTX of a source's `CASES[case]`: the name that its kernels share, and the compiler's options.
+    """Write the PTX of a source's `CASES[case]`: the name of the kernels' module, and the compiler's options.
 
-    Warp writes the text as C does, with a NUL behind it that is left out here: ptxas refuses it in a file.
+    Warp appends a NUL to the text, which is removed here: ptxas rejects it in a file.
     """
     import warp
     from warp._src import build
 
     sys.path.insert(0, str(HERE / Path(source).parent))
-    build.warp_home = str(HERE / "packages" / "warp")  # where headers are; it resolves links, and names what it found
+    build.warp_home = str(HERE / "packages" / "warp")  # headers; Warp would resolve links, and emit the real path
     warp.config.kernel_cache_dir = str(HERE / "cache")
     warp.config.use_precompiled_headers = False
     warp.config.cuda_arch_suffix = target[-1] if target[-1] in "af" else None

@@ -1,4 +1,4 @@
-"""Environments for producers in wheels: one for each file of `requirements/`, which pins all that it holds."""
+"""Environments for producers in wheels: one for each file of `requirements/`, which pins all of its packages."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def names() -> tuple[str, ...]:
 
 
 def packages(environment: Path) -> Path:
-    """Return the folder in which an environment's packages lie."""
+    """Return the site-packages folder of an environment."""
     return next(environment.glob("lib/python3*/site-packages"))
 
 
 def made(folder: Path, name: str) -> Path:
-    """Return the environment `name` in `folder`, made anew unless it holds what its requirements say.
+    """Return the environment `name` in `folder`; create it again if its requirements have changed.
 
-    Requirements name all that is needed, so that nothing else is fetched (`--no-deps`).
+    Requirements list all dependencies, and nothing else is downloaded (`--no-deps`).
     """
     wanted, environment = REQUIREMENTS / f"{name}.txt", folder / name
     installed = environment / "requirements.txt"

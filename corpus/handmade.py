@@ -1,4 +1,4 @@
-"""What the modules written by hand show, one row each."""
+"""Purposes of the handwritten modules, one row each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HandWritten:
-    """One module of `handmade/`: what it shows, and why ptxas refuses it (None: it must assemble)."""
+    """One module of `handmade/`: its purpose, and why ptxas rejects it (None: it must assemble)."""
 
     name: str
     shows: str

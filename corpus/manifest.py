@@ -12,15 +12,15 @@ from typing import Any
 CORPUS = Path(__file__).resolve().parent
 MANIFEST = CORPUS / "manifest.toml"
 
-# What would tie a module to the machine it was built on.
+# Path prefixes that would tie a module to the machine that built it.
 MACHINE_PATHS = re.compile(rb"/(?:work|root|home|tmp|usr|opt|var|mnt)/")
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One file of the corpus. `ptx` is its `.version`; `assembles` is ptxas's verdict and `reason` why not.
+    """One file of the corpus. `ptx` is its `.version`; `assembles` is ptxas's result and `reason` why not.
 
-    `shows` says what a file in `handmade/` is there for; it is empty for a compiler's.
+    `shows` is the purpose of a file in `handmade/`; it is empty for a compiler's.
     """
 
     path: str
@@ -50,7 +50,7 @@ def write(modules: list[Module]) -> None:
 
 
 def files() -> tuple[str, ...]:
-    """Return the paths of all modules that lie in `corpus/`, sorted."""
+    """Return the paths of all modules in `corpus/`, sorted."""
     return tuple(sorted(path.relative_to(CORPUS).as_posix() for path in CORPUS.glob("*/*.ptx")))
 
 
@@ -60,7 +60,7 @@ def digest(data: bytes) -> str:
 
 
 def machine_paths(data: bytes) -> list[str]:
-    """Return the paths of a machine that a module names, in its text or as bytes of its debug sections."""
+    """Return messages for machine paths in a module, in its text or in the bytes of its debug sections."""
     spots = [(data.count(b"\n", 0, match.start()) + 1, match[0]) for match in MACHINE_PATHS.finditer(data)]
     shown = [f"line {line} names {path.decode()}…" for line, path in spots]
     hidden = [f"its debug sections name {m[0].decode()}…" for m in MACHINE_PATHS.finditer(section_bytes(data))]
@@ -68,13 +68,13 @@ def machine_paths(data: bytes) -> list[str]:
 
 
 def section_bytes(data: bytes) -> bytes:
-    """Return all bytes of a module's `.b8` lines in a row: the strings of debug sections can be read in them."""
+    """Return the bytes of all `.b8` lines of a module, concatenated: they contain the strings of debug sections."""
     lines = re.findall(rb"^\.b8[ \t]+([-\d, \t]+)$", data, re.MULTILINE)
     return bytes(int(value) & 0xFF for line in lines for value in line.split(b","))
 
 
 def ptx_version(data: bytes) -> tuple[int, int]:
-    """Return what the first `.version` of a module says, (0, 0) if there is none."""
+    """Return the version of the first `.version` in a module, (0, 0) if there is none."""
     match = re.search(rb"^\s*\.version\s+(\d+)\.(\d+)", _without_comments(data), re.MULTILINE)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
@@ -86,7 +86,7 @@ def targets(data: bytes) -> tuple[str, ...]:
 
 
 def problems() -> list[str]:
-    """Return what is wrong between `manifest.toml` and the files: missing, unlisted, changed."""
+    """Return the differences between `manifest.toml` and the files: missing, unlisted, changed."""
     rows = {module.path: module for module in read()}
     present = set(files())
     found = [f"{path}: in the manifest, but there is no such file" for path in sorted(rows.keys() - present)]

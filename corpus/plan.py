@@ -1,6 +1,6 @@
-"""What the corpus holds: one row per module that a compiler writes.
+"""Compiled modules of the corpus: one row per module.
 
-These tables, `dialects.py` and `handmade.py` are authored; `manifest.toml` is derived from them by `build.py`.
+These tables, `dialects.py` and `handmade.py` are handwritten; `build.py` generates `manifest.toml` from them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Build:
         return f"{self.producer}/{stem}.{self.target}{middle}.ptx"
 
 
-# Flags that change how the text looks.
+# Flags that change the text of a module.
 VARIANTS: dict[str, tuple[str, ...]] = {
     "debug": ("-G",),
     "lineinfo": ("-lineinfo",),
@@ -124,7 +124,7 @@ EXTRA_FLAGS: dict[str, tuple[str, ...]] = {"virtuals": ("--extended-lambda",)}
 
 
 def nvcc_builds(producer: str, table: dict[str, str]) -> tuple[Build, ...]:
-    """Return the builds of a table whose rows read "target … | variant@target …"."""
+    """Return the builds of a table whose rows are "target … | variant@target …"."""
     builds: list[Build] = []
     for source, row in table.items():
         extra = EXTRA_FLAGS.get(source, ())

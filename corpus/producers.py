@@ -1,10 +1,10 @@
-"""The compilers of the corpus: how each is recognised, and the command that makes it write a module.
+"""The compilers of the corpus: how to recognize each, and the command with which it writes a module.
 
-Every command runs in a staging folder that holds links: `sources`, the scripts `emit_….py`, for nvcc `toolkit`, and for
-what is embedded in Python `packages`. Sources are named by relative paths; where a compiler insists on an absolute one
-(debug information, module identifiers), they, the toolkit's headers and the packages are named through
-`/proc/self/cwd`, which reads the same on every machine. nvcc numbers internal names by where a file really lies, links
-resolved: sources that get some come through a pipe, which lies nowhere, with a `#line` that names them.
+Every command runs in a staging folder with links: `sources`, the scripts `emit_….py`, `toolkit` for nvcc, `packages`
+for Python DSLs. Sources have relative paths. Where a compiler requires an absolute path (debug information, module
+identifiers), sources, the toolkit's headers and packages are below `/proc/self/cwd`, the same path on every machine.
+nvcc derives internal names from a source's real path, links resolved. Sources with such names are therefore piped to
+standard input, which has no path, with a `#line` that names them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import environments
 if TYPE_CHECKING:
     from plan import Build
 
-SCRIPTS = {"gluon": "triton", "xla": "jax", "pallas": "jax", "mosaic": "jax"}  # families whose script is another's
+SCRIPTS = {"gluon": "triton", "xla": "jax", "pallas": "jax", "mosaic": "jax"}  # families that share another's script
 ABSOLUTE_FLAGS = frozenset({"-G", "-lineinfo", "-rdc=true"})
-# nvcc gives internal names to what is static in these sources and their headers, and without optimization in some more.
+# nvcc derives internal names for static definitions in these sources and their headers, without optimization in further
+# ones.
 INTERNAL = frozenset({"atomic_ref", "cuda_ptx", "groups", "launch_attributes", "pipelines", "separate_caller"})
 UNOPTIMIZED = frozenset({"debug", "O0"})
 INTERNAL_UNOPTIMIZED = frozenset(
@@ -33,10 +34,10 @@ INTERNAL_UNOPTIMIZED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """A compiler at one exact version; `pattern` finds the version in its answer to `ask`.
+    """A compiler at one exact version; `pattern` finds the version in the output for the arguments `ask`.
 
-    `program` is looked up in an `environment` of `requirements/`, or on PATH where it has none. `varies` says why it
-    does not give the same bytes every time, if it doesn't.
+    `program` is searched in an `environment` of `requirements/`, or on PATH if there is none. `varies` is the reason
+    why the output is not reproducible, if it is not.
     """
 
     name: str
@@ -50,7 +51,7 @@ class Producer:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A compiler that is here: its program, and the folders of its headers and its packages ("" if it has none)."""
+    """A compiler found here: its program, and the folders of its headers and its packages ("" if none)."""
 
     program: str
     toolkit: str = ""
@@ -62,7 +63,7 @@ NVCC, CLANG = rf"\bV{NUMBER}", rf"clang version {NUMBER}"
 
 
 def _package(name: str, version: str, environment: str, package: str, varies: str = "") -> Producer:
-    """Return a producer that is a package of Python."""
+    """Return a producer that is a Python package."""
     ask = ("-c", f"import importlib.metadata as m; print(m.version('{package}'))")
     return Producer(name, version, "bin/python", NUMBER, ask, environment, varies)
 
@@ -91,7 +92,7 @@ PRODUCERS: tuple[Producer, ...] = (
 def find(producer: Producer, given: dict[str, str], folder: Path | None) -> Tool | None:
     """Return the tool of `producer`, or None if it is absent or of another version.
 
-    `given` maps producer names to programs that stand elsewhere; `folder` is where environments lie, or are made.
+    `given` maps producer names to programs in other places; `folder` is where environments are, or are created.
     """
     program = given.get(producer.name) or _looked_up(producer, folder)
     if program is None:
@@ -118,19 +119,19 @@ def _packages_of(python: str) -> str:
 
 
 def command(build: Build, program: str, output: Path) -> list[str]:
-    """Return the command that writes `build`'s module to `output`, to be run in a staging folder."""
+    """Return the command, run in a staging folder, that writes `build`'s module to `output`."""
     family = build.producer.split("-", 1)[0]
     return {"nvcc": _nvcc, "clang": _clang}.get(family, _script)(build, program, output)
 
 
 def environment_of(tool: Tool) -> dict[str, str]:
-    """Return what a command's environment must hold: the folder it is run in, and where packages are, as all see it."""
+    """Return a command's environment variables: working directory and packages, by paths the same on every machine."""
     found = {"PWD": "/proc/self/cwd"}
     return found | {"PYTHONPATH": "/proc/self/cwd/packages"} if tool.packages else found
 
 
 def stage(folder: Path, corpus: Path, tool: Tool) -> None:
-    """Lay the links that commands need into `folder`."""
+    """Create the links that commands need in `folder`."""
     for path in (corpus / "sources", *corpus.glob("emit_*.py")):
         (folder / path.name).symlink_to(path)
     for name, target in (("toolkit", tool.toolkit), ("packages", tool.packages)):
@@ -139,7 +140,7 @@ def stage(folder: Path, corpus: Path, tool: Tool) -> None:
 
 
 def toolkit_of(producer: Producer, program: str) -> str:
-    """Return the folder that holds an nvcc's `include/`, "" for another compiler."""
+    """Return the folder with nvcc's `include/`, "" for another compiler."""
     if not producer.name.startswith("nvcc"):
         return ""
     answer = subprocess.run(
@@ -152,20 +153,20 @@ def toolkit_of(producer: Producer, program: str) -> str:
 
 
 def is_piped(build: Build) -> bool:
-    """Tell whether the source of a build comes through a pipe."""
+    """Return whether the source of a build is piped to standard input."""
     names = INTERNAL | INTERNAL_UNOPTIMIZED if build.variant in UNOPTIMIZED else INTERNAL
     return build.producer.startswith("nvcc") and Path(build.source).stem in names
 
 
 def piped(build: Build, folder: Path) -> str | None:
-    """Return what comes through the pipe of a build whose sources are in a staging folder; None for one without."""
+    """Return the piped source of a build whose sources are in a staging folder; None if it is not piped."""
     if not is_piped(build):
         return None
     return f'#line 1 "{_named(build)}"\n{(folder / build.source).read_text(encoding="utf-8")}'
 
 
 def shown(build: Build) -> str:
-    """Return the command as the manifest states it."""
+    """Return the command for the manifest."""
     family = build.producer.split("-", 1)[0]
     program = {"nvcc": "nvcc", "clang": build.producer}.get(family, "python")
     line = " ".join(command(build, program, Path(build.path.rsplit("/", 1)[-1])))
@@ -173,7 +174,7 @@ def shown(build: Build) -> str:
 
 
 def _named(build: Build) -> str:
-    """Return what nvcc calls a source."""
+    """Return the path of a source in nvcc's command."""
     return build.source if ABSOLUTE_FLAGS.isdisjoint(build.flags) else f"/proc/self/cwd/{build.source}"
 
 

@@ -1,4 +1,4 @@
-"""The modules of the corpus, by producer."""
+"""Modules of the corpus, by producer."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def _refused() -> frozenset[str]:
 
 
 def refused(path: Path) -> bool:
-    """Tell whether ptxas refuses a module; so does the instruction table, and it is written unchecked."""
+    """Return whether ptxas rejects a module; the instruction table rejects it too, so it is transpiled unchecked."""
     return path.relative_to(CORPUS).as_posix() in _refused()

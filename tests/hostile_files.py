@@ -1,4 +1,4 @@
-"""Two hundred modules whose names and texts would like to be code, printed as Python and run under an audit hook."""
+"""Transpile 200 modules with code-like names and texts, and run the output under an audit hook."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ TEXTS = (
 
 
 def _name(random: Random, used: set[str]) -> str:
-    """Return a name that the module does not have yet, and that PTX allows."""
+    """Return a legal PTX name that is not used yet in the module."""
     name = random.choice(NAMES)
-    while name in used or name in {"%", "$", "_"}:  # which want a letter behind them
+    while name in used or name in {"%", "$", "_"}:  # which require a following letter
         name += random.choice(("_", "$", "1", "E"))
     used.add(name)
     return name
@@ -46,12 +46,12 @@ def _text(random: Random) -> str:
 
 
 def _section(random: Random) -> str:
-    """Return the name of a section, which may be any name behind a dot."""
+    """Return a section name: a dot and any name."""
     return f"{random.choice(('.', '.debug_'))}{random.choice(NAMES[:27])}"
 
 
 def hostile(number: int) -> str:
-    """Return a module, always the same for a number."""
+    """Return the module of a number; equal numbers give equal modules."""
     random, used = Random(number), set[str]()
     variable, function, kernel, parameter, register, label = (_name(random, used) for _ in range(6))
     bank = f"{register}_b" if register.startswith("%") else f"%{register}_b"
@@ -102,26 +102,26 @@ def hostile(number: int) -> str:
 
 
 class Watch:
-    """Writes down what Python does while a printed file runs."""
+    """Recorder of the audit events of a printed file."""
 
     def __init__(self) -> None:
-        """Begin to watch; a hook cannot be taken away again."""
+        """Install the audit hook; it cannot be removed."""
         self._on = False
         self._seen: list[str] = []
         sys.addaudithook(self._hear)
 
     def run(self, python: str) -> tuple[list[str], dict[str, object]]:
-        """Run a file; return what happened besides, and its names."""
+        """Run a file; return its audit events, without that of its own execution, and its globals."""
         code, names = compile(python, "<printed>", "exec"), dict[str, object](__name__="printed")
         self._seen, self._on = [], True
         try:
-            exec(code, names)  # noqa: S102  what is tested
+            exec(code, names)  # noqa: S102  the code under test
         finally:
             self._on = False
-        return self._seen[1:], names  # the first is that the file is run
+        return self._seen[1:], names  # the first event is the execution of the file
 
     def tried(self, source: str, *, sugar: bool) -> list[str]:
-        """Print a module and run that; return what happened besides, or what is wrong."""
+        """Transpile a module and run the output; return its audit events, and any error or difference in bytes."""
         try:
             python = ptx_to_python(source, sugar=sugar)
             seen, names = self.run(python)
@@ -137,9 +137,9 @@ class Watch:
 
 
 def main() -> None:
-    """Run all files; write what happened by number and sort, and what is heard of a file that does harm."""
+    """Run all files; write their audit events by number and mode, and those of a file that does harm."""
     watch = Watch()
-    for sugar in (False, True):  # what a printed file imports, it imports for the first time here
+    for sugar in (False, True):  # first imports by printed files happen here
         watch.tried(hostile(0), sugar=sugar)
     found = {"harm": watch.run("__import__('os').listdir()")[0]}
     for number in range(FILES):

@@ -1,4 +1,4 @@
-"""Bounds and classifiers claim what `nox -s compat` runs, and each requirement has one bound everywhere."""
+"""Bounds and classifiers state the versions that `nox -s compat` runs; each requirement has one bound everywhere."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TABLES = {path.parent.name: tomllib.loads(path.read_text(encoding="utf-8")) for 
 PACKAGES = sorted(TABLES)
 CHECKOUT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 REQUIREMENT = re.compile(r"([\w-]+)(?:\[[\w,]+\])?\s*([^;]*)")
-ANOTHER_MACHINE = "rehearsal"  # the group that stands for a machine with a GPU, with releases of its own
+ANOTHER_MACHINE = "rehearsal"  # dependency group of a machine with a GPU, which pins its own releases
 UNBOUNDED = {
     "flatbuffers": "releases are numbered by year",
 }
 
 
 def words(table: dict[str, Any]) -> list[str]:
-    """Return the requirements of a pyproject.toml: of the build, of users, and of tests."""
+    """Return the requirements of a pyproject.toml: for building, for users, and for tests."""
     project, groups = table.get("project", {}), table.get("dependency-groups", {})
     lists = [table.get("build-system", {}).get("requires", []), project.get("dependencies", [])]
     lists += project.get("optional-dependencies", {}).values()
@@ -50,9 +50,9 @@ def test_a_requirement_has_one_bound_everywhere() -> None:
     bounds = defaultdict[str, set[str]](set)
     for table in (CHECKOUT, *TABLES.values()):
         for name, bound in map(split, words(table)):
-            if not bound.startswith("=="):  # a pin of the tests
+            if not bound.startswith("=="):  # pinned for tests
                 bounds[name].add(bound)
-    bounds["pyptx"].discard("")  # an extra that needs others of its own distribution
+    bounds["pyptx"].discard("")  # an extra that requires other extras of its own distribution
     assert {name: found for name, found in bounds.items() if len(found) > 1} == {}
 
 

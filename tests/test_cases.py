@@ -1,4 +1,4 @@
-"""`pytest --every=N` leaves out cases of tests that have many: which ones, and never all."""
+"""`pytest --every=N` deselects cases of tests with many cases, but never all cases of a test."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ EVERYTHING = [*(f"test_many[{case}]" for case in range(7)), "test_one", *(f"Test
 
 @pytest.fixture
 def run(tmp_path):
-    """Return a function that runs TESTS in a file of the given name with this repository's conftest.py only.
+    """Return a function that runs TESTS in a file of the given name with only the `conftest.py` of this repository.
 
-    The temporary folder is inside a checkout, like some TMPDIRs: pytest must not read the configuration and conftest.py
-    of the folders above it.
+    The temporary folder is inside a checkout, as TMPDIR may be: pytest must not read the configuration and
+    `conftest.py` of its parent folders.
     """
     above, folder = tmp_path / "checkout", tmp_path / "checkout" / "tmp"
     (folder / "some").mkdir(parents=True)
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, above)
     shutil.copy(ROOT / "conftest.py", folder)
-    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # the root directory of pytest
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # root directory of pytest
 
     def run(file: str, *options: str) -> list[str]:
         (folder / "some" / file).write_text(TESTS, encoding="utf-8")
@@ -52,7 +52,7 @@ def run(tmp_path):
 
 
 def passed(lines: list[str]) -> list[str]:
-    """Return the tests that have passed."""
+    """Return the names of the passed tests."""
     return [line.split()[0].partition("::")[2] for line in lines if " PASSED" in line]
 
 

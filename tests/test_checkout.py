@@ -1,4 +1,4 @@
-"""The root package installs the packages of the checkout, and takes none of them from an index."""
+"""The root package installs the packages of the checkout and requires none of them from an index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOLDERS = {path.parent.name: path.parent for path in ROOT.glob("packages/*/pypro
 
 
 def hook() -> Any:
-    """Import the hook, which is not on sys.path."""
+    """Import the build hook, which is not on `sys.path`."""
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     assert spec is not None
     assert spec.loader is not None
@@ -39,7 +39,7 @@ def derived(root: Path) -> dict[str, Any]:
 
 
 def package(root: Path, name: str, body: str) -> None:
-    """Add a package to a made-up checkout."""
+    """Add a package to a fictitious checkout."""
     folder = root / "packages" / name
     folder.mkdir(parents=True)
     (folder / "pyproject.toml").write_text(f'[project]\nname = "{name}"\nversion = "1.2.3"\n{body}', encoding="utf-8")

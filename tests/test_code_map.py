@@ -1,63 +1,79 @@
-"""The code map of ARCHITECTURE.md, against the folders that there are and the order that import-linter holds."""
+"""ARCHITECTURE.md agrees with the dependencies, the contracts of import-linter, and the folders."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = sorted(path for path in ROOT.glob("packages/*/src/*") if (path / "__init__.py").exists())
-MAP = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("\n## Code map\n")[1].split("\n## ")[0]
-CONTRACT = "Inside {}, rooms stand on rooms"
+PACKAGES = {path.name: path for path in ROOT.glob("packages/*/src/*") if (path / "__init__.py").exists()}
+PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+PICTURES = dict(re.findall(r"^```text\n(pyptx_\w+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 
 
-def section(package: str) -> str:
-    """Return what the map says of a package: from its name in bold to the next one that a paragraph starts with."""
-    start = re.search(rf"^\*\*`{package}`\*\*", MAP, re.MULTILINE) or re.search(rf"\*\*`{package}`\*\*", MAP)
-    assert start, f"the map lacks {package}"
-    return re.split(r"^\*\*`", MAP[start.end() :], maxsplit=1, flags=re.MULTILINE)[0]
-
-
-def rooms(package: str) -> list[str]:
-    """Return the folders and files that the map has a line for."""
-    return re.findall(r"^- `([\w/.]+)`: ", section(package), re.MULTILINE)
-
-
-def ordered(package: str) -> list[str]:
-    """Return the lines of the map's picture of the order, lowest first."""
-    (picture,) = re.findall(rf"^```text\n{package}\n(.*?)^```", section(package), re.MULTILINE | re.DOTALL)
-    return [line.strip() for line in str(picture).splitlines()]
+def read(path: Path) -> dict[str, Any]:
+    """Return a TOML file."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def contracts() -> dict[str, list[str]]:
-    """Return the layers of import-linter's contracts by name."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return {row["name"]: row.get("layers", []) for row in settings["tool"]["importlinter"]["contracts"]}
+    """Return the layers of each package, highest first, from the contracts whose modules all lie directly in it."""
+    rows = read(ROOT / "pyproject.toml")["tool"]["importlinter"]["contracts"]
+    found: dict[str, list[str]] = {}
+    for layers in (row["layers"] for row in rows if row["type"] == "layers"):
+        owners = {module.rpartition(".")[0] for layer in layers for module in names(layer)}
+        if owners <= PACKAGES.keys():
+            (owner,) = owners
+            assert owner not in found
+            found[owner] = [layer.replace(f"{owner}.", "") for layer in layers]
+    return found
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
-def test_every_folder_has_a_line_and_every_line_a_folder(package: Path) -> None:
-    lines = rooms(package.name)
-    folders = {
-        f"{path.relative_to(package)}/"
-        for path in package.rglob("*")
-        if path.is_dir() and not any(part == "__pycache__" for part in path.parts) and any(path.glob("*.*"))
+def names(layer: str) -> list[str]:
+    """Return the modules of a layer."""
+    return re.split(r" [|:] ", layer)
+
+
+def test_every_package_is_in_the_table_with_its_dependencies() -> None:
+    rows = re.findall(r"^\| `(pyptx\w*)` \| ([`\w, ]*?) ?\| .+\|$", PAGE, re.MULTILINE)
+    shown = {package: set(re.findall(r"\w+", needs)) for package, needs in rows}
+    declared = {
+        name: read(path.parents[1] / "pyproject.toml")["project"]["dependencies"] for name, path in PACKAGES.items()
     }
-    shown = {line for line in lines if line.endswith("/") and not line.startswith("src/")}
-    assert shown == folders
-    assert len(lines) == len(set(lines))
-    gone = [line for line in lines if not (package / line).exists() and not (package.parents[1] / line).exists()]
-    assert not gone
+    ours = {
+        name: {module for need in needs if (module := re.split(r"[^\w-]", need)[0].replace("-", "_")) in PACKAGES}
+        for name, needs in declared.items()
+    }
+    assert shown == ours
 
 
-@pytest.mark.parametrize("package", [path.name for path in PACKAGES if CONTRACT.format(path.name) in contracts()])
-def test_the_order_of_rooms_is_the_one_that_is_checked(package: str) -> None:
-    layers = contracts()[CONTRACT.format(package)]
-    assert ordered(package) == [layer.replace(f"{package}.", "") for layer in reversed(layers)]
+def test_the_pictures_of_layers_are_the_contracts() -> None:
+    pictures = {package: [line.strip() for line in text.splitlines()] for package, text in PICTURES.items()}
+    assert pictures == {package: layers[::-1] for package, layers in contracts().items()}
 
 
-def test_every_import_package_stands_in_the_map() -> None:
-    assert {path.name for path in PACKAGES} <= set(re.findall(r"\*\*`(pyptx\w*)`\*\*", MAP))
+@pytest.mark.parametrize("package", sorted(contracts()))
+def test_every_folder_has_a_layer_and_every_layer_exists(package: str) -> None:
+    shown = {name for layer in contracts()[package] for name in names(layer)}
+    modules = {path.stem for path in PACKAGES[package].glob("*.py")}
+    folders = {path.parent.name for path in PACKAGES[package].glob("*/*.py")}
+    assert folders <= shown <= folders | modules
+
+
+def test_every_named_path_exists() -> None:
+    text = re.sub(r"(?ms)^```.*?^```", "", PAGE)
+    paths = {"".join(found) for found in re.findall(r"`([\w./-]+)`|\]\(([\w./-]+)[#)]", text)}
+    paths = {path for path in paths if path.endswith(("/", ".py", ".md", ".toml"))}
+    sources = PACKAGES.values()
+    roots = [
+        ROOT,
+        *(path.parent for path in sources),
+        *sources,
+        *(folder for path in sources for folder in path.iterdir()),
+    ]
+    assert len(paths) > 20
+    assert not [path for path in paths if not any((root / path).exists() for root in roots)]

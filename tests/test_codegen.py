@@ -1,4 +1,4 @@
-"""From PTX to Python to a trace to PTX, one thing at a time; `test_external_corpus.py` does it with whole modules."""
+"""Round trip of single constructs: PTX to Python to a trace to PTX; `test_external_corpus.py` uses whole modules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ THINGS = {
 def module_of(python: str) -> ModuleBuilder:
     """Run a printed file and return its module."""
     names: dict[str, object] = {"__name__": "printed"}
-    exec(compile(python, "<printed>", "exec"), names)  # noqa: S102  what is tested
+    exec(compile(python, "<printed>", "exec"), names)  # noqa: S102  the code under test
     module = names["module"]
     assert isinstance(module, ModuleBuilder)
     return module

@@ -1,6 +1,6 @@
-"""Every module of the corpus, whoever wrote it: read and written, transpiled plain and with every rule, byte for byte.
+"""Every module of the corpus round-trips byte-identically, without sugar rules and with all of them.
 
-By default a share of what compilers wrote, all of it with `PYPTX_KERNELS=all`; modules made by hand are always there.
+By default a share of the compilers' modules is tested, with `PYPTX_KERNELS=all` all of them; handmade ones always are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-MOST, PLANNED = 2, 8  # modules of a producer that are transpiled, and planned, by default
+MOST, PLANNED = 2, 8  # modules per producer to transpile, and to plan, by default
 NEAR = 6  # statements
 
 
@@ -66,7 +66,7 @@ def test_every_module_comes_back_byte_for_byte(folder: str, sugar: bool) -> None
 
 
 def test_rules_say_nearly_all_branches() -> None:
-    """Of all branches, at most one in twenty stays a branch; of loops, one in twenty is no block."""
+    """At most 5 % of all branches stay branches; at least 95 % of all loops become Python blocks."""
     branches = left = loops = raised = 0
     for path in planned_modules():
         for body in Row(parse(decode(path.read_bytes()))).bodies():
@@ -81,7 +81,7 @@ def test_rules_say_nearly_all_branches() -> None:
 
 
 def test_every_spin_on_a_barrier_is_one_call() -> None:
-    """A poll that nothing claims is no spin: no branch right behind it leads to right in front of it."""
+    """A poll that no rule rewrites is not in a spin loop: no branch shortly after it jumps to shortly before it."""
     polls = claimed = 0
     for path in planned_modules():
         text = decode(path.read_bytes())

@@ -1,4 +1,4 @@
-"""What a run on a GPU leaves behind is read rightly: nothing that failed, hung or never ran passes for good."""
+"""The summary of a GPU run: no stage or test that failed, hung or did not run counts as passed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TARGET = {"name": "eager", "limit": 5, "measured": "4.00 us", "met": True}
 def summarise(
     tmp_path: Path, stages: dict[str, str], lines: list[dict[str, object]]
 ) -> tuple[int, str, dict[str, object]]:
-    """Run the summary over what a run wrote; return its exit status, what it prints, and the file."""
+    """Run the summary over the files of a run; return its exit status, its output, and summary.json."""
     begun = [{"event": "begun", "test": each["test"]} for each in lines]
     rows = [row for pair in zip(begun, lines, strict=True) for row in pair]
     (tmp_path / "outcomes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -183,7 +183,7 @@ def test_the_table_of_the_sanitizer_judges_what_it_can(
     assert row.told().count("|") == 6
 
 
-# --- the rehearsal ----------------------------------------------------------------------------------
+# --- dry run of a GPU run ---------------------------------------------------------------------------
 
 
 @pytest.mark.ptxas

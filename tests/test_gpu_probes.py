@@ -1,4 +1,4 @@
-"""What tests/gpu will ask of the hardware is legal, and the simulator has an answer; no GPU is needed to know that."""
+"""The probes of tests/gpu are legal PTX, and the simulator has an answer for each; this needs no GPU."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_products_of_warps_and_warpgroups_are_all_those_of_the_simulators_tests(
     names = [product.name for product in products.every_product()]
     assert len(set(names)) == len(names)
     left_out = set(names) - {product.name for product in products.warp_products(HOPPER)}
-    newer = (".kind::f8f6f4", ".f16.e4m3", ".f16.e5m2")  # what sm_90a lacks
+    newer = (".kind::f8f6f4", ".f16.e4m3", ".f16.e5m2")  # not on sm_90a
     assert all(any(word in name for word in newer) or ".aligned" not in name for name in left_out), left_out
     grouped = products.group_products()
     assert sorted(map(str, products.group_tests.cases())) == sorted(
@@ -96,7 +96,7 @@ def test_every_question_to_the_hardware_assembles() -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=lambda question: question.name)
 def test_the_simulator_answers_what_is_defined_and_reports_what_is_not(question: Question) -> None:
-    """Two CTAs of the grid run, because all are equal; a faulty kernel gives a wrong result in a late schedule."""
+    """Run two CTAs, because all CTAs are equal; a faulty kernel gives a wrong result in a schedule with `late`."""
     blocks = min(question.grid, 2)
     expected, defined = (
         each[: each.shape[0] * blocks // question.grid] for each in (question.expected, question.defined)

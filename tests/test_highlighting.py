@@ -1,4 +1,4 @@
-"""The Pygments lexer reads whatever compilers write, and knows what the instruction table knows."""
+"""The Pygments lexer accepts the output of all compilers, and has the names of the instruction table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def text_of(path: Path) -> str:
 
 
 def unlike_lines(texts: list[str]) -> str:
-    """Return the lines of some texts, in order, but for those that differ from an earlier one in digits only."""
+    """Return the lines of some texts in order, without lines that equal an earlier one except for digits."""
     lines = [line for text in texts for line in text.splitlines(keepends=True)]
     return "".join({re.sub(r"[0-9]+", "0", line): line for line in reversed(lines)}.values())
 

@@ -1,4 +1,4 @@
-"""The table of what is whose, against what the distributions hand in."""
+"""The table of homes (distribution of each name), compared with the plugins of the distributions."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
 
 ROOT = Path(__file__).parents[1]
-# Opcodes that differ from forms of the core by their types alone: what lacks them can't be told whose they are.
+# Opcodes that differ from forms of the core only by their types; by the opcode alone their home is ambiguous.
 INDISTINCT = {"mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16"}
 ARCHITECTURES = [home for home in HOMES if home.namespaces]
 
 
 def manifest(distribution: str) -> dict[str, Any]:
-    """Return what a distribution's pyproject.toml says of it."""
+    """Return the project table of a distribution's pyproject.toml."""
     text = (ROOT / "packages" / distribution / "pyproject.toml").read_text(encoding="utf-8")
     project: dict[str, Any] = tomllib.loads(text)["project"]
     return project
 
 
 def named(home: Home, hook: str) -> set[str]:
-    """Return the names of what a distribution's plugin hands in."""
+    """Return the names that a distribution's plugin registers."""
     hand_in = getattr(import_module(f"{home.module}.plugin"), hook, tuple)
     return {row if isinstance(row, str) else row.name for row in hand_in()}
 
 
 def spellings(row: InstructionRow) -> Iterable[tuple[str, ...]]:
-    """Spell a row's opcode without its optional modifiers, once for each value of each of its slots."""
+    """Yield the opcode without optional modifiers, once for each value of each slot."""
     items = [sorted(item.words) for item in compile_row(row).items if not item.optional]
     for index, words in enumerate(items):
         for word in words:

@@ -1,4 +1,4 @@
-"""Hostile PTX puts no code into what is printed: strings, comments and paths that would end a literal."""
+"""Hostile PTX injects no code into the printed Python: strings, comments and paths that would end a literal."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _state = {"on": False}
 
 def _watch(event: str, arguments: tuple[object, ...]) -> None:
     if _state["on"] and event.startswith(EVENTS) and not (event == "open" and arguments[1] in {"r", "rb"}):
-        _watched.append(event)  # what is only read is imported
+        _watched.append(event)  # files that are only read are imports
 
 
 sys.addaudithook(_watch)
@@ -47,9 +47,9 @@ pieces = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join)
 
 @cache
 def imported() -> None:
-    """Run a harmless file once: what it imports for the first time may be written to a cache of bytecode."""
+    """Run a harmless file once, because its first imports may write to a bytecode cache."""
     python = ptx_to_python(SOURCE.format(text="", comment=""), sugar=True)
-    exec(compile(python, "<printed>", "exec"), {})  # noqa: S102  what was printed
+    exec(compile(python, "<printed>", "exec"), {})  # noqa: S102  the printed code under test
 
 
 @given(pieces, pieces)
@@ -63,7 +63,7 @@ def test_nothing_runs_and_every_byte_comes_back(text: str, comment: str) -> None
     _watched.clear()
     _state["on"] = True
     try:
-        exec(code, names)  # noqa: S102  what is tested
+        exec(code, names)  # noqa: S102  the code under test
     finally:
         _state["on"] = False
     module = names["module"]
@@ -79,7 +79,7 @@ def test_functions_and_registers_may_be_called_what_python_is(name: str) -> None
         f"\t.reg .b32 %{name}<2>;\n\tmov.b32 {name}_, %{name}1;\n\tret;\n}}\n"
     )
     names: dict[str, object] = {"__name__": "printed"}
-    exec(compile(ptx_to_python(source, sugar=True), "<printed>", "exec"), names)  # noqa: S102  what is tested
+    exec(compile(ptx_to_python(source, sugar=True), "<printed>", "exec"), names)  # noqa: S102  the code under test
     module = names["module"]
     assert isinstance(module, ModuleBuilder)
     assert module.ptx() == source

@@ -1,7 +1,7 @@
-"""No circle of imports is left at run time, those inside functions included; what only type checkers import may be one.
+"""Modules have no import cycles at run time, even inside functions; imports for type checkers may have some.
 
-A circle at run time is two modules that can't be understood, tested or loaded one without the other. It may close in a
-function, by the name of a module in a string, through a name that a package shows, or in the `__init__` of a package.
+Two modules of a run-time cycle cannot be understood, tested or loaded one without the other. A cycle can be closed
+inside a function, by `import_module` with a string, through a re-exported name, or in the `__init__` of a package.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PACKAGES = sorted(path for path in ROOT.glob("packages/*/src/*") if (path / "__i
 
 
 def run_time_imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield the imports below a node, at any depth, but for those under `if TYPE_CHECKING`."""
+    """Yield the imports below a node, at any depth, except those under `if TYPE_CHECKING`."""
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.Import() | ast.ImportFrom():
@@ -34,13 +34,13 @@ def run_time_imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
 
 
 def names_in(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """Yield the dotted names that a statement imports: modules, or names in modules."""
+    """Yield the dotted names that a statement imports: modules, or names of modules."""
     for alias in statement.names:
         yield alias.name if isinstance(statement, ast.Import) else f"{statement.module}.{alias.name}"
 
 
 def modules_named(tree: ast.Module) -> Iterator[str]:
-    """Yield the modules that are imported by their names, spelt out in `import_module("…")`."""
+    """Yield the modules that are imported by a literal name in `import_module("…")`."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"), args=[argument, *_]):
@@ -49,7 +49,7 @@ def modules_named(tree: ast.Module) -> Iterator[str]:
 
 
 def front_door(tree: ast.Module, package: str) -> dict[str, str]:
-    """Return what a package's `__init__` shows, by dotted name, and where that comes from, loaded late or at once."""
+    """Return the origin of each name that a package's `__init__` exports, lazily or not, both by dotted name."""
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     return {
         f"{package}.{alias.asname or alias.name}": f"{node.module}.{alias.name}"
@@ -59,7 +59,7 @@ def front_door(tree: ast.Module, package: str) -> dict[str, str]:
 
 
 def loaded(name: str, files: Container[str], doors: Mapping[str, str]) -> Iterator[str]:
-    """Yield the modules that are run when a name is imported: its own, behind every front door, and all above it."""
+    """Yield the modules that importing a name runs: its own, through all re-exports, and all parent packages."""
     while name in doors and name not in files:
         yield from loaded(name.rpartition(".")[0], files, doors)
         name = doors[name]
@@ -70,7 +70,7 @@ def loaded(name: str, files: Container[str], doors: Mapping[str, str]) -> Iterat
 
 
 def graph(package: Path) -> Mapping[str, set[str]]:
-    """Return the modules of a package, and which others of them each one imports, but for the packages it lies in."""
+    """Return the modules of a package, each with the modules that it imports, except its own parent packages."""
     files = {
         ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): path
         for path in package.rglob("*.py*")
@@ -93,7 +93,7 @@ def graph(package: Path) -> Mapping[str, set[str]]:
 
 
 def circle_in(imports: Mapping[str, set[str]]) -> list[str]:
-    """Return the modules of a circle, or nothing."""
+    """Return the modules of a cycle; empty if there is none."""
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:
@@ -110,7 +110,7 @@ def test_modules_import_each_other_in_no_circle(package: Path) -> None:
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """Make a package of two modules, of which the first imports the second."""
+    """Create a package of two modules; the first imports the second."""
     folder = tmp_path / "acme"
     folder.mkdir()
     (folder / "__init__.py").touch()

@@ -1,4 +1,4 @@
-"""What `import pyptx` may load: a front door opens at once, or nobody comes in."""
+"""Modules that `import pyptx` must not load: the import has to be fast."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-# Each costs milliseconds, or pulls in something that does; each is imported where it is first needed.
+# Each takes milliseconds to import, itself or by its imports; each is imported at its first use.
 LAZY = {
     "concurrent.futures",
     "ctypes",

@@ -1,4 +1,4 @@
-"""The generated reference pages: every example in Python emits the PTX beside it, and every page is in the index."""
+"""The generated instruction pages: every Python example emits the PTX shown with it, and every page is in the index."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = re.compile(r"```pyptx\n(?P<ptx>[^`]*)```\n\nThe same in Python:\n\n``
 ENTRIES = [entry for entry in entries(manager().instructions()) if entry.chapter != ELSEWHERE]
 REGISTER = re.compile(r"%([a-z]\w*)")
 
-# A target and a version for every form: the newest of each branch of the lattice, and those that had what is gone.
+# A target and a version for every form: the newest of each branch of the lattice, and those with removed forms.
 MACHINES = (
     *((name, (9, 5)) for name in ("sm_90a", "sm_100a", "sm_103a", "sm_107a", "sm_110a", "sm_120a")),
     *(("sm_70", (6, 2)), ("sm_60", (6, 3))),
@@ -31,14 +31,14 @@ MACHINES = (
 
 
 def examples(page: str) -> list[tuple[str, str]]:
-    """Return the examples of a page, in PTX and in Python."""
+    """Return the examples of a page in PTX, each with its Python."""
     found = EXAMPLES.search((PAGES / page).read_text(encoding="utf-8"))
     assert found, page
     return list(zip(found["ptx"].splitlines(), found["python"].splitlines(), strict=True))
 
 
 def emitted(python: str, names: dict[str, object]) -> str:
-    """Return what a call emits, on the first machine that has the instruction; raise what the last one raises."""
+    """Return the PTX of a call for the first target that has the instruction; raise the error of the last target."""
     refused: PyptxError | None = None
     for target, version in MACHINES:
         trace = Trace("page", target, version)

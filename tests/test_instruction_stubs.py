@@ -1,4 +1,4 @@
-"""The stubs of this project's packages: together they have every instruction, and none depends on another's rows."""
+"""The stubs of this project's packages: together they have every instruction; none depends on the rows of another."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ PARTS = {part.module: part for part in parts(ROWS)}
 STUBS = write_stubs(ROWS)
 ARCHITECTURES = [module for module in STUBS if module != CORE]
 
-Place = tuple[str, str]  # a module, and a class in it; of a method, the class is ""
+Place = tuple[str, str]  # a module and a class in it; the class is "" for methods
 
 
 def statements(module: str) -> Iterator[tuple[str, ast.stmt]]:
-    """Yield each statement of a stub's classes, with the class; and those of the module, with nothing."""
+    """Yield each statement of a stub's classes, with the class name; and those of the module, with ""."""
     for node in ast.parse(STUBS[module]).body:
         yield from ((node.name, each) for each in node.body) if isinstance(node, ast.ClassDef) else (("", node),)
 
 
 def read() -> dict[Place, dict[str, Place]]:
-    """Return what each class, and each module, has: where its members' classes stand."""
+    """Return the members of each class and each module, each with the location of the member's class."""
     found: dict[Place, dict[str, Place]] = {}
     imported: list[tuple[Place, str, Place]] = []
     for module in STUBS:
@@ -55,7 +55,7 @@ MEMBERS = read()
 
 
 def differences(state: State, place: Place, seen: set[tuple[int, Place]]) -> Iterator[str]:
-    """Yield where what can be spelt from a class on is not what the rows of all packages say."""
+    """Yield the differences between the attribute paths of a class and the opcodes of the rows of all packages."""
     if (id(state), place) in seen:
         return
     seen.add((id(state), place))

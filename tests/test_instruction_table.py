@@ -1,6 +1,6 @@
-"""What compilers write is legal: every instruction of the corpus passes the instruction table.
+"""Compilers emit legal PTX: every instruction of the corpus passes the instruction table.
 
-A few modules of each compiler are read by default, and each with `PYPTX_KERNELS=all`.
+By default a few modules of each compiler are read, with `PYPTX_KERNELS=all` all of them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-MOST = 8  # modules of a producer, by default
-# Not the texts that people made for the parser's sake: ptxas refuses some of them, and so does the table.
+MOST = 8  # modules per producer, by default
+# Handmade parser tests are left out: ptxas rejects some of them, and so does the table.
 PRODUCERS = [CORPUS / folder for folder in FOLDERS if folder != BY_HAND]
 
 
 def declared(body: Iterable[object]) -> dict[str, str]:
-    """Return the types of the registers that a scope declares; an empty one for vectors."""
+    """Return the types of the registers that a scope declares; "" for vectors."""
     types: dict[str, str] = {}
     for node in body:
         if not isinstance(node, nodes.RegisterDeclaration):
@@ -39,7 +39,7 @@ def declared(body: Iterable[object]) -> dict[str, str]:
 
 
 def instructions(body: Iterable[object], outer: dict[str, str]) -> Iterator[tuple[nodes.Instruction, dict[str, str]]]:
-    """Yield each instruction of a body, blocks included, with the registers that it sees."""
+    """Yield each instruction of a body, nested blocks included, with the registers in scope."""
     body = tuple(body)
     scope = outer | declared(body)
     for node in body:

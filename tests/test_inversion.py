@@ -1,6 +1,6 @@
-"""From instructions to calls and back: a call that is found for an instruction emits it, over all that compilers write.
+"""Round trip from instructions to calls: the call found for an instruction emits it, for everything compilers emit.
 
-Of each compiler every opcode is taken with every kind of operands that it has in its files.
+For each compiler, every opcode is tested with every combination of operand kinds in its files.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 WRAPPERS = sorted({each.opcode for name in ptx.__all__ if isinstance(each := getattr(ptx, name), Wrapper)})
-# How many of the forms of instructions that compilers write are calls.
-# The others have another order of modifiers than the manual's, or no function.
+# Minimum share of the compilers' instruction forms that become calls. The others order their modifiers differently from
+# the manual, or have no function.
 LEAST = 0.9
-# Types of registers that a type of another name declares.
+# Register types that are declared with a type of another name.
 HELD = {"b8": "e2m1x2"}
 
 
 class Case(NamedTuple):
-    """An instruction, the types of the registers around it, and where it is legal."""
+    """Instruction, the types of the registers in scope, and its target and version."""
 
     node: nodes.Instruction
     types: dict[str, str]
@@ -68,7 +68,7 @@ def cases(path: Path) -> Iterator[Case]:
 
 @cache
 def distinct(producer: Path) -> list[Case]:
-    """Return one instruction for each opcode and kinds of operands that a compiler writes."""
+    """Return one instruction for each opcode and combination of operand kinds that a compiler emits."""
     found: dict[tuple[object, ...], Case] = {}
     for path in sorted(producer.glob("*.ptx")):
         for case in cases(path):
@@ -78,7 +78,7 @@ def distinct(producer: Path) -> list[Case]:
 
 
 def emitted(call: Call, case: Case) -> nodes.Instruction:
-    """Make a call in a trace that has the instruction's registers, and return what it emits there."""
+    """Perform a call in a trace that has the instruction's registers; return the instruction that it emits."""
     trace = Trace("k", case.target, case.version)
     node = case.node
     names = {name for operand in node.operands for name in names_in(operand)}
@@ -97,7 +97,7 @@ def emitted(call: Call, case: Case) -> nodes.Instruction:
 
 
 def names_in(operand: object) -> Iterator[str]:
-    """Yield the names in an operand; registers of inline assembly have no `%`."""
+    """Yield the names in an operand; registers of inline assembly lack the `%`."""
     match operand:
         case tree.Register(name=name) | tree.Symbol(name=name):
             yield name
@@ -112,7 +112,7 @@ def names_in(operand: object) -> Iterator[str]:
 
 
 def value(operand: Operand, registers: dict[str, Reg]) -> object:
-    """Return what a kernel would pass for an operand."""
+    """Return the value that a kernel would pass for an operand."""
     match operand:
         case tree.Register(name=name) | tree.Symbol(name=name) if name in registers:
             return registers[name]
@@ -150,7 +150,7 @@ def test_most_of_what_compilers_write_is_calls() -> None:
 
 
 OPCODES = sorted({row.opcode for row in manager().instructions()})
-# What only `ptx.inst` writes, by design, and why.
+# Opcodes that only `ptx.inst` can emit, by design, with the reason.
 ONLY_INST = {
     r"acme\.": "no function: it is there for the tests of plugins",
     r"(fabric|spcompress|spdecompress)\.": "of PTX 9.3 and later, for which no device is sold yet",
@@ -172,7 +172,7 @@ def only_inst(text: str) -> bool:
 
 @pytest.mark.parametrize("opcode", OPCODES)
 def test_every_form_in_the_table_has_a_call(opcode: str) -> None:
-    """The forms of each row, a few by default, and each with `PYPTX_KERNELS=all`."""
+    """Test some forms of each row by default, all of them with `PYPTX_KERNELS=all`."""
     chance = Random(opcode)
     for row in (pattern.row for pattern in patterns_of(opcode)):
         for text in forms(row) if FULL else some_forms(row, chance, 2):
@@ -231,7 +231,7 @@ PREFIXES = {"%r": u32, "%rd": b64, "%f": f32, "%fd": from_name("f64"), "%h": fro
 
 
 def kind(name: str) -> str | None:
-    """Return the type that a register's name tells."""
+    """Return the register type that a register's name implies."""
     found = PREFIXES.get(name.rstrip("0123456789"))
     return None if found is None else found.name
 
@@ -253,9 +253,9 @@ def test_operands_are_written_as_the_caller_says() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "add.ftz.rn.f32 %f1, %f2, %f3;",  # another order of words
+        "add.ftz.rn.f32 %f1, %f2, %f3;",  # other order of modifiers
         "fabric.fence.acquire.sys;",  # no function
-        "add.u32 %r1, %r2;",  # no instruction
+        "add.u32 %r1, %r2;",  # not a legal instruction
         "acme.frob.b32 %r1;",
         "bra done;",  # control flow
     ],

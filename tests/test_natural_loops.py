@@ -1,4 +1,4 @@
-"""Natural loops are told by their control flow: where they begin, and which blocks go back there."""
+"""Natural loops are found by control flow: their headers, and the blocks that branch back to them."""
 
 from __future__ import annotations
 

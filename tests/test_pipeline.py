@@ -1,4 +1,4 @@
-"""The usual workflow on one file, by the commands that users type: transpile, run, edit, and diff."""
+"""The usual workflow on one file with the command-line tools: transpile, run, edit, and diff."""
 
 from __future__ import annotations
 

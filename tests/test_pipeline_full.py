@@ -1,4 +1,4 @@
-"""Several files through the whole pipeline, by the command and the API: Python, PTX, and the machine code of both."""
+"""Round trip of several files by the command and by the API; compares Python, PTX and the machine code of both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.no_cover
 
-# Of each kind of compiler something small, and the two that are shown in full.
+# A small module of each kind of compiler, and the two that the documentation shows in full.
 FILES = (
     "nvcc-13.0/hopper_gemm.sm_90a.ptx",
     "nvcc-13.0/switches.sm_80.ptx",

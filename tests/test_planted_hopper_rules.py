@@ -1,6 +1,6 @@
-"""Each rule of Hopper, wrong at one site after the other: it is withdrawn there alone, and the bytes are right.
+"""Each rule of Hopper, faulty at one site at a time: only that rewrite is rejected, and the bytes are right.
 
-By default in one module for each rule, in all of them with `PYPTX_KERNELS=all`.
+By default one module is tested for each rule, with `PYPTX_KERNELS=all` all of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 GEMM = "nvcc-13.0/hopper_gemm.sm_90a.ptx"
-# By rule, modules that have sites of it, and how many of them; what functions of the file say has other places.
+# Modules with sites of each rule, and the number of sites. Rewrites in functions of the printed file have other
+# positions and are not counted.
 SITES = {
     ("ring", GEMM): 3,
     ("ring", "cutedsl-4.8/products.sm_90a.warpgroups.ptx"): 2,
@@ -51,11 +52,11 @@ SITES = {
     ("accumulator", "tilelang-0.1/products.sm_90a.half.ptx"): 1,
 }
 TAKEN = full(list(SITES), default=list({name: (name, path) for name, path in SITES}.values()))
-NUMBER = re.compile(r"\d+(?=\D*\Z)", re.ASCII)  # the last one of a line
+NUMBER = re.compile(r"\d+(?=\D*\Z)", re.ASCII)  # the last number of a line
 
 
 def rules(key: Key) -> list[SugarRule]:
-    """Return all rules, of which one is wrong at a site."""
+    """Return all rules, with one of them faulty at a site."""
     return [
         replace(rule, find=_wrong_at(rule, key)) if rule.name == key[0] else rule for rule in manager().sugar_rules()
     ]
@@ -80,7 +81,7 @@ def _spoiled(claim: Claim) -> Callable[[BodyPrinter, tuple[Slot, ...]], None]:
 
 
 def sites(source: str, name: str) -> dict[Key, bool]:
-    """Return the sites of a rule in the functions of a module, and whether a loop says each of them with others."""
+    """Return a rule's sites in the functions of a module, each with whether a printed Python loop covers it."""
     tree = parse(source)
     plans = ModulePlan(Row(stripped(tree, learn(tree))), manager().sugar_rules()).plans.values()
     return {
@@ -110,7 +111,7 @@ def test_a_wrong_rule_is_withdrawn_at_its_site_in_one_round(
         rounds.clear()
         done = transpile(source, rules(key), name=path)
         assert [(one.rule, one.place) for one in done.withdrawn] == [(name, key[1])]
-        # A loop that is wrong is printed turn by turn first, to see which of these is.
+        # A faulty Python loop is printed unrolled first, to find the faulty iterations.
         assert [bool(each) for each in rounds] == [True, *[True] * in_turn, False]
         assert in_turn or done.applied[name] == len(found) - 1
         assert encode(module_of(done.text).ptx()) == encode(source)

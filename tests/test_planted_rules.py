@@ -1,6 +1,6 @@
-"""Rules that are wrong at a few sites: each is withdrawn there and nowhere else, and the bytes are right.
+"""Rules that are faulty at some sites: each is rejected there and nowhere else, and the bytes are right.
 
-By default a share of the corpus, all of it with `PYPTX_KERNELS=all`: at least 300 wrong rewrites.
+By default a share of the corpus is used, with `PYPTX_KERNELS=all` all of it: at least 300 wrong rewrites.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-ONE_OF = 40  # modules, by default
+ONE_OF = 40  # one of this many modules, by default
 LEAST = full(300, default=15)
-SITES = 3  # of a module at most, each in a function of its own: what one rule says there depends on the others
-MANY = 6  # sites of one function
+SITES = 3  # at most, per module; one per function, because the rewrites of a function depend on each other
+MANY = 6  # sites in one function
 NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)
-CALL = re.compile(r"(?:ptx\.inst\.|[a-z]\w*\()", re.ASCII)  # of an instruction, or of a function of the file
+CALL = re.compile(r"(?:ptx\.inst\.|[a-z]\w*\()", re.ASCII)  # call of an instruction, or of a function of the file
 Key = tuple[str, int, int]
 
 
 class Mutant:
-    """The rules, wrong at chosen sites; `planted` are those at which something was written that is wrong."""
+    """The rules, faulty at chosen sites; `planted` are the sites at which wrong text was written."""
 
     def __init__(self, sites: frozenset[Key], chance: random.Random) -> None:
         self.planted: set[Key] = set()
@@ -72,7 +72,7 @@ class Mutant:
         return replace(claim, write=write)
 
     def _spoil(self, page: Page, first: int) -> bool:
-        """Change one of the lines that a claim has written by itself; tell whether there was one to change."""
+        """Change one of the lines that a rewrite has printed itself; return whether there was one."""
         own = [at for at in range(first, len(page.lines)) if page.owners[at] is page.owner]
         self._chance.shuffle(own)
         for at in own:
@@ -99,7 +99,7 @@ class Mutant:
 
     @staticmethod
     def _doubled(line: str) -> str:
-        """Write a statement twice, if it is one that emits something."""
+        """Repeat a statement if it emits something."""
         text = line.strip()
         if not CALL.match(text) or not text.endswith(")"):
             return line
@@ -111,7 +111,7 @@ class Mutant:
 
 
 def claims(path: Path) -> list[list[Key]]:
-    """Return the claims that rules make on each function of a module, where they make some."""
+    """Return the keys of the rewrites of each function of a module, without functions that have none."""
     tree = parse(decode(path.read_bytes()))
     row = Row(stripped(tree, learn(tree)))
     rules = manager().sugar_rules()
@@ -120,7 +120,7 @@ def claims(path: Path) -> list[list[Key]]:
 
 
 def sites(path: Path, chance: random.Random) -> frozenset[Key]:
-    """Return some of the claims that rules make on a module."""
+    """Return some of the rewrites of a module."""
     keys = claims(path)
     return frozenset(map(chance.choice, chance.sample(keys, min(SITES, len(keys)))))
 
@@ -135,7 +135,7 @@ def test_wrong_rewrites_are_withdrawn_at_their_sites_and_no_others() -> None:
         done = transpile(decode(path.read_bytes()), mutant.rules(), name=path.name, unchecked=refused(path))
         wrong = {(rule, start) for rule, start, _ in mutant.planted}
         withdrawn = {(one.rule, one.place) for one in done.withdrawn}
-        # Without a wrong call, its function may have too few others: then they are left out, wrong or right.
+        # Without a wrong call, its function may have too few calls: then all of them are dropped, wrong or right.
         dropped = {(one.rule, one.place) for one in done.dropped}
         assert withdrawn <= wrong <= withdrawn | dropped, (path.name, done.withdrawn, wrong - withdrawn)
         assert not dropped or "function" in {rule for rule, _ in withdrawn}, path.name
@@ -145,7 +145,7 @@ def test_wrong_rewrites_are_withdrawn_at_their_sites_and_no_others() -> None:
 
 
 def test_several_wrong_rewrites_of_one_function_are_all_withdrawn() -> None:
-    """What is wrong beside or inside of each other may withdraw more than itself; what stays is right."""
+    """Nested or adjacent wrong rewrites may cause rejection of others too; the remaining rewrites are right."""
     planted = 0
     for path in share(sorted(CORPUS.glob("*/*.ptx")), ONE_OF, 1):
         found = [] if path.parent.name == BY_HAND else claims(path)

@@ -1,4 +1,4 @@
-"""Whoever remembers what plugins said must notice a late one."""
+"""Caches of plugin data must be invalidated when a plugin is registered later."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PACKAGES = Path(__file__).parents[1] / "packages"
 
 
 def forgetful(text: str) -> list[str]:
-    """Return the functions in a source that ask the process's manager and that a plain cache remembers."""
+    """Return the functions in a source that call the process's `manager()` and have a plain cache."""
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     return [
         function.name

@@ -1,4 +1,4 @@
-"""What tests take of their cases: a share by default, all of them when they are asked to; none is out of reach."""
+"""Shares of test cases: a part by default, all on request; every case is in some share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of static evidence: what it declares of our tiles is what their PTX says, and rows of others stay."""
+"""The page of static evidence: the declared tiles match the PTX, and rows of other compilers are kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.no_cover, pytest.mark.hopper, pytest.mark.blackwell]
 
 TILED = [each for problem in PROBLEMS for each in problem.ours if each.tile is not None]
 EACH = pytest.mark.parametrize("shown", TILED, ids=lambda shown: shown.name)
-DEPTH = 16  # of K in a product of bf16
+DEPTH = 16  # K of a bf16 MMA
 
 
 def tile_of(shown: Shown) -> Tile:

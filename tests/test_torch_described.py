@@ -1,4 +1,4 @@
-"""What `python my_kernel.py` prints: lines that launch a kernel of a compiler on arrays of torch and of jax."""
+"""The lines that `python my_kernel.py` prints: they launch a compiler's kernel on torch and jax arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pyptx_ir.errors.SimulatedExecution"),
 ]
 
-# Loads of slabs of 64 columns and of boxes, which one mbarrier waits for, and a store of slabs.
+# Loads with a 3-d tensor map (slabs of 64 columns) and a 2-d one complete on one mbarrier; then a store of slabs.
 TILES = """.version 8.0
 .target sm_90a
 .address_size 64
@@ -109,7 +109,7 @@ LAUNCHED = ("nvcc-13.0/atomics.sm_80", "nvcc-13.0/hashing.sm_75", "triton-3.9/ac
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give a folder from which `my_kernel` is imported; what the lines switch on in jax is switched off behind them."""
+    """Yield a folder from which `my_kernel` is imported; restore the jax options that the lines set."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_kernel", raising=False)
     before = jax.config.jax_enable_x64
@@ -135,8 +135,8 @@ def test_lines_with_tensor_maps_have_their_ranks_and_run(folder: Path, capsys: p
     written, stored = ours
     assert np.array_equal(np.frombuffer(written, np.uint32)[:128], range(128))
     bits = np.frombuffer(stored, np.uint16).reshape(1024, 1024)
-    assert set(np.unique(bits)) == {0, 0x3F80}  # 1.0 of bf16
-    assert not bits[:16].any()  # above the row that the last argument names
+    assert set(np.unique(bits)) == {0, 0x3F80}  # bf16 1.0
+    assert not bits[:16].any()  # before the row that the last argument gives
     assert bits[16:80, :64].any(axis=1).all()
 
 
@@ -150,27 +150,27 @@ def test_lines_for_kernels_of_nvcc_with_tensor_maps_run(
 
 
 def launched(source: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, list[bytes], list[bytes]]:
-    """Run the lines that a transpiled module prints; return them, and what they show of arrays of torch and of jax."""
+    """Run the launch lines that a transpiled module prints; return them, and the bytes of its torch and jax arrays."""
     (folder / "my_kernel.py").write_text(ptx_to_python(source, sugar=True), encoding="ascii")
     runpy.run_path(str(folder / "my_kernel.py"), run_name="__main__")
     said = capsys.readouterr().out
     lines = said.partition("\nTo launch ")[2].partition("\n")[2].partition("\nWith numbers")[0]
     shown: list[list[bytes]] = []
     names: dict[str, object] = {"print": lambda *arrays: shown.append([bits(each) for each in arrays])}
-    exec(textwrap.dedent(lines), names)  # noqa: S102  what users copy
+    exec(textwrap.dedent(lines), names)  # noqa: S102  lines for users to copy
     ours, theirs = shown
     return lines, ours, theirs
 
 
 def bits(array: object) -> bytes:
-    """Return the bytes of an array of torch, which NumPy does not take with bf16, or of jax."""
+    """Return the bytes of a jax array or of a torch tensor, also of bf16, which NumPy does not accept."""
     if isinstance(array, torch.Tensor):
         return array.contiguous().view(torch.uint8).numpy().tobytes()
     return np.asarray(array).tobytes()
 
 
 def kernel(name: str, function: str, folder: Path) -> FunctionName:
-    """Return a kernel of a transpiled module, as a file that imports it gets it."""
+    """Return a kernel of a transpiled module, imported from its file."""
     source = decode((CORPUS / f"{name}.ptx").read_bytes())
     (folder / "printed.py").write_text(ptx_to_python(source, sugar=True), encoding="ascii")
     found = runpy.run_path(str(folder / "printed.py"))[function]
@@ -225,7 +225,7 @@ def test_a_matrix_product_with_tensor_maps_is_a_kernel_of_torch(tmp_path: Path) 
         out_specs={"c": tile("M", "N", 64)},
         grid=1,
         block=384,
-        smem=213_040,  # of its three stages, as in corpus/sources/hopper_gemm.cu
+        smem=213_040,  # for its three stages, as in corpus/sources/hopper_gemm.cu
     )
     torch.manual_seed(3)
     a, b = torch.randn(136, 128).bfloat16(), torch.randn(264, 128).bfloat16()

@@ -1,6 +1,6 @@
-"""The torch page's dispatch tiers, by the names that it gives them, with its own code blocks on the CPU.
+"""Dispatch tiers of the torch page, under its names and with its own code blocks, on the CPU.
 
-Its first tier, CUDA graphs, is in `tests/gpu/test_torch.py`: a graph is CUDA's.
+Its first tier, CUDA graphs, is in `tests/gpu/test_torch.py`, because graphs need CUDA.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIRST = "k = build_rms_norm(256, 4096)"
 
 
 def run(source: str, **names: Any) -> dict[str, Any]:
-    """Execute a block in a namespace of its own and return the namespace."""
+    """Execute a block in its own namespace and return the namespace."""
     namespace: dict[str, Any] = {"__name__": "seed", "torch": torch, **names}
     exec(compile(on_cpu(source), "seeds/004", "exec"), namespace)  # noqa: S102 - the block is the specification
     return namespace
@@ -72,7 +72,7 @@ def test_torch_compile_needs_no_call_before_and_breaks_no_graph(build: Any) -> N
 
 
 def scaling_kernels() -> tuple[Any, Any]:
-    """Return the builders that the page leaves to its reader: Y = X W by rows, and the gradients of X and W."""
+    """Return the builders that the page leaves to its readers: Y = X W by rows, and the gradients of X and W."""
     from pyptx import Tile, kernel, ptx, reg
     from pyptx.types import f32, u32
 

@@ -1,4 +1,4 @@
-"""The command on what is hardly PTX: the bytes come back, or one error with its place is told and no file written."""
+"""The command on input that is hardly PTX: the bytes round-trip, or it reports one located error and writes no file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PREFIXES = 40
 
 
 def _written(tmp_path: Path, data: bytes, told: pytest.CaptureFixture[str], *options: str) -> bool:
-    """Hand a file to the command; check that its bytes come back, or that one error is told. Return which."""
+    """Run the command on a file; check that its bytes round-trip or one error is reported. Return whether they do."""
     source, output = tmp_path / "source.ptx", tmp_path / "output.py"
     source.write_bytes(data)
     output.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Kernels that were transpiled and cleaned by hand: they emit what they began as, but for names and white space."""
+"""Transpiled kernels, edited by hand: they emit their original PTX, except for names and whitespace."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ BEGAN_AS = {
     "triton_attention": "triton-3.9/attention.sm_90a.tma.ptx",
     "tiled_product": "numba-0.30/kernels.sm_90a.multiply.ptx",
 }
-"""The examples, and the modules of the corpus that they were printed from."""
-PARTS = {"triton_parts"}  # what belongs to an example, and is none itself
+"""The examples, and the corpus modules from which they were printed."""
+PARTS = {"triton_parts"}  # parts of an example, not examples
 
 
 def source_of(name: str) -> str:
-    """Return the PTX that an example began as."""
+    """Return the original PTX of an example."""
     return decode((ROOT / "corpus" / BEGAN_AS[name]).read_bytes())
 
 
@@ -49,7 +49,7 @@ def emitted(path: Path) -> str:
 
 
 def compared(path: Path, name: str) -> Comparison:
-    """Compare what an example began as with what a file emits."""
+    """Compare the original PTX of an example with the PTX that a file emits."""
     return compare(parse(source_of(name)), parse(emitted(path)))
 
 
@@ -91,11 +91,11 @@ def test_an_edit_changes_that_and_nothing_else(right: str, edited: str, wanted: 
 
 
 BF16 = ml_dtypes.bfloat16
-M, N, K = 200, 304, 192  # tiles are 128 x 256, and stages 64 of K: none of the tiles is whole
+M, N, K = 200, 304, 192  # tiles are 128 x 256 and stages 64 of K: all tiles are partial
 
 
 def product(text: str, a: NDArray[np.generic], b: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return C as the kernel in a text computes it on the simulator, which has nothing to say."""
+    """Return C computed on the simulator by the kernel in a text; no findings."""
     c = np.zeros((M, N), BF16)
 
     def tiled(array: NDArray[np.generic], rows: int) -> Mapped:

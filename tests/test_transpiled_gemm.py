@@ -1,4 +1,4 @@
-"""The warp-specialised wgmma GEMM, as compilers wrote it: how short its Python is, and how its main loop reads."""
+"""The warp-specialized wgmma GEMM as compilers emit it: number of its Python lines, and structure of its main loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .corpus_modules import CORPUS
 
 pytestmark = pytest.mark.no_cover
 
-# Lines of Python for an instruction. NVRTC 12.9 takes addresses through generic pointers, which are two steps longer.
+# Lines of Python per instruction. NVRTC 12.9 converts addresses through generic pointers, two instructions more.
 MOST = {
     "nvcc-13.0/hopper_gemm.sm_90a.ptx": 0.45,
     "nvcc-13.5/hopper_gemm.sm_90a.ptx": 0.45,
@@ -41,7 +41,7 @@ MAIN_LOOP = [
     "ptx.inst.setp.lt.s32",
     "ptx.inst.mov.u32",
 ]
-"""What the loop over K calls: it waits for a stage, multiplies, frees the one before, and goes on to the next."""
+"""Calls of the K loop: wait for a stage, multiply, free the previous stage, and advance."""
 PRODUCT = [
     "ptx.inst.add.s32",
     "descriptor",
@@ -54,7 +54,7 @@ PRODUCT = [
     "wgmma_m64n256k16_mma_async",
     "ptx.inst.wgmma.commit_group.sync.aligned",
 ]
-"""What the function calls that multiplies two tiles, 64 of K in four steps of 16: those behind the first are a loop."""
+"""Calls of the function that multiplies two tiles (64 of K in four steps of 16); steps after the first are a loop."""
 
 
 def transpiled(path: str) -> ast.Module:
@@ -62,7 +62,7 @@ def transpiled(path: str) -> ast.Module:
 
 
 def name_of(call: ast.expr) -> str:
-    """Return what is called, without arguments."""
+    """Return the called name, without arguments."""
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr=attr)):
             return f"{name_of(inner)}().{attr}"
@@ -73,7 +73,7 @@ def name_of(call: ast.expr) -> str:
 
 
 def calls(statements: list[ast.stmt]) -> list[str]:
-    """Return what statements call, and those in their blocks."""
+    """Return the names that statements and their nested blocks call."""
     found: list[str] = []
     for each in statements:
         match each:
@@ -96,7 +96,7 @@ def test_it_takes_less_than_half_a_line_for_an_instruction(path: str) -> None:
 
 @pytest.mark.parametrize("path", MOST)
 def test_each_wait_is_one_call_of_the_ring_of_its_barrier(path: str) -> None:
-    """The specification's `full.at(stage).wait(phase)`: no other rule takes a wait away from its ring."""
+    """The specification's `full.at(stage).wait(phase)`: no other rule rewrites a wait of the ring."""
     source = decode((CORPUS / path).read_bytes())
     waits = re.findall(r"(full|empty)\w*\.at\(.*\)\.wait\(", ptx_to_python(source, sugar=True))
     assert len(waits) == source.count("mbarrier.try_wait") == 3

@@ -1,6 +1,6 @@
-"""Kernels of examples/, there and back: their PTX becomes Python, which writes the same bytes and reads well.
+"""Round trip of the kernels of examples/: their PTX becomes Python, which emits the same bytes and is readable.
 
-What counts as well is what docs/transpiler-report.md is held to, here of every kernel by itself.
+The readability limits are those of docs/transpiler-report.md, here for every kernel alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is printed of long modules is imported in bounded memory, and writes the source."""
+"""Printed Python of long modules is imported in bounded memory and emits the source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.no_cover
 
 LINES = 30_000
 MB = 100
-"""A module of 660 kB takes 65 MB piece by piece, and 250 MB where its function is compiled as a whole."""
+"""Limit. A module of 660 kB takes 65 MB in pieces, and 250 MB if its function is compiled as a whole."""
 PROGRAM = """\
 import runpy, sys
 assert runpy.run_path(sys.argv[1])["module"].ptx() == open(sys.argv[2]).read()
@@ -26,7 +26,7 @@ print(open("/proc/self/status").read())
 
 
 def long_text(functions: int) -> str:
-    """Return a module of so many lines, in so many functions."""
+    """Return a module of `LINES` statements in `functions` kernels."""
     body = "\tadd.s32 %r1, %r2, 3;\n" * (LINES // functions)
     return ".version 8.0\n.target sm_90\n.address_size 64\n\n" + "\n".join(
         f".visible .entry k{at}(\n\t.param .u32 k{at}_param_0,\n\t.param .u32 k{at}_param_1\n)\n{{\n"

@@ -1,4 +1,4 @@
-"""Any module comes back byte for byte, plain and with every rule: what stands beside and between its functions."""
+"""Any module round-trips byte-identically, with and without rules: everything between and around its functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ texts = st.text(st.characters(exclude_characters='"\n\\', exclude_categories=("C
 
 @st.composite
 def variable(draw: st.DrawFn, name: str) -> str:
-    """Return a variable: of any type, with or without alignment, dimensions and an initialiser of its size at most."""
+    """Return a variable of any type, with or without alignment, dimensions and an initializer that fits."""
     kind = draw(st.sampled_from((*WIDTHS, "f32", "f64")))
     align = draw(st.sampled_from(("", ".align 8 ", ".align 16 ")))
     sizes = draw(st.lists(st.integers(1, 5), max_size=2))
@@ -39,7 +39,7 @@ def variable(draw: st.DrawFn, name: str) -> str:
 
 @st.composite
 def initialiser(draw: st.DrawFn, kind: str, sizes: list[int]) -> str:
-    """Return a number, or lists of numbers of no more elements than an array has."""
+    """Return a number, or nested lists with at most as many numbers as the array has elements."""
     if not sizes:
         return draw(number(kind))
     elements = draw(st.lists(initialiser(kind, sizes[1:]), min_size=1, max_size=sizes[0]))
@@ -47,7 +47,7 @@ def initialiser(draw: st.DrawFn, kind: str, sizes: list[int]) -> str:
 
 
 def number(kind: str) -> st.SearchStrategy[str]:
-    """Return numbers of a type, in the ways that PTX spells them."""
+    """Return numbers of a type, in all notations of PTX."""
     if kind == "f32":
         return st.integers(0, 2**32 - 1).map("0f{:08X}".format)
     if kind == "f64":
@@ -59,7 +59,7 @@ def number(kind: str) -> st.SearchStrategy[str]:
 
 @st.composite
 def function(draw: st.DrawFn, name: str, symbols: tuple[str, ...]) -> str:
-    """Return a device function that takes addresses, jumps by a table or calls through a prototype."""
+    """Return a device function that may take addresses, branch by a table and declare a call prototype."""
     symbol = draw(st.sampled_from(symbols)) if symbols else "%laneid"
     width = "u64" if symbols else "u32"
     body = [f"mov.{width} %{'rd' if symbols else 'r'}1, {symbol};"]
@@ -80,7 +80,7 @@ def function(draw: st.DrawFn, name: str, symbols: tuple[str, ...]) -> str:
     margin = draw(st.sampled_from(("\n", "\n\t", "\n    ", " ")))
     text = margin.join(["", ".reg .pred %p<2>;", ".reg .b32 %r<2>;", ".reg .b64 %rd<2>;", *body, "ret;"])
     if margin == " ":
-        text = text.replace(" 3 {", " 3\n{")  # what no mark ends
+        text = text.replace(" 3 {", " 3\n{")  # a .loc has no terminator
     header = draw(st.sampled_from(("()", "(.param .b64 a)", "(.param .b64 a, .param .align 8 .b8 b[16])")))
     returned = draw(st.sampled_from(("", "(.param .b32 out) ")))
     return f"{draw(gaps)}{draw(linkings)}.func {returned}{name}{header}{draw(gaps)}{{{text}\n}}"
@@ -88,7 +88,7 @@ def function(draw: st.DrawFn, name: str, symbols: tuple[str, ...]) -> str:
 
 @st.composite
 def section(draw: st.DrawFn, name: str) -> str:
-    """Return a section of debugging data, with labels."""
+    """Return a debug section, with labels."""
     data = st.tuples(
         st.sampled_from((".b8", ".b16", ".b32", ".b64", ".byte", ".4byte", ".quad")),
         st.lists(st.integers(0, 255), min_size=1, max_size=4),
@@ -103,7 +103,7 @@ def section(draw: st.DrawFn, name: str) -> str:
 
 @st.composite
 def modules(draw: st.DrawFn) -> str:
-    """Return a module: files, variables, functions, aliases of these, and sections, with anything between them."""
+    """Return a module of files, variables, functions, aliases and sections, with arbitrary trivia between them."""
     variables = [f"v{at}" for at in range(draw(st.integers(0, 4)))]
     functions = [f"f{at}" for at in range(draw(st.integers(0, 3)))]
     debug = draw(st.booleans())

@@ -1,4 +1,4 @@
-"""Any program comes back byte for byte, plain and with every rule: branches anywhere, expressions, repeats, scopes."""
+"""Any program round-trips byte-identically, with and without rules: branches anywhere, expressions, repeats, scopes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ operations = st.sampled_from(
 
 
 def statement(pattern: str, *parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Return statements of a pattern with a `{}` for each part."""
+    """Return statements of a pattern with one `{}` for each part."""
     return st.tuples(*parts).map(lambda drawn: f"\t{pattern.format(*drawn)};\n")
 
 
@@ -52,7 +52,7 @@ simple = st.one_of(
     st.just("\n\t// a comment\n\tmembar.cta;\n"),
 )
 branch = statement("{}bra{} {}", guards, st.sampled_from(("", "", ".uni")), labels)
-# One line after the other, each with registers one further on: what repeats and expressions are made of.
+# Consecutive lines, each with the registers of the line before plus 1: input for the repeat and expression rules.
 chain = st.tuples(st.integers(0, 30), st.integers(2, 8)).map(
     lambda drawn: "".join([f"\tadd.s32 %r{at + 1}, %r{at}, {3 * at};\n" for at in range(drawn[0], drawn[0] + drawn[1])])
 )
@@ -63,7 +63,7 @@ programs = st.tuples(
 
 
 def program(lines: list[str], places: list[int]) -> str:
-    """Return a module whose labels stand in front of the lines of these numbers."""
+    """Return a module with labels before the lines with these numbers."""
     found: list[str] = []
     for at in range(len(lines) + 1):
         found += [f"$L{number}:\n" for number, place in enumerate(places) if min(place, len(lines)) == at]

@@ -1,6 +1,6 @@
-"""The page that says how transpiled Python reads is what the transpiler prints now, and as good as was reached.
+"""The page on readability of transpiled Python is up to date and stays within the limits reached.
 
-By default for some of the producers, for all of them with `PYPTX_KERNELS=all`.
+By default some producers are measured, with `PYPTX_KERNELS=all` all of them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from tools.transpiler_report import HEAD, INTRODUCTION, PAGE, ROOT, measured, pr
 pytestmark = pytest.mark.scaled
 
 SOME = ("cutedsl-4.8", "llvm-22", "nvrtc-12.4")
-# Lines of Python for an instruction, formatting among them, in functions of more than 200 instructions.
+# Lines of Python per instruction, formatting included, in functions of more than 200 instructions.
 COMPACT = (
     *("nvcc-13.0", "nvcc-13.5", "nvrtc-11.8", "nvrtc-12.4", "nvrtc-13.5"),
     *("cutedsl-4.8", "mosaic-0.10", "pallas-0.10", "tilelang-0.1", "triton-3.9", "warp-1.19", "xla-0.10"),
 )
 MOST_IN_LARGE = dict.fromkeys(COMPACT, 0.65)
 MOST = 0.80  # of all functions
-# Of each producer: lines of formatting for an instruction, and the shares that stay as they are, in percent.
+# Per producer: lines of formatting per instruction, and shares that no rule rewrites, in percent.
 MOST_OF_ALL = {"of formatting": 0.05, "`spelling=` %": 0.10, "raw `bra` %": 5.0}
 LEAST_RAISED = 95.0
 

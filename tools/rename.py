@@ -50,7 +50,7 @@ def text_files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Rewrite the files, and print those that have changed."""
+    """Rewrite the files; print each changed one."""
     names = table()
     for file in text_files([Path(each) for each in arguments]):
         before = file.read_text(encoding="utf-8")

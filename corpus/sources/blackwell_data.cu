@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sm_100 and later add outside the tensor cores: 256-bit loads, packed pairs of floats, wide reductions, launch control.
+// Features of sm_100 and later outside the tensor cores: 256-bit loads, packed pairs of floats, wide reductions, launch control.
 
 extern "C" __global__ void wide_loads(float* out, const float* in) {
     float v[8];

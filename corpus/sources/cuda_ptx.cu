@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same machinery through cuda::ptx and cuda::barrier, whose headers write their own style of inline assembly.
+// Like hopper_copy.cu, through cuda::ptx and cuda::barrier, whose headers have their own style of inline assembly.
 #include <cuda/barrier>
 #include <cuda/ptx>
 

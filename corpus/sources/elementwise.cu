@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps over arrays: the plainest kernels a compiler is ever given, in every scalar type.
+// Maps over arrays: the simplest kernels, in every scalar type.
 
 template <typename T>
 __global__ void scale_and_shift(T* __restrict__ out, const T* __restrict__ in, T factor, T offset, int count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device functions that stay functions: noinline, recursion, pointers to them, tables of them, big results.
+// Device functions that are not inlined: noinline, recursion, function pointers, tables of them, big results.
 
 struct Complex {
     double re, im;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A register-tiled single-precision product: unrolled loops, vector loads, hundreds of live registers.
+// A register-tiled single-precision GEMM: unrolled loops, vector loads, hundreds of live registers.
 
 template <int BlockM, int BlockN, int BlockK, int ThreadM, int ThreadN>
 __global__ void __launch_bounds__((BlockM / ThreadM) * (BlockN / ThreadN)) gemm(int m, int n, int k, float alpha, const float* __restrict__ a, const float* __restrict__ b, float beta, float* c) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cooperative groups: tiles, coalesced threads, the block, the grid.
+// Cooperative groups: tiles, coalesced threads, the thread block, the grid.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp-specialised matrix product for Hopper: C = A · Bᵀ, bf16 in and out, sums in f32.
+// A warp-specialized GEMM for Hopper: C = A · Bᵀ, bf16 in and out, f32 accumulators.
 //
-// One producer warpgroup keeps a ring of stages full by TMA; two consumer warpgroups multiply 64 x 256 each with wgmma,
-// keep one group of products in flight, and store through shared memory by TMA. Blocks are persistent: each takes tile
-// after tile, in bands of rows, so that what runs at the same time reads little of A and B that L2 doesn't hold.
+// One producer warpgroup fills a ring of pipeline stages by TMA. Two consumer warpgroups multiply 64 x 256 each with wgmma,
+// keep one wgmma group in flight, and store through shared memory by TMA. CTAs are persistent: each processes tile after
+// tile, in bands of rows, so that concurrent tiles share rows of A and B in L2.
 //
-// A is M x K and B is N x K, both with K contiguous; their tensor maps have boxes of 64 x 128 and 64 x 256 and the
-// 128-byte swizzle, and C's has a box of 64 x 64 and the same swizzle. TMA cuts off what
-// lies outside; K is not 0.
+// A is M x K and B is N x K, both K-major; their tensor maps have boxes of 64 x 128 and 64 x 256 and the 128-byte swizzle,
+// and C's has a box of 64 x 64 and the same swizzle. TMA clips boxes at
+// the bounds of the matrices; K is not 0.
 
 namespace hopper {
 
@@ -16,8 +16,8 @@ struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 constexpr int kBlockM = 128, kBlockN = 256, kBlockK = 64;
 constexpr int kConsumers = kBlockM / 64;
 constexpr int kThreads = 128 * (kConsumers + 1);
-constexpr int kPanel = 64 * 64;  // elements of a panel of C: 64 rows of 128 bytes
-constexpr int kBand = 16;        // rows of tiles that are walked together
+constexpr int kPanel = 64 * 64;  // elements of a TMA box of C: 64 rows of 128 bytes
+constexpr int kBand = 16;        // rows of tiles in a band
 
 template <int Stages>
 struct alignas(1024) Storage {
@@ -58,12 +58,12 @@ __device__ __forceinline__ void wait(unsigned long long& barrier, int phase) {
         "}\n" ::"r"(address_of(&barrier)), "r"(phase) : "memory");
 }
 
-// A stage is free when every warp that multiplies has said so: each waits for its own part of the products.
+// A stage is free when every consumer warp has arrived; each waits for its own part of the MMAs.
 __device__ __forceinline__ void release(unsigned long long& empty, int thread) {
     if (thread % 32 == 0) arrive(empty);
 }
 
-// The place in the ring, and the parity of the round that it is in.
+// Current stage of the ring, and the parity of its phase.
 template <int Stages>
 struct Ring {
     int stage = 0, phase = 0;
@@ -87,9 +87,9 @@ __device__ __forceinline__ void store(const TensorMap& map, const void* from, in
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map), "r"(address_of(from)), "r"(column), "r"(row) : "memory");
 }
 
-// Products ------------------------------------------------------------------------------------------------------------
+// MMA -----------------------------------------------------------------------------------------------------------------
 
-// Rows of 128 bytes, swizzled; eight of them are 1024 bytes.
+// Rows of 128 bytes, swizzled; a swizzle atom of 8 rows has 1024 bytes.
 __device__ __forceinline__ unsigned long long descriptor(const unsigned short* tile) {
     return ((address_of(tile) & 0x3FFFFu) >> 4) | (1ull << 16) | (64ull << 32) | (1ull << 62);
 }
@@ -97,7 +97,7 @@ __device__ __forceinline__ unsigned long long descriptor(const unsigned short* t
 #define EIGHT(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
 #define THIRTY_TWO(d, i) EIGHT(d, i), EIGHT(d, i + 8), EIGHT(d, i + 16), EIGHT(d, i + 24)
 
-// Add 64 x 256 products over 16 of K to d, or put them there if Adds is 0.
+// Add a 64 x 256 MMA over K = 16 to d, or overwrite d if Adds is 0.
 template <int Adds>
 __device__ __forceinline__ void multiply(float (&d)[128], unsigned long long a, unsigned long long b) {
     asm volatile(
@@ -115,7 +115,7 @@ __device__ __forceinline__ void multiply(float (&d)[128], unsigned long long a, 
         : "l"(a), "l"(b), "n"(Adds));
 }
 
-// All four products of a stage: 64 of K, 16 at a time.
+// All four MMAs of a stage: 64 of K, 16 at a time.
 template <int Adds>
 __device__ __forceinline__ void multiply_stage(float (&d)[128], const unsigned short* a, const unsigned short* b) {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -146,7 +146,7 @@ __device__ __forceinline__ unsigned pack(float low, float high) {
     return both;
 }
 
-// Round 64 x 256 to bf16, and write panels of 64 columns: each lane names a row of 16 bytes, at its swizzled place.
+// Round 64 x 256 to bf16, and store boxes of 64 columns: each lane addresses a row of 16 bytes, at its swizzled offset.
 __device__ __forceinline__ void stage_panels(const float (&d)[128], unsigned short (*panels)[kPanel], int thread) {
     const int row = thread / 32 * 16 + thread % 16, chunk = (thread / 16 % 2) ^ (thread % 8);
     const unsigned base = address_of(panels) + row * 128 + chunk * 16;
@@ -191,13 +191,13 @@ __device__ __forceinline__ void consume(Storage<Stages>& shared, const TensorMap
         for (int step = 1; step < steps; ++step, ring.advance()) {
             wait(shared.full[ring.stage], ring.phase);
             multiply_stage<1>(d, shared.a[ring.stage] + group * 64 * kBlockK, shared.b[ring.stage]);
-            wait_for_products<1>();  // those of the stage before
+            wait_for_products<1>();  // of the previous stage
             release(shared.empty[before], thread);
             before = ring.stage;
         }
         wait_for_products<0>();
         release(shared.empty[before], thread);
-        if (thread == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");  // the last tile has left the panels
+        if (thread == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");  // TMA has read the last tile
         asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
         stage_panels(d, shared.c[group], thread);
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

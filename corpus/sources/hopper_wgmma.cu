@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warpgroup products of Hopper in their types and shapes, with producer and consumer roles and setmaxnreg.
+// wgmma of Hopper in its types and shapes, with producer and consumer warpgroups and setmaxnreg.
 
 __device__ __forceinline__ unsigned long long descriptor(const void* tile) {
     const unsigned long long address = static_cast<unsigned>(__cvta_generic_to_shared(tile));

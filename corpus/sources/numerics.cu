@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels out of scientific computing and learning: stencil, sparse product, transform, normalisation, attention, rays.
+// Kernels of scientific computing and machine learning: stencil, SpMV, transform, normalization, attention, rays.
 
 extern "C" __global__ void heat_step(float* __restrict__ out, const float* __restrict__ in, int nx, int ny, float k) {
     __shared__ float tile[18][34];

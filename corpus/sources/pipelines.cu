@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda::pipeline: staged asynchronous copies with libcu++, unified and with roles.
+// cuda::pipeline: staged asynchronous copies with libcu++, unified and with producer and consumer threads.
 #include <cooperative_groups.h>
 #include <cuda/pipeline>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block-scaled and narrow-float products of sm_120a.
+// Block-scaled and narrow-float MMA of sm_120a.
 
 #define OPERANDS                                                             \
     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                         \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One half of a program compiled separately: everything it needs lives in separate_library.cu.
+// One half of a program compiled separately: everything it needs is in separate_library.cu.
 
 struct State { unsigned long long words[4]; int position; };
 

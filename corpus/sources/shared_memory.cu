@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static and dynamic shared memory: transpose, scan, histogram, a ring of stages.
+// Static and dynamic shared memory: transpose, scan, histogram, a ring of pipeline stages.
 
 extern __shared__ __align__(16) unsigned char arena[];
 

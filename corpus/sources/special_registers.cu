@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every special register that a kernel may read.
+// Every special register that a kernel can read.
 
 #define READ32(name) { unsigned v; asm volatile("mov.u32 %0, %%" name ";" : "=r"(v)); *out++ = v; }
 #define READ64(name) { unsigned long long v; asm volatile("mov.u64 %0, %%" name ";" : "=l"(v)); *out++ = v; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Module variables: big initialisers, addresses in initialisers, arrays of structs, every space and linkage.
+// Module variables: big initializers, addresses in initializers, arrays of structs, every space and linkage.
 
 struct Entry {
     const char* name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fifth-generation tensor cores: tensor memory, its copies, products of every kind, one and two blocks at a time.
+// Fifth-generation tensor cores: tensor memory, its copies, MMA of every kind, in one CTA and in CTA pairs.
 
 __device__ __forceinline__ unsigned address_of(const void* pointer) {
     unsigned address;

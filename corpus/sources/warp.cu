@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intrinsics between the lanes of a warp.
+// Warp-level intrinsics.
 
 extern "C" __global__ void shuffles(int* out, const int* in, const double* wide) {
     const unsigned all = 0xFFFFFFFFu;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 64- and 128-bit integers: products, quotients by constants and by variables, carries, shifts.
+// 64- and 128-bit integers: multiplication, quotients by constants and by variables, carries, shifts.
 
 extern "C" __global__ void sixty_four(long long* s, unsigned long long* u) {
     const int i = threadIdx.x;

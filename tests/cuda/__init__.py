@@ -1,1 +1,1 @@
-"""CUDA C++ as people write it, compiled by the nvcc on PATH when the tests run (`pytest --cuda`), on the simulator."""
+"""Ordinary CUDA C++ on the simulator, compiled by the nvcc on PATH when the tests run (`pytest --cuda`)."""

@@ -1,4 +1,4 @@
-"""PTX of CUDA C++, by nvcc."""
+"""Compile CUDA C++ to PTX with nvcc."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @cache
 def ptx_of(source: str, *options: str, arch: str = "sm_90a") -> str:
-    """Return the PTX that nvcc makes of a translation unit; what it says of an error is raised."""
+    """Return the PTX that nvcc generates for a translation unit; raise AssertionError with its message if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         unit, made = Path(folder, "unit.cu"), Path(folder, "unit.ptx")
         unit.write_text(source, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""CUDA C++ that loads registers from Blackwell's tensor memory and stores them, in every shape."""
+"""CUDA C++ for tcgen05.ld and tcgen05.st in every shape."""
 
 from __future__ import annotations
 

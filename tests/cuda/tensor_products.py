@@ -1,7 +1,8 @@
-"""CUDA C++ of products on Blackwell's tensor cores: scale factors, metadata and small elements brought as users do.
+"""CUDA C++ for tcgen05.mma with scale factors, sparsity metadata and small elements, as in user code.
 
-What `cuda::ptx` has is called; scaled and sparse products, which it lacks, are inline assembly. Matrices in shared
-memory are K-major without a swizzle: chunks of 16 bytes, row below row, but in the kernel of 48 bytes a row.
+`cuda::ptx` functions are called where they exist; block-scaled and sparse MMAs, which it lacks, are inline assembly.
+Matrices in shared memory are K-major without a swizzle: 16-byte chunks, contiguous over the rows. The exception is the
+kernel with 48-byte rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programmatic dependent launch by CUDA's functions on the device."""
+"""Programmatic dependent launch with CUDA's device functions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ N = 500
 
 
 def consumed(waits: int, **options: Any) -> tuple[Any, Any, Any]:
-    """Run both; return the sums, what they should be, and the result."""
+    """Run both kernels; return the partial sums, their expected values, and the result of the run."""
     x, y = np.zeros(N, np.float32), np.zeros(4, np.float32)
     weights = np.arange(N, dtype=np.float32) % 7
     launches = [
@@ -52,7 +52,7 @@ def consumed(waits: int, **options: Any) -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"late": True}])
 def test_a_dependent_kernel_waits_for_what_it_reads(schedule: dict[str, Any]) -> None:
-    """It reads its weights before: these nobody writes."""
+    """The kernel reads its weights before the wait: no kernel writes them."""
     y, expected, result = consumed(1, **schedule)
     assert result.findings == ()
     assert (y == expected).all()

@@ -1,6 +1,6 @@
-"""Registers that CUDA C++ loads from tensor memory and stores there, in every shape, against strides over the cells.
+"""tcgen05.ld and tcgen05.st from CUDA C++, in every shape, compared with CuTe layouts of tensor memory.
 
-The strides are CuTe's, in bits of a matrix whose lanes follow each other.
+The strides are CuTe's, in bits, in a matrix whose lanes are contiguous.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .tensor_moves import MOVED
 
 Modes = list[tuple[int, int]]
 COLUMNS = 96
-# Registers and columns of one repetition, lanes, then extents and strides of threads and of the bits of registers.
+# Registers and columns per repetition; lanes; extents and strides of threads and of register bits.
 SHAPES: dict[str, tuple[int, int, int, Any]] = {
     "32x32b": (1, 1, 32, lambda n: ([(32, 32 * n)], [(32 * n, 1)])),
     "16x64b": (1, 2, 16, lambda n: ([(2, 512 * n), (2, 32), (8, 64 * n)], [(32, 1), (n, 64)])),
@@ -29,7 +29,7 @@ SHAPES: dict[str, tuple[int, int, int, Any]] = {
 
 
 def evaluate(modes: Modes, number: int) -> int:
-    """Return where a layout of CuTe takes a number."""
+    """Return the offset that a CuTe layout maps a coordinate to."""
     total = 0
     for extent, stride in modes:
         number, digit = divmod(number, extent)
@@ -38,7 +38,7 @@ def evaluate(modes: Modes, number: int) -> int:
 
 
 def places(shape: str, repeats: int, split: int, *, halves: bool) -> Any:
-    """Return lane and column, from the address on, of each register of each thread of a warp, of its halves if so."""
+    """Return lane and column, relative to the address, of each thread's registers, or of their 16-bit halves."""
     registers, wide, _, modes = SHAPES[shape]
     threads, values = modes(repeats)
     unit = 16 if halves else 32

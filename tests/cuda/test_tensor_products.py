@@ -1,4 +1,4 @@
-"""Scale factors, metadata and small elements of Blackwell's products, brought by CUDA C++ and compared with NumPy."""
+"""tcgen05.mma with scale factors, sparsity metadata and small elements, from CUDA C++, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TYPES: dict[str, tuple[Any, int]] = {
     "e2m1": (ml_dtypes.float4_e2m1fn, 4),
 }
 NARROW = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
-# Each case takes one, and not all the same.
+# Each case uses one of them, in rotation.
 SCHEDULES: list[dict[str, Any]] = [{}, {"seed": 1}, {"late": True}]
-# CCCL of CUDA 13.0 declares tcgen05 for sm_100a and sm_101a alone.
+# CCCL of CUDA 13.0 declares tcgen05 for sm_100a and sm_101a only.
 FOR_103 = "-D__CUDA_ARCH_FEAT_SM100_ALL"
 
 
@@ -38,7 +38,7 @@ def elements(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
 
 
 def padded(codes: Any, bits: int) -> Any:
-    """Return rows of packed elements, 16 bytes for each 16 of them, with something else behind them."""
+    """Return rows of packed elements: 16 bytes per 16 elements, of which the unused bytes are 0xA5."""
     lowest_first = (codes[..., None] >> np.arange(bits) & 1).astype(np.uint8).reshape(len(codes), -1, 16 * bits)
     packed = np.packbits(lowest_first, axis=2, bitorder="little")
     room = np.full((*packed.shape[:2], 16), 0xA5, np.uint8)
@@ -47,12 +47,12 @@ def padded(codes: Any, bits: int) -> Any:
 
 
 def pairs(codes: Any) -> Any:
-    """Return rows of 4-bit elements, two in a byte, the first one low."""
+    """Return rows of 4-bit elements, two per byte, the first in the low bits."""
     return codes[:, ::2] | codes[:, 1::2] << 4
 
 
 def scales(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
-    """Return random factors of a type, and their values, none so different that float32 loses any."""
+    """Return random scale factors of a type, and their values; their range is small, so float32 loses none."""
     if name == "ue8m0":
         codes = rng.integers(124, 131, (rows, count)).astype(np.uint8)
         return codes, codes.view(ml_dtypes.float8_e8m0fnu).astype(np.float64)
@@ -61,19 +61,19 @@ def scales(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
 
 
 def launched(ptx: str, blocks: int, shared: int, args: list[Any], **schedule: Any) -> None:
-    """Run a kernel of blocks of 128 threads; nothing is found wrong with it."""
+    """Run a kernel with CTAs of 128 threads; raise AssertionError for any finding."""
     result = run(ptx, grid=blocks, block=128, shared_bytes=shared, args=args, **schedule)
     assert result.findings == ()
 
 
 def same(found: Any, expected: Any, magnitude: Any) -> None:
-    """Compare sums with those in float64, up to what tensor cores may lose."""
+    """Compare accumulators with float64 results, within the error of tensor cores."""
     assert (np.abs(found.view(np.float32) - expected) <= 1e-6 * magnitude).all()
     assert np.abs(expected).max() > 1
 
 
 def scaled_sums(a: Any, b: Any, scale_a: Any, scale_b: Any) -> tuple[Any, Any]:
-    """Return the sums, and those of the magnitudes, of matrices whose rows' chunks have factors."""
+    """Return A B^T, and |A| |B|^T, with scale factors per row and block of K."""
     each = a.shape[1] // scale_a.shape[1]
     a, b = a * np.repeat(scale_a, each, axis=1), b * np.repeat(scale_b, each, axis=1)
     return a @ b.T, np.abs(a) @ np.abs(b).T
@@ -130,7 +130,7 @@ def scaled(
     sizes: tuple[int, int],
     words: tuple[int, str],
 ) -> None:
-    """Run a scaled product, and compare its sums."""
+    """Run a block-scaled MMA, and compare its accumulators."""
     (m, group, n), (steps, count), (descriptor, opcode) = shape, sizes, words
     macros = {"GROUP": group, "M": m, "N": n, "STEPS": steps, "FACTORS": count, "IDESC": descriptor}
     defined = [f"-D{name}={value}" for name, value in macros.items()]
@@ -166,7 +166,7 @@ ONE_OF_TWO: Listed = {0b0100: (0,), 0b1110: (1,)}
 
 
 def expanded(stored: Any, codes: Any, listed: Listed, chunk: int) -> Any:
-    """Return the rows whose stored elements stand where the codes say."""
+    """Return the dense rows: stored elements at the positions that the metadata codes select."""
     rows = np.zeros((*codes.shape, chunk))
     kept = stored.reshape(*codes.shape, -1)
     for row, column in product(*map(range, codes.shape)):
@@ -175,7 +175,7 @@ def expanded(stored: Any, codes: Any, listed: Listed, chunk: int) -> Any:
 
 
 def numbers(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
-    """Return random elements of A or B as they lie in memory, and their values."""
+    """Return random elements of A or B as bytes in memory, and their values."""
     if name in TYPES:
         codes, values = elements(rng, name, rows, count)
         return (pairs(codes) if name == "e2m1" else codes), values
@@ -187,7 +187,7 @@ def numbers(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
 
 
 def sparse(kind: str, name: str, m: int, n: int, **macros: Any) -> None:
-    """Run products of a sparse matrix, and compare their sums."""
+    """Run sparse MMAs, and compare their accumulators."""
     rng = np.random.default_rng(m + n)
     chunk = {"tf32": 2, "mxf4": 8}.get(kind, 4)
     listed = ONE_OF_TWO if kind == "tf32" else TWO_OF_FOUR
@@ -225,7 +225,7 @@ def sparse(kind: str, name: str, m: int, n: int, **macros: Any) -> None:
 
 
 def sparse_descriptor(kind: str, name: str, m: int, n: int) -> int:
-    """Return the instruction descriptor of a sparse product."""
+    """Return the instruction descriptor of a sparse MMA."""
     code = {"f16": 0, "tf32": 2, "e4m3": 0, "e5m2": 1, "s8": 1, "e2m1": 1}[name]
     common = 1 << 2 | code << 7 | code << 10 | n >> 3 << 17
     if kind.startswith("mx"):

@@ -1,4 +1,4 @@
-"""Texture and surface objects, by CUDA's functions."""
+"""Texture and surface objects, with CUDA's device functions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ extern "C" __global__ void copied(Pictures pictures) {
 
 
 def launch(entry: str, *args: Any, grid: int, block: int) -> None:
-    """Run an entry under some schedules; nothing may be found."""
+    """Run an entry under some schedules; raise AssertionError for any finding."""
     for options in ({}, {"seed": 1}):
         assert run(ptx_of(SOURCE), entry=entry, grid=grid, block=block, args=args, **options).findings == ()
 
@@ -62,7 +62,7 @@ def test_a_table_is_fetched_by_whole_numbers() -> None:
 
 
 def test_a_picture_is_rotated() -> None:
-    """Against bilinear interpolation in double precision: weights have 8 bits."""
+    """The reference is bilinear interpolation in double precision; the hardware's weights have 8 bits."""
     height, width, angle = 12, 16, 0.4
     picture = np.random.default_rng(1).random((height, width, 4)).astype(np.float32)
     sampler, out = Sampler(address="border", filter="linear", normalized=True), np.zeros_like(picture)
@@ -101,12 +101,12 @@ def test_other_geometries() -> None:
     assert (out[:, 1] == layers[1, 1, i]).all()
     assert out[:, 2].tolist() == [float(cube[face, t, s]) for face, t, s in map(_on_cube, i - 3.5)]
     assert np.allclose(out[:, 3], 10 + np.minimum(i * 0.5, 2))
-    for column, (y, step) in enumerate([(2, 0), (2, 1), (1, 1), (1, 0)]):  # counter-clockwise from the lower left
+    for column, (y, step) in enumerate([(2, 0), (2, 1), (1, 1), (1, 0)]):  # counterclockwise from the lower left
         assert np.allclose(out[:, 4 + column], corners[y, np.minimum(i + step, 7), 1] / 255)
 
 
 def _on_cube(x: float) -> tuple[int, int, int]:
-    """Return face, row and column of the texel in the direction (x, 1, -2) from the middle of a cube of 8 texels."""
+    """Return face, row and column of the texel in direction (x, 1, -2), for 8 x 8 texels per face."""
     if abs(x) > 2:
         face, s, t = (0, 2 / x, -1 / x) if x > 0 else (1, -2 / -x, -1 / -x)
     else:

@@ -1,10 +1,10 @@
-"""A client of a language server, as small as a test of documentation and completion needs.
+"""Language server client with only the requests that the tests of documentation and completion need.
 
 The protocol is JSON-RPC over pipes: https://microsoft.github.io/language-server-protocol (version 3.17).
 
 pytest-lsp would not make the tests shorter: its client is asynchronous, so each test and fixture would be, too. The
 methods below would remain, with a class of lsprotocol for each parameter. It needs five more distributions, and does
-not end a server that hangs.
+not kill a server that hangs.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 
-PATIENCE = 240.0  # seconds until a server that hangs is ended, so that its test fails
+PATIENCE = 240.0  # seconds until a hanging server is killed, so that its test fails
 
 
 class LanguageServer:
-    """A running server, with one workspace folder and the documents opened in it; leave it to end the process."""
+    """A running server, with one workspace folder and its open documents; a context manager that ends the process."""
 
     def __init__(self, command: list[str], folder: Path) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -60,24 +60,24 @@ class LanguageServer:
         self._tell("textDocument/didOpen", textDocument=document)
 
     def hover(self, path: Path, line: int, column: int) -> str:
-        """Return what is shown for the word at a position, in Markdown; lines and columns count from 0."""
+        """Return the hover text at a position, in Markdown; lines and columns count from 0."""
         found = self._ask("textDocument/hover", **_position(path, line, column))
         return str(found["contents"]["value"])
 
     def completions(self, path: Path, line: int, column: int) -> list[str]:
-        """Return what may follow at a position."""
+        """Return the completions at a position."""
         found = self._ask("textDocument/completion", **_position(path, line, column))
         return [str(item["label"]) for item in found["items"]]
 
     def signatures(self, path: Path, line: int, column: int) -> list[Message]:
-        """Return the ways to write the call around a position."""
+        """Return the signatures of the call around a position."""
         signatures: list[Message] = self._ask("textDocument/signatureHelp", **_position(path, line, column))[
             "signatures"
         ]
         return signatures
 
     def diagnostics(self, path: Path) -> list[Message]:
-        """Return what the server finds in an open file."""
+        """Return the diagnostics of an open file."""
         report = self._ask("textDocument/diagnostic", textDocument={"uri": path.as_uri()})
         assert report["kind"] == "full", report
         items: list[Message] = report["items"]
@@ -102,7 +102,7 @@ class LanguageServer:
         self._process.stdin.flush()
 
     def _receive(self) -> Message:
-        """Read one message; answer it if it is a question."""
+        """Read one message; answer it if it is a request."""
         assert self._process.stdout is not None
         length = 0
         while line := self._process.stdout.readline().strip():

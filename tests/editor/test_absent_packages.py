@@ -1,4 +1,4 @@
-"""What a type checker says where no architecture's package is installed: their words are unknown, and nothing else."""
+"""Type checking without architecture packages: their modifiers have unknown type; misspelled ones are still errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MISTAKES = {SOURCE.splitlines().index(line) for line in SOURCE.splitlines()[-3:]
 
 @pytest.fixture
 def document(tmp_path: Path) -> Path:
-    """A user's file, in a project whose environment has the core alone."""
+    """Return a user's file in a project whose environment has only the core."""
     site = tmp_path / "environment" / "lib" / "python3.11" / "site-packages"
     for name in ("pyptx-ir", "pyptx-dsl", "pyptx"):
         shutil.copytree(ROOT / "packages" / name / "src", site, dirs_exist_ok=True)

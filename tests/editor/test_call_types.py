@@ -1,4 +1,4 @@
-"""What a kernel's call returns, for the arrays of each framework: asked of pyright, with the framework's own types."""
+"""Types that a kernel call returns for the arrays of each framework: pyright with the framework's own types."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ FRAMEWORKS = [
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LanguageServer, Path]]:
-    """A server of a strict project, which sees what is installed beside the tests."""
+    """Yield a server and the folder of a strict project that sees the packages installed for the tests."""
     folder = tmp_path_factory.mktemp("project")
     prefix = Path(sys.prefix)
     options = {

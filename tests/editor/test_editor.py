@@ -1,4 +1,4 @@
-"""What an editor shows of `ptx.inst`: asked of pyright's language server, as an editor asks it."""
+"""Hover texts and completions of `ptx.inst` in pyright's language server, requested as an editor does."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LINES = SOURCE.splitlines()
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A user's file, in a project of its own."""
+    """Return a user's file in its own project."""
     folder = tmp_path_factory.mktemp("project")
     sources = [str(path) for path in (ROOT, *sorted(ROOT.glob("packages/*/src")))]  # examples import each other
     settings = f'[tool.pyright]\ntypeCheckingMode = "strict"\nextraPaths = {sources}\n'
@@ -47,19 +47,19 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(document: Path) -> Iterator[LanguageServer]:
-    """A server that has the file open."""
+    """Yield a server that has opened the file."""
     with LanguageServer([sys.executable, str(SERVER), "--stdio"], document.parent) as running:
         running.open(document)
         yield running
 
 
 def place(line: int, word: str) -> tuple[int, int]:
-    """Return the position of a word in a line of the file, from 0."""
+    """Return the position of a word in a line of the file, counted from 0."""
     return line, LINES[line].index(word)
 
 
 def end(line: int) -> tuple[int, int]:
-    """Return the position behind a line."""
+    """Return the position after the end of a line."""
     return line, len(LINES[line])
 
 
@@ -93,7 +93,7 @@ def test_every_word_that_can_follow_is_offered_and_no_other(server: LanguageServ
 def test_a_word_shows_summary_syntax_version_and_targets(
     server: LanguageServer, document: Path, line: int, word: str, shown: tuple[str, ...]
 ) -> None:
-    text = server.hover(document, *place(line, word)).replace("\\_", "_")  # the dash of sm_90 is no emphasis
+    text = server.hover(document, *place(line, word)).replace("\\_", "_")  # the underscore of sm_90 is not emphasis
     assert [each for each in shown if each not in text] == [], text
 
 

@@ -1,4 +1,4 @@
-"""What an editor offers of the namespaces that plugins provide, and shows where one is called."""
+"""Completions and signatures that an editor shows for the namespaces of plugins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# A line of a user's file, and what must be among the names behind its last dot.
+# Lines of a user's file, each with names that must be offered after its last dot.
 OFFERED = (
     ("ptx.wgmma", {"wgmma", "tma", "cluster", "elect_sync", "setmaxnreg", "griddepcontrol", "multimem"}),
     ("ptx.wgmma.fence", {"mma_async", "mma_async_sp", "descriptor", "commit_group", "SWIZZLE_128B"}),
@@ -36,7 +36,7 @@ SOURCE = "from pyptx import ptx\n" + "".join(f"{line}\n" for line, _ in OFFERED)
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A user's file, in a project of its own."""
+    """Return a user's file in its own project."""
     folder = tmp_path_factory.mktemp("project")
     sources = [str(path) for path in sorted(ROOT.glob("packages/*/src"))]
     (folder / "pyproject.toml").write_text(f"[tool.pyright]\nextraPaths = {sources}\n", encoding="utf-8")
@@ -47,7 +47,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(document: Path) -> Iterator[LanguageServer]:
-    """A server that has the file open."""
+    """Yield a server that has opened the file."""
     with LanguageServer([sys.executable, str(SERVER), "--stdio"], document.parent) as running:
         running.open(document)
         yield running

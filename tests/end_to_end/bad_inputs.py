@@ -1,7 +1,7 @@
-"""Mistakes that users make, each with the error that it must give.
+"""User mistakes and the error that each must raise.
 
-A case is a piece of a program. The line that the error must name carries the mark `# <-`. Everything above the first
-`---` line runs before and must work; names that most cases need are imported for them.
+A case is a program. The line that the error must name has the mark `# <-`. `HEADER` runs before each case and imports
+the names that most cases need.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ONES = np.ones((4, 8), dtype=np.float32)
 
 @dataclass(frozen=True, slots=True)
 class BadInput:
-    """A program, the class of its error, and words that the message must hold."""
+    """A program, the class of its error, and words that the message must contain."""
 
     title: str
     source: str
@@ -28,14 +28,14 @@ class BadInput:
 
 
 def in_kernel(title: str, body: str, error: str, *words: str, arch: str = "sm_90a", options: str = "") -> BadInput:
-    """A mistake in the body of a kernel without parameters, found while tracing."""
+    """Return a mistake in the body of a kernel without parameters, found while tracing."""
     lines = "\n".join("    " + line for line in dedent(body).strip().splitlines())
     source = f'@kernel(arch="{arch}"{options})\ndef k():\n{lines}\n    ptx.ret()\nk.ptx()\n'
     return BadInput(title, source, error, words)
 
 
 def program(title: str, source: str, error: str, *words: str) -> BadInput:
-    """A mistake anywhere in a program."""
+    """Return a mistake anywhere in a program."""
     return BadInput(title, dedent(source).strip() + "\n", error, words)
 
 

@@ -1,10 +1,11 @@
-"""Bad calls of kernels and plans, each with the error that it must give.
+"""Bad calls of kernels and plans, and the error that each must raise.
 
-python -m tests.end_to_end.bad_launches GROUP
+    python -m tests.end_to_end.bad_launches GROUP
 
-A group is a kind of array: its header makes good kernels and calls them, and a case is a program behind it, whose line
-with the mark `# <-` must raise. Then the header's good calls must work again. A group runs in a process of its own,
-which prints what came of each case as JSON: plans need a driver (the null one), some cases that there is no simulator.
+A group is one kind of array. The group's header makes good kernels; its good calls run before and after each case and
+must work. A case is a program: its line with the mark `# <-` must raise. Each group runs in its own process, because
+plans need a driver (the null driver) and some cases need a process without the simulator. The process prints the
+outcome of each case as JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NULL_DRIVER = Path(__file__).parents[2] / "packages" / "pyptx-launch" / "tests" 
 
 @dataclass(frozen=True, slots=True)
 class BadLaunch:
-    """A program, the class of its error, and words that the message must hold."""
+    """A program, the class of its error, and words that the message must contain."""
 
     title: str
     source: str
@@ -36,25 +37,25 @@ class BadLaunch:
 
 
 def bad(title: str, source: str, error: str, *words: str) -> BadLaunch:
-    """Return a case whose program is one marked line, or several of which one is marked."""
+    """Return a case from a program: one line, which gets the mark, or several lines with one mark."""
     text = dedent(source).strip()
     return BadLaunch(title, text if MARK in text else f"{text}  {MARK}", error, words)
 
 
 def replaced(case: BadLaunch, old: str, new: str) -> BadLaunch:
-    """Return a case with another word in what its message must hold."""
+    """Return the case with `old` replaced by `new` in the words that its message must contain."""
     return replace(case, words=tuple(word.replace(old, new) for word in case.words))
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Cases that share arrays: what makes them and the kernels, good calls, and the plugins that are there."""
+    """Cases that share arrays: header (arrays and kernels), good calls, and loaded plugins."""
 
     header: str
     good: str
     cases: tuple[BadLaunch, ...]
-    plugins: tuple[str, ...] = ()  # all that are installed, if empty
-    mark: str = ""  # what pytest calls what the group needs
+    plugins: tuple[str, ...] = ()  # if empty: all installed plugins
+    mark: str = ""  # pytest marker of the group's requirement
 
 
 KERNELS = """\
@@ -112,7 +113,7 @@ NO_ARRAYS = (
     ),
 )  # fmt: skip
 
-# What goes wrong with arrays of any framework alike; `ones` makes one of a shape.
+# Errors that are the same for arrays of every framework; `ones` makes an array of a shape.
 CALLS = (
     bad("an array of doubles, after floats", "scale(X.astype('float64'), W)", "DtypeError", "X holds f64", "f32"),
     bad("numbers that PTX lacks", "scale(X.astype('complex64'), W)", "DtypeError", "X holds complex64, which PTX has no type"),
@@ -322,14 +323,14 @@ GROUPS = {
 
 
 def outcome(group: Group, case: BadLaunch, path: Path, names: dict[str, object]) -> dict[str, object]:
-    """Run a case, and the good calls before and behind it; return what it raised, and where."""
+    """Run a case, with the good calls before and after it; return the error and its lines."""
     source = group.header + group.good + case.source + "\n"
     path.write_text(source, encoding="utf-8")
     linecache.checkcache(str(path))
     raised: BaseException | None = None
     try:
         exec(compile(source, str(path), "exec"), names)  # noqa: S102 - the user's program
-    except Exception as error:  # noqa: BLE001 - whatever it is, the test looks at it
+    except Exception as error:  # noqa: BLE001 - the test checks the error, whatever its class
         raised = error
     exec(compile(group.good, "<good calls>", "exec"), names)  # noqa: S102 - the user's program
     assert raised is not None, case.title
@@ -345,7 +346,7 @@ def outcome(group: Group, case: BadLaunch, path: Path, names: dict[str, object])
 
 
 def run(name: str) -> None:
-    """Run all cases of a group and print what came of them."""
+    """Run all cases of a group and print the outcomes as JSON."""
     group = GROUPS[name]
     os.environ["PYPTX_CPU"] = "quiet"
     if group.plugins:
@@ -361,7 +362,7 @@ def run(name: str) -> None:
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         found = [outcome(group, case, Path(folder) / "user_program.py", dict(names)) for case in group.cases]
-    print(json.dumps(found))  # noqa: T201 - this is its answer
+    print(json.dumps(found))  # noqa: T201 - the program's output
 
 
 if __name__ == "__main__":

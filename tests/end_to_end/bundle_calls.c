@@ -1,11 +1,12 @@
-/* Reads calls of the bundle `blend`, a line each, and prints of each its number, its result and the words for it; then
- * what the driver was asked for. Lines:
+/* Reads calls of the bundle `blend`, one per line, and prints the number, result and message of each; then the driver
+ * calls. Lines:
  *   context D                                  make the context of device D current, or none for -1
  *   load | unload | nothing sizes | nothing tensors   the last two with a null pointer
  *   sizes M K SCHEME                           dispatch; SCHEME `-` is a null pointer
  *   tensors SCHEME ALPHA SHIFT SEED T T T T T  where a tensor is `null` or
  *                                              DATA,DEVICE,ID,NDIM,CODE,BITS,LANES,OFFSET,SHAPE,STRIDES
- * with shapes and strides such as 4:8, and `-` for a null pointer. Arrays are as long as they look, whatever NDIM says.
+ * with shapes and strides such as 4:8, and `-` for a null pointer. Shape and stride arrays have exactly the listed
+ * elements, whatever NDIM is.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static const char *text_of(const char *word)
     return strcmp(word, "-") == 0 ? NULL : word;
 }
 
-/* Return a freshly allocated list of exactly as many numbers as the word has. */
+/* Return a newly allocated array of exactly the numbers in the word. */
 static int64_t *numbers_of(char *word)
 {
     size_t count = 0;

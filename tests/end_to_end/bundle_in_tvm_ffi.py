@@ -1,7 +1,7 @@
-"""A program: calls the bundle `rounded`, compiled for TVM-FFI; prints what was said, then what the driver was asked.
+"""Program that calls the bundle `rounded`, compiled for TVM-FFI, and prints results and driver calls.
 
-Its words are the library and the driver. Tensors of a CUDA device are made here: the null driver has no memory, and a
-tensor is what DLPack says of it.
+Arguments: the library and the driver. The null driver has no memory, so the tensors on a CUDA device are made here from
+DLPack structures alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DLManagedTensor(ctypes.Structure):
 
 
 class Vector:
-    """An f32 vector at an address of device 0, as another framework would offer it."""
+    """An f32 vector at an address of device 0, exported through DLPack."""
 
     def __init__(self, address: int, size: int) -> None:
         self._extent, self._stride = (ctypes.c_int64 * 1)(size), (ctypes.c_int64 * 1)(1)
@@ -60,7 +60,7 @@ def say(step: str, *arguments: object) -> None:
 
 
 module = tvm_ffi.load_module(sys.argv[1])
-vectors = [Vector(0x7000, 1000), Vector(0x8000, 1000), Vector(0x9002, 1000), Vector(0xA000, 77)]  # they outlive all
+vectors = [Vector(0x7000, 1000), Vector(0x8000, 1000), Vector(0x9002, 1000), Vector(0xA000, 77)]  # outlive all calls
 x, y, odd, short = map(tvm_ffi.from_dlpack, vectors)
 with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), 0x5000):
     say("launched", x, y, "fast", 1, 1.5, 3)

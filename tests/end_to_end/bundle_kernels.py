@@ -1,4 +1,4 @@
-"""Kernels that the tests of bundles export: one with everything that a launch can have, and small ones."""
+"""Kernels that the bundle tests export: one with every launch option, and small ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THREADS = 128
     arch="sm_80",
 )
 def scale(X, Y, *, twice: bool = False, dtype=f32):
-    """Multiply the first `count` elements by `alpha`, once or twice; copy the rest. `dtype` is that of the product."""
+    """Multiply the first `count` elements by `alpha`, once or twice; copy the rest. `dtype` is the type of `mul`."""
     px, py = ptx.global_ptrs(X, Y)
     tid = reg.from_(ptx.special.tid.x(), u32)
     block = reg.from_(ptx.special.ctaid.x(), u32)
@@ -49,7 +49,7 @@ def scale(X, Y, *, twice: bool = False, dtype=f32):
     launch={"cooperative": True, "priority": -1},
 )
 def everything(X, new, Y):  # noqa: ARG001  the entry takes them
-    """Take a tensor map, words that C has its own use for, scalars, a wide launch and launch attributes."""
+    """Take a tensor map, scalars (one named like a C keyword), a 3D launch and launch attributes."""
     X.tma_desc()
     ptx.ret()
 
@@ -61,8 +61,8 @@ def everything(X, new, Y):  # noqa: ARG001  the entry takes them
     grid=lambda N, rounding: (N, len(rounding), 1),
     arch="sm_80",
 )
-def rounded(X, Y, *, rounding="fast", steps=1):  # noqa: ARG001  what is launched is looked at, not run
-    """Take a text and a number that tell specialisations apart."""
+def rounded(X, Y, *, rounding="fast", steps=1):  # noqa: ARG001  the tests check the launch; the kernel does not run
+    """Take two template values, a string and a number, that distinguish specializations."""
     ptx.ret()
 
 
@@ -73,7 +73,7 @@ def rounded(X, Y, *, rounding="fast", steps=1):  # noqa: ARG001  what is launche
     arch="sm_80",
 )
 def typed(A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R, S, T, U, out_):  # noqa: ARG001, E741  one of each type
-    """Take an array of every type that arrays share with PTX."""
+    """Take an array of each element type that PTX and the array frameworks share."""
     ptx.ret()
 
 
@@ -86,14 +86,14 @@ WINDOW = Im2col.convolution((3, 5), pixels=128, channels=64, padding=(1, 2), str
     grid=(1, 1, 1),
 )
 def columns(X, Y):  # noqa: ARG001  the entry takes it
-    """Take a tensor map of columns of pixels."""
+    """Take an im2col tensor map."""
     X.tma_desc()
     ptx.ret()
 
 
 @kernel(grid=(7, 1, 1), block=(64, 1, 1), arch="sm_80")
 def nothing(*, label=""):  # noqa: ARG001  a template value of any text
-    """Take no array at all."""
+    """Take no array."""
     ptx.ret()
 
 
@@ -105,8 +105,8 @@ def nothing(*, label=""):  # noqa: ARG001  a template value of any text
     block=(32, 1, 1),
     arch="sm_80",
 )
-def blend(A, new, flags, Y, norms, *, scheme="fast"):  # noqa: ARG001  what is launched is looked at, not run
-    """Take arrays of many kinds, and open scalars; the code is the same for all sizes."""
+def blend(A, new, flags, Y, norms, *, scheme="fast"):  # noqa: ARG001  tests check the launch; it does not run
+    """Take arrays of many element types and layouts, and scalars set at launch; the code is the same for all sizes."""
     ptx.ret()
 
 
@@ -117,33 +117,33 @@ def blend(A, new, flags, Y, norms, *, scheme="fast"):  # noqa: ARG001  what is l
     grid=lambda N: N,
     arch="sm_80",
 )
-def many(X, Y):  # noqa: ARG001  what is launched is looked at, not run
-    """Take more scalars than most kernels."""
+def many(X, Y):  # noqa: ARG001  the tests check the launch; the kernel does not run
+    """Take 20 scalars."""
     ptx.ret()
 
 
 @kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=(1, 1, 1), tma_slots="pointer")
 def pointed(X, Y):  # noqa: ARG001  the entry takes it
-    """Take a tensor map as a pointer, which a C program would have to keep."""
+    """Take a pointer to a tensor map, which a C program would have to keep alive."""
     X.tma_desc()
     ptx.ret()
 
 
 @kernel(in_specs=(Tile("N", f32),), grid=(1, 1, 1), raw_params=[("b8.align64.array128", "place")])
 def placed(X):  # noqa: ARG001  the entry takes it
-    """Take an array by value, which no call passes."""
+    """Take a byte-array parameter, which no call passes."""
     ptx.ret()
 
 
 @kernel(in_specs=(Tile("N", f32),), grid=lambda N: 2 * N, cluster=2, persistent=3, launch={"priority": -1})
 def lasting(X):  # noqa: ARG001  the entry takes it
-    """Go through all of the work with however many blocks there are."""
+    """Persistent kernel with three CTAs per SM, in clusters of two."""
     ptx.ret()
 
 
 @kernel
 def undescribed(X):  # noqa: ARG001  the entry takes it
-    """Say nothing of the array."""
+    """Take an array without a specification."""
     ptx.ret()
 
 

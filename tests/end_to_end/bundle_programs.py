@@ -1,4 +1,4 @@
-"""C programs over the loader of a bundle: compiled with every warning an error, run on the null driver."""
+"""C programs that use the loader of a bundle, compiled with all warnings as errors and run on the null driver."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def null_driver() -> Any:
 
 @cache
 def drivers() -> Path:
-    """Return a folder where the null driver lies under the name of NVIDIA's."""
+    """Return a folder that contains the null driver as `libcuda.so.1`."""
     library: Path = null_driver().build()
     folder = library.with_name(f"{library.stem}-{os.getpid()}")
     folder.mkdir(exist_ok=True)
@@ -41,14 +41,14 @@ def drivers() -> Path:
 
 
 def compiler(name: str) -> str:
-    """Return the system's compiler of C (`cc`) or C++ (`cxx`)."""
+    """Return the system's C (`cc`) or C++ (`cxx`) compiler."""
     found = os.environ.get(name.upper()) or shutil.which({"cc": "cc", "cxx": "c++"}[name])
     assert found is not None, "the tests of bundles need the system's compiler of C and of C++"
     return found
 
 
 def build(folder: Path, program: str, name: str, *flags: str) -> Path:
-    """Compile a program and the loader of the bundle in `folder`, as C99 with every warning an error."""
+    """Compile a program and the loader of the bundle in `folder` as C99, with all warnings as errors."""
     source, made = folder.parent / "main.c", folder.parent / f"main{len(flags)}"
     source.write_text(program, encoding="utf-8")
     command = [compiler("cc"), "-std=c99", *WARNINGS, *flags, f"-I{folder}", str(source), str(folder / f"{name}.c")]
@@ -66,19 +66,19 @@ def compile_shared(folder: Path, name: str, *flags: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a run printed: each step with its result, and the driver's calls."""
+    """Output of a run: the result of each step, and the driver calls."""
 
     steps: Mapping[str, str]
     calls: Sequence[Mapping[str, Any]]
 
     def all(self, call: str) -> list[Mapping[str, Any]]:
-        """Return the calls of one function."""
+        """Return the calls of one driver function."""
         return [each for each in self.calls if each["call"] == call]
 
 
 def run(program: Path, *words: str, lines: Sequence[str] = ()) -> Seen:
-    """Run a program with these words behind its name and these lines to read; it prints `STEP RESULT`, and calls."""
-    # What the driver is never asked to free (itself, for example) is no leak of the loader's.
+    """Run a program with arguments `words` and input `lines`; return its steps (`STEP RESULT`) and driver calls."""
+    # No leak detection: memory that the driver is never asked to free (for example itself) is not leaked by the loader.
     environment = {**os.environ, "LD_LIBRARY_PATH": str(drivers()), "ASAN_OPTIONS": "detect_leaks=0"}
     done = subprocess.run(
         [program, *words], env=environment, input="\n".join(lines), capture_output=True, text=True, check=False

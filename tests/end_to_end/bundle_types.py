@@ -1,6 +1,6 @@
-"""A program: offers the bundle `typed` arrays of all types in the place of each, and prints the result of each call.
+"""Program that passes the bundle `typed` arrays of all element types for each parameter, and prints the results.
 
-Its word is the library. It prints a row for each array, with a number for each row of the table of element types.
+Argument: the library. It prints a row for each parameter, with the result for each row of the table of element types.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DECLARED = [*(row.dlpack for row in BY_NAME.values()), BY_NAME["f32"].dlpack]
 
 
 def result_of(types: list[tuple[int, int, int]]) -> int:
-    """Call with arrays of these types."""
+    """Launch with arrays of these DLPack types; return the result."""
     device = (ctypes.c_int32 * 2)(2, 0)
     tensors = [
         DLTensor(0x10000 * (number + 1), device, 1, *dtype, SHAPE, None, 0) for number, dtype in enumerate(types)

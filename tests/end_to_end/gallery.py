@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def load(name: str) -> ModuleType:
-    """Import `examples/<name>.py` as a module of its own."""
+    """Import `examples/<name>.py` as a separate module."""
     path = EXAMPLES / f"{name}.py"
     qualified = "examples_" + name.replace("/", "_")
     if qualified in sys.modules:
@@ -34,10 +34,10 @@ def load(name: str) -> ModuleType:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One example: its file, its kernel's name, inputs for a seed, and the bound on its error.
+    """An example: its file, the name of its kernel, a function from generator to inputs, and its error bound.
 
-    `bound` is relative to the largest magnitude of the reference. `in_place` names the input that the kernel changes
-    instead of returning an output.
+    `bound` is relative to the largest magnitude of the reference. `in_place` is the index of the input that the kernel
+    modifies instead of returning an output.
     """
 
     file: str
@@ -56,7 +56,7 @@ class Example:
 
 
 def normal(*shapes: tuple[int, ...], scale: float = 1.0) -> Callable[[np.random.Generator], tuple[Any, ...]]:
-    """Return a maker of float32 arrays drawn from N(0, scale)."""
+    """Return a function that draws float32 arrays from N(0, scale)."""
     return lambda rng: tuple(rng.standard_normal(shape, dtype=np.float32) * np.float32(scale) for shape in shapes)
 
 

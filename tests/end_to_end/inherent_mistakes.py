@@ -1,7 +1,7 @@
-"""Mistakes that no check can find: legal programs that compute another result than the user intended.
+"""Mistakes that no check can find: legal programs whose result is not the intended one.
 
 A case is a program that sets `report`, and `right`: whether the output is the intended one. `named` is its name in the
-table of mistakes that no check finds in `docs/findings.md`.
+table of undetected mistakes in `docs/findings.md`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Inherent:
 
 
 def vector(named: str, body: str, given: str, meant: str, dtype: str = "f32") -> Inherent:
-    """Return a program with a kernel of one warp on a vector: `body` computes `r`, which is stored, from `v`."""
+    """Return a program with a one-warp kernel on a vector: `body` computes `r` from `v`, and the kernel stores `r`."""
     lines = "\n".join("    " + line for line in dedent(body).strip().splitlines())
     source = f"""\
 @kernel(in_specs=(Tile(32, {dtype}),), out_specs=(Tile(32, {dtype}),), grid=1, block=32, arch="sm_80")

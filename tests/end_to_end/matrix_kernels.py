@@ -1,4 +1,4 @@
-"""A GEMM for tensor cores of any size: ldmatrix, mma.sync, and stores where the fragments say."""
+"""Tensor-core GEMM of any size: ldmatrix, mma.sync, and stores at the positions of the fragment elements."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pyptx.types import b16, b32, bf16, f32, u32
 TILE_M, TILE_N, STEP = 64, 64, 16
 WARPS = TILE_M // 16
 THREADS = WARPS * 32
-# Elements between rows in shared memory: rows stay aligned to 16 bytes, and eight of them touch every bank once.
+# Row pitch in shared memory, in elements: rows are aligned to 16 bytes, and eight rows cover all banks once.
 PITCH_A, PITCH_B = STEP + 8, TILE_N + 8
 SHAPE = (16, 8, 16)
 
 
 def _load(pointer, tile, pitch, thread, origin, limit, rows, columns):
-    """Bring a tile of `rows` by `columns` to shared memory, an element a thread at a time, zeros beyond the edges."""
+    """Copy a tile of `rows` x `columns` to shared memory, one element per thread at a time; zeros beyond the edges."""
     width = limit[1]
     value = reg.scalar(b16)
     for first in range(0, rows * columns, THREADS):
@@ -29,7 +29,7 @@ def _load(pointer, tile, pitch, thread, origin, limit, rows, columns):
 
 
 def _addresses(tile, pitch, lane, first_row):
-    """The row of shared memory that a lane names for ldmatrix.x4: 16 rows, two columns of eight elements."""
+    """Return the shared memory address of a lane's row for ldmatrix.x4: 16 rows, two columns of eight elements."""
     return tile + (first_row + lane % 16) * (pitch * 2) + (lane // 16) * 16
 
 
@@ -41,7 +41,7 @@ def _addresses(tile, pitch, lane, first_row):
     arch="sm_80",
 )
 def gemm(A, B, C):
-    """C = A B, a warp for 16 rows of a tile of 64 by 64."""
+    """C = A B. A warp computes 16 rows of a tile of 64 x 64."""
     (M, K), N = A.shape, B.shape[1]
     a_tile, b_tile = smem.alloc(bf16, (TILE_M, PITCH_A)), smem.alloc(bf16, (STEP, PITCH_B))
     pa, pb, pc = ptx.global_ptrs(A, B, C)

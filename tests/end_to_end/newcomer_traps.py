@@ -1,7 +1,7 @@
-"""Habits of newcomers that would give wrong results without a word: each is an error, a warning or a finding.
+"""Beginner habits that would silently give wrong results: each must give an error, a warning or a finding.
 
-A case is a program. The line that must be named carries the mark `# <-`. `told` is the class of the error or of the
-warning; of a case that simulates, the rule of the finding, and then the program leaves its report in `report`.
+A case is a program. The line that must be named has the mark `# <-`. `told` is the class of the error or warning. If
+the case simulates, `told` is the rule of the finding, and the program sets `report`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def copy(X, Y):
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """A program, what must be told of it, and words that must be in it."""
+    """A program, the class or rule that must be reported, and words that the message must contain."""
 
     title: str
     source: str
@@ -36,19 +36,19 @@ class Trap:
 
 
 def traced(title: str, body: str, told: str, *words: str) -> Trap:
-    """A mistake in a kernel's body, told while it is traced."""
+    """Return a mistake in a kernel's body, reported while tracing."""
     return Trap(
         title, f"@kernel\ndef k():\n{indent(dedent(body).strip(), '    ')}\n    ptx.ret()\nk.ptx()\n", told, words
     )
 
 
 def program(title: str, source: str, told: str, *words: str) -> Trap:
-    """A mistake anywhere in a program."""
+    """Return a mistake anywhere in a program."""
     return Trap(title, dedent(source).strip() + "\n", told, words)
 
 
 def loop(title: str, body: str, *words: str) -> Trap:
-    """A block that binds a name anew; `v` and `w` are registers, `i` an index, `acc` a list."""
+    """Return a `with` block that rebinds a name; `v` and `w` are registers, `i` an index, `acc` a list."""
     before = """
         v, w, i = reg.scalar(f32, init=0.0), reg.scalar(f32, init=1.0), reg.scalar(u32, init=0)
         acc = [reg.scalar(f32, init=0.0) for _ in range(4)]
@@ -233,7 +233,7 @@ FOUND = (
 
 
 def on_vector(title: str, dtype: str, body: str, given: str, told: str, *words: str) -> Trap:
-    """Return a kernel of 128 threads on a vector, simulated; `x` and `y` are its pointers, `i` is the thread index."""
+    """Return a simulated kernel of 128 threads on a vector: pointers `x` and `y`, thread index `i`."""
     declared = f"@kernel(in_specs=(Tile(128, {dtype}),), out_specs=(Tile(128, {dtype}),), grid=1, block=128)\n"
     start = "def k(X, Y):\n    x, y = ptx.global_ptrs(X, Y)\n    i = reg.from_(ptx.special.tid.x(), u32)\n"
     lines = indent(dedent(body).strip(), "    ")

@@ -1,4 +1,4 @@
-"""What newcomers write out of habit, each with the error that tells them what to write; built as `bad_inputs` are."""
+"""Beginners' spellings, each with an error that names the right one; cases as in `bad_inputs`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPTION = PLAIN.replace("@kernel", "\n@kernel").replace("block=(128, 1, 1))", "bl
 
 
 def body(title: str, line: str, error: str, *words: str) -> BadInput:
-    """A mistake in the body of a kernel with a register of each kind, shared memory and an array."""
+    """Return a mistake in the body of a kernel with a register of each kind, shared memory and an array."""
     source = f"""
 @kernel(in_specs=(Tile(128, f32),), out_specs=(Tile(128, f32),), grid=1, block=(128, 1, 1))
 def k(X, Y):
@@ -28,12 +28,12 @@ k.ptx()
 
 
 def call(title: str, line: str, error: str, *words: str) -> BadInput:
-    """A mistake in a call of a kernel."""
+    """Return a mistake in a call of a kernel."""
     return program(title, f"{PLAIN}\n{line}  # <-", error, *words)
 
 
 def option(title: str, text: str, error: str, *words: str) -> BadInput:
-    """A mistake in the decorator."""
+    """Return a mistake in the decorator."""
     return program(title, OPTION.format(text), error, *words)
 
 

@@ -1,4 +1,4 @@
-"""What ptxas has against a whole module."""
+"""Errors of ptxas for a whole module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx_ir.toolchain.runner import run
 
 
 def complaints(text: str, target: str) -> list[str]:
-    """Return the errors of ptxas about a module, compiled for `target` without optimisation; functions may lack."""
+    """Return the errors of ptxas for a module compiled for `target` with `-O0 -c` (undefined functions are allowed)."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "m.ptx").write_bytes(text.encode("utf-8", "surrogateescape"))
         outcome = run(find_tool("ptxas"), [f"-arch={target}", "-O0", "-c", "m.ptx", "-o", "m.o"], Path(folder))

@@ -1,7 +1,7 @@
-"""The examples inside the wheel of the older release, for tests that run them.
+"""Load the examples of the wheel of pyptx 0.1.1 for tests.
 
-The wheel is fetched at run time; its `examples` folder alone is unpacked, beside, so that `import pyptx` in it finds
-this repository. Nothing of it is kept.
+The wheel is downloaded when the tests run. Only its `examples` folder is unpacked, to a folder of its own, so that
+`import pyptx` in the examples imports this repository. Nothing is kept.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def forget_examples() -> None:
-    """Forget whichever `examples` were imported: the repository's own, or the wheel's."""
+    """Forget the imported `examples`, of the repository or of the wheel."""
     for name in [name for name in sys.modules if name == "examples" or name.startswith("examples.")]:
         del sys.modules[name]
 
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Fetch the wheel and make its `examples` folder importable as `examples`."""
+    """Download the wheel and make its `examples` folder importable as `examples`."""
     folder = tmp_path_factory.mktemp("published")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), "pyptx==0.1.1"]
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
@@ -47,12 +47,12 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def build(module: str, builder: str, shape: tuple[int, ...], **words: Any) -> Any:
-    """Return the kernel that a builder of the wheel's examples makes."""
+    """Return the kernel that a builder of the wheel's examples returns."""
     loaded = importlib.import_module(f"examples.{module}")
     assert Path(str(loaded.__file__)).is_file()
     return getattr(loaded, builder)(*shape, **words)
 
 
 def rules(result: Any) -> set[str]:
-    """Return the rules that accuse a kernel."""
+    """Return the rules of the errors and warnings of a result."""
     return {finding.rule for finding in result.findings if finding.severity != "note"}

@@ -1,7 +1,7 @@
-"""The code blocks of the specification's pages, cut out word for word.
+"""Code blocks of the specification's pages, extracted verbatim.
 
-The pages are plain text without fences, so a block is named by its page, its first line and its last line. They lie in
-`../shared/seeds` beside the checkout and are read from there, never copied.
+The pages are plain text without fences, so a block is identified by its page, its first line and its last line. The
+pages are read from `../shared/seeds` next to the checkout and never copied.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ SEEDS = Path(__file__).resolve().parents[3] / "shared" / "seeds"
 
 
 def block(page: str, first: str, last: str, *, occurrence: int = 0) -> str:
-    """Return the lines of `page` from the given occurrence of `first` up to and with the next `last`."""
+    """Return the lines of `page` from the given occurrence of `first` through the next `last`."""
     (path,) = SEEDS.glob(f"{page}_*.txt")
     lines = path.read_text(encoding="utf-8").splitlines()
     starts = [i for i, line in enumerate(lines) if line == first]
@@ -22,5 +22,5 @@ def block(page: str, first: str, last: str, *, occurrence: int = 0) -> str:
 
 
 def on_cpu(source: str) -> str:
-    """Move a block from the GPU to the CPU: the one change that the laws allow."""
+    """Move a block from the GPU to the CPU: the only permitted change."""
     return source.replace('device="cuda"', 'device="cpu"')

@@ -1,4 +1,4 @@
-"""L8: every mistake gives one error, of the right class, at the user's line, and leaves nothing half-done behind."""
+"""L8: each mistake raises one error, of the right class, at the user's line, and changes no other kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARK = "# <-"
 
 
 def failure_of(case: BadInput, path: Path) -> BaseException:
-    """Run the program from a file of its own and return what it raised."""
+    """Run the program from its own file and return the error."""
     source = HEADER + case.source
     path.write_text(source, encoding="utf-8")
     linecache.checkcache(str(path))

@@ -1,4 +1,4 @@
-"""L8 for calls: a bad launch gives one error, of its class, at the user's line, and the next good call works."""
+"""L8 for calls: a bad launch raises one error, of its class, at the user's line; the next good call works."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES = [
 
 @cache
 def outcomes(group: str) -> dict[str, dict[str, Any]]:
-    """Run a group in a process of its own, which fails if a good call behind a bad one does; return what came of it."""
+    """Run a group in its own process, which fails if a good call after a bad one fails; return outcomes by title."""
     command = [sys.executable, "-m", "tests.end_to_end.bad_launches", group]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -40,7 +40,7 @@ def test_a_bad_launch_gives_its_error_and_the_next_good_one_works(group: str, ca
     assert [word for word in case.words if word not in text] == [], text
     assert not found["chained"], "one error, not one on top of another"
     assert line in found["lines"]
-    if group != "plans":  # these are shown by Python alone
+    if group != "plans":  # plans do not add the line to the message
         assert f"user_program.py:{line}" in text, text
         assert "^" in text
 

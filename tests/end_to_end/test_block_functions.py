@@ -1,4 +1,4 @@
-"""`block=` may be a function of dimensions and template values, as `grid=`."""
+"""`block=` may be a function of dimensions and template values, like `grid=`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx_dsl.errors import LaunchError, SignatureError
 
 
 def threads(block: Any, **options: Any) -> Any:
-    """Return a kernel whose threads store how many there are in their block."""
+    """Return a kernel whose threads each store the number of threads of their CTA."""
 
     @kernel(out_specs=(Tile("N", u32),), block=block, arch="sm_80", **{"grid": 1, **options})
     def counted(Y: Any, *, wide: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Bundles from C by size and by DLPack: what was compiled is launched, and all else is refused with words."""
+"""Bundles from C, launched by size and by DLPack tensor: compiled cases run, all others are refused with a message."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHOICES: tuple[Mapping[str, object], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A DLTensor; DLPack's device 2 is CUDA."""
+    """A DLTensor; DLPack's device type 2 is CUDA."""
 
     data: int
     dtype: tuple[int, int, int]
@@ -61,7 +61,7 @@ NAMES = ("A", "new", "flags", "Y", "norms")
 
 
 def arrays(m: int = 4, k: int = 8) -> dict[str, Tensor]:
-    """Return the arrays of a call that is right; `new` lies by columns."""
+    """Return the arrays of a valid call; `new` is column-major."""
     return {
         "A": Tensor(0x10000, F32, (m, k)),
         "new": Tensor(0x20000, BF16, (k, m), (1, k)),
@@ -74,7 +74,7 @@ def arrays(m: int = 4, k: int = 8) -> dict[str, Tensor]:
 def call(
     changed: Mapping[str, Tensor | None], scheme: str = "fast", scalars: str = "0.1 -3 18446744073709551615"
 ) -> str:
-    """Return the line of a call by DLPack."""
+    """Return the input line of a call by DLPack."""
     tensors = {**arrays(), **changed}
     return f"tensors {scheme} {scalars} " + " ".join(str(tensors[name] or "null") for name in NAMES)
 
@@ -87,7 +87,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def told(program: Path, lines: Sequence[str], *, context: int = 0) -> tuple[list[str], Seen]:
-    """Return what was said of each line, after loading in the context of a device, and the driver's calls."""
+    """Load in the context of a device and run the lines; return the output for each line, and the driver calls."""
     seen = run(program, lines=[f"context {context}", "load", *lines, "unload"])
     assert (seen.steps["1"], seen.steps[str(len(lines) + 2)]) == ("0 success",) * 2
     return [seen.steps[str(number + 2)] for number in range(len(lines))], seen
@@ -126,7 +126,7 @@ def test_sizes_that_share_their_code_are_one_image(program: Path) -> None:
 
 
 def test_c_and_python_choose_by_the_same_data(tmp_path: Path) -> None:
-    """Where sizes leave one specialisation C asks for nothing more, and Python neither."""
+    """C and Python need only the sizes if these select one specialization."""
     choices: list[Mapping[str, object]] = [
         {"N": 8, "count": 1},
         {"N": 16, "count": 2},
@@ -170,7 +170,7 @@ def test_c_takes_the_element_types_that_python_takes(tmp_path: Path) -> None:
     program = Path(__file__).with_name("bundle_types.py")
     seen = run(Path(sys.executable), str(program), str(compile_shared(folder, "typed")))
     for number, (declared, results) in enumerate(zip([*BY_NAME, "f32"], json.loads(seen.steps["rows"]), strict=True)):
-        refused = -100 - 9 * number - 1  # the second of nine reasons
+        refused = -100 - 9 * number - 1  # the second of nine error codes per array
         assert results == [0 if takes(declared, BY_ARRAY[row.array].name) else refused for row in ELEMENT_TYPES]
 
 
@@ -178,7 +178,7 @@ def test_an_extent_of_one_may_have_any_stride(program: Path) -> None:
     odd = {
         "A": Tensor(0x10000, F32, (1, 32), (-77, 1)),
         "new": Tensor(0x20000, BF16, (32, 1), (1, 2**62)),
-        "flags": Tensor(0x30000, (6, 8, 1), (3, 1), (1, 0)),  # of truth values
+        "flags": Tensor(0x30000, (6, 8, 1), (3, 1), (1, 0)),  # bool
         "Y": Tensor(0x40000, F32, (1, 32), (0, 1)),
         "norms": Tensor(0x50000, F64, (1,), (9,)),
     }
@@ -192,9 +192,9 @@ def test_arrays_of_another_device_are_launched_there_whatever_is_current(program
     assert said == ["0 success"] * 4
     assert [launch["context"] for launch in seen.all("cuLaunchKernelEx")] == [1, 0, 0]
     set_to = [each["device"] for each in seen.all("cuCtxSetCurrent")]
-    assert set_to == [0, *(1, 0), -1, *(0, -1)]  # each time what was current before is so again
+    assert set_to == [0, *(1, 0), -1, *(0, -1)]  # each switch restores the context that was current before
     held = [len(seen.all(f"cuDevicePrimaryCtx{what}")) for what in ("Retain", "Release")]
-    assert held[0] - held[1] == 1  # that of the program itself
+    assert held[0] - held[1] == 1  # the program's own reference
 
 
 GOOD = arrays()
@@ -272,7 +272,7 @@ LISTS = st.none() | st.lists(NUMBERS, min_size=1, max_size=6).map(tuple)
 
 @st.composite
 def tensors(draw: st.DrawFn) -> Tensor | None:
-    """Draw any tensor whose shape and strides are as long as it says, of the ranks that are looked at."""
+    """Draw a tensor of rank 0 to 6 with a stride for each extent and otherwise arbitrary fields."""
     shape = draw(LISTS)
     return draw(
         st.none()

@@ -1,4 +1,4 @@
-"""Records of specialisations: what JSON carries comes back equal, for every example; anything else is refused."""
+"""JSON records of specializations round-trip for every example; any other record is refused."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def without(*path: str | int) -> Callable[[dict[str, Any]], None]:
 
 
 MAP = ("parameters", 5, "descriptor", "tensor_map")
-# What is done to the record of `everything`, and what the error says.
+# Change of the record of `everything`, and the expected message.
 WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "a member is missing": (without("grid"), "it lacks grid"),
     "a member is unknown": (put(1, "extra"), "means nothing: 'extra'"),

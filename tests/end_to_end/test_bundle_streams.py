@@ -50,7 +50,7 @@ static void tell(void)
 }
 """
 
-# The primary context of device 0 is current; streams belong to created contexts of either device, and a green one.
+# The primary context of device 0 is current. Streams belong to created contexts of both devices, and a green context.
 CONTEXTS = """
 static void *stream_in(void *context)
 {
@@ -108,7 +108,7 @@ int main(void)
 }
 """
 
-# All of it, loading too, happens while a stream is captured in the strictest mode.
+# Loading and launching both happen while a stream is captured in mode 0 (global).
 CAPTURE = """
 int main(void)
 {
@@ -183,13 +183,13 @@ int main(void)
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a bundle of `many`, one of whose scalars is open."""
+    """Return a bundle of `many` with one scalar set at launch."""
     fixed = {f"p{number}": number for number in range(1, 20)}
     return export(bundle_kernels.many, [{"N": 8, **fixed}], tmp_path_factory.mktemp("streams") / "bundle")
 
 
 def ran(bundle: Path, folder: Path, text: str, *flags: str) -> Seen:
-    """Return what a program prints that is compiled in `folder`."""
+    """Compile a program in `folder` and return its output."""
     (folder / "bundle").symlink_to(bundle)
     return run(build(folder / "bundle", FIND + text, "many", *flags))
 

@@ -1,4 +1,4 @@
-"""Bundles in TVM-FFI's calling convention, called by its own loader."""
+"""Bundles in TVM-FFI's calling convention, called through TVM-FFI's own loader."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHOICES: tuple[dict[str, object], ...] = (
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
-    """Return what the program printed."""
+    """Return the output of the program."""
     folder = export(bundle_kernels.rounded, CHOICES, tmp_path_factory.mktemp("tvm") / "bundle")
     library = compile_shared(folder, "rounded", "-DROUNDED_TVM_FFI")
     return run(Path(sys.executable), str(PROGRAM), str(library), "libcuda.so.1")
@@ -41,7 +41,7 @@ def test_a_packed_call_launches_on_the_stream_that_tvm_ffi_calls_current(seen: S
         wanted = [*addresses, struct.pack("<f", alpha), struct.pack("<I", count)]
         assert [bytes.fromhex(value) for value in launch["parameters"]] == wanted
     assert [launch["grid"][1] for launch in launches] == [4, 4, 15]
-    assert len(seen.all("cuLibraryLoadData")) == 1  # at the first call; both are the same code
+    assert len(seen.all("cuLibraryLoadData")) == 1  # loaded at the first call; both specializations have the same code
 
 
 @pytest.mark.parametrize(

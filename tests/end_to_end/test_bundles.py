@@ -1,4 +1,4 @@
-"""Kernels compiled ahead of time: exported by the command, loaded without their source, and run."""
+"""Ahead-of-time compiled kernels: exported by the command, loaded without their source, and run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KERNELS = Path(bundle_kernels.__file__)
 
 
 def sizes_of(example: Example) -> dict[str, int]:
-    """Return the sizes of the dimensions that the example's inputs have."""
+    """Return the sizes of the dimensions of the example's inputs."""
     arrays = example.inputs(np.random.default_rng(0))
     found: dict[str, int] = {}
     for tile, array in zip(example.launch().in_specs, arrays, strict=True):
@@ -90,7 +90,7 @@ def test_jax_runs_a_loaded_kernel_inside_jit(tmp_path: Path, monkeypatch: pytest
     assert (jitted(jax.numpy.ones(8)) == 4).all()
 
 
-# --- choosing a specialisation ----------------------------------------------------------------------
+# --- choosing a specialization ----------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_the_same_export_has_the_same_bytes_in_any_process(tmp_path: Path, monke
     monkeypatch.setenv("PYTHONHASHSEED", "7")
     subprocess.run([sys.executable, "-m", "pyptx", *words, "-o", str(tmp_path / "two")], check=True)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
-    assert main([*words[:-2], "-o", str(tmp_path / "two")]) == 0  # in the place of the other
+    assert main([*words[:-2], "-o", str(tmp_path / "two")]) == 0  # replaces the first bundle
     assert contents(tmp_path / "one") != contents(tmp_path / "two")
     assert len(contents(tmp_path / "two")) == 5
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
@@ -277,7 +277,7 @@ def test_launch_attributes_of_another_target_are_held_too(tmp_path: Path) -> Non
 
 def test_names_that_c_cannot_have_are_refused(tmp_path: Path) -> None:
     @pyptx.kernel(grid=(1, 1, 1), arch="sm_80")
-    def sized(*, größe=1):  # noqa: ARG001, PLC2401  names that Python has
+    def sized(*, größe=1):  # noqa: ARG001, PLC2401  a name that Python allows
         pyptx.ptx.ret()
 
     with pytest.raises(BundleError, match="cannot name anything in C"):

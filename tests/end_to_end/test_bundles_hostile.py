@@ -1,4 +1,4 @@
-"""A bundle is data: whatever was done to one, loading it is a BundleError that says what is wrong, and nothing else."""
+"""Bundles are untrusted data: loading a damaged one raises a BundleError that names the fault, and no other error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHOICE = {"N": 64, "alpha": 0.5}
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a bundle that nobody has touched."""
+    """Return an undamaged bundle."""
     return export(bundle_kernels.scale, [CHOICE], tmp_path_factory.mktemp("sound") / "bundle")
 
 
@@ -50,7 +50,7 @@ def write_manifest(bundle: Path, document: object) -> None:
 
 
 def forge(bundle: Path, name: str, data: bytes) -> None:
-    """Replace a file and its digest, as a forger would."""
+    """Replace a file and its digest in the manifest."""
     (bundle / name).write_bytes(data)
     document = manifest(bundle)
     for file in document["files"]:
@@ -60,12 +60,12 @@ def forge(bundle: Path, name: str, data: bytes) -> None:
 
 
 def text(data: bytes | str) -> Callable[[Path], None]:
-    """Return what replaces the whole manifest."""
+    """Return a function that replaces the whole manifest."""
     return lambda bundle: (bundle / "manifest.json").write_bytes(data if isinstance(data, bytes) else data.encode())
 
 
 def replaced(old: str, new: str) -> Callable[[Path], None]:
-    """Return what replaces words of the manifest, wherever they stand in it."""
+    """Return a function that replaces text everywhere in the manifest."""
 
     def apply(bundle: Path) -> None:
         before = (bundle / "manifest.json").read_text(encoding="utf-8")
@@ -76,7 +76,7 @@ def replaced(old: str, new: str) -> Callable[[Path], None]:
 
 
 def put(value: object, *path: str | int) -> Callable[[Path], None]:
-    """Return what replaces a member of the manifest, or adds it."""
+    """Return a function that replaces or adds a member of the manifest."""
 
     def apply(bundle: Path) -> None:
         document: Any = manifest(bundle)
@@ -102,7 +102,7 @@ def without(*path: str | int) -> Callable[[Path], None]:
 
 
 def ptx(old: str, new: str) -> Callable[[Path], None]:
-    """Return what forges the text."""
+    """Return a function that replaces the PTX text and its digest."""
 
     def apply(bundle: Path) -> None:
         before = (bundle / f"{NAME}.ptx").read_text(encoding="utf-8")
@@ -113,7 +113,7 @@ def ptx(old: str, new: str) -> Callable[[Path], None]:
 
 
 def cubin(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
-    """Return what forges the machine code."""
+    """Return a function that replaces the cubin and its digest."""
     return lambda bundle: forge(bundle, f"{NAME}.cubin", change((bundle / f"{NAME}.cubin").read_bytes()))
 
 
@@ -138,7 +138,7 @@ def folder_in_place(bundle: Path) -> None:
 
 
 def grown(bundle: Path) -> None:
-    """Make a file huge, without taking up the room."""
+    """Make a file huge, as a sparse file."""
     os.truncate(bundle / "scale.cubin", 1 << 40)
 
 
@@ -161,7 +161,7 @@ def twin(bundle: Path) -> None:
 
 
 def stranger(bundle: Path) -> None:
-    """Add an entry of other template names than the first."""
+    """Add an entry with other template names than the first entry."""
     document = manifest(bundle)
     document["entries"].append({**document["entries"][0], "name": "more", "keywords": {"N": 64}})
     for end in ("ptx", "cubin"):
@@ -173,7 +173,7 @@ def stranger(bundle: Path) -> None:
 
 R = ("entries", 0, "record")
 
-# What is done to a bundle, and what the error says.
+# Change of a bundle, and the expected message.
 HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
     # the folder
     "it is gone": (shutil.rmtree, "is no folder"),
@@ -254,7 +254,7 @@ HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
     "a position is negative": (put(-1, "kernels", 0, "open", 0, "position"), r"position is -1"),
     "a position is a word": (put("1", "kernels", 0, "open", 0, "position"), "must be an integer"),
     "an open scalar is of another type": (put("u64", "kernels", 0, "open", 0, "type"), "other arrays or scalars"),
-    # the record; `test_bundle_records` has what is wrong with its fields
+    # the record; faults of its fields are in `test_bundle_records`
     "its record brings a text of its own": (put("ret;", *R, "text"), "its text stands in a file of its own"),
     "its grid is absurd": (put([2**31 - 1, 65536, 1], *R, "grid"), "grid.y is 65536"),
     "its block is absurd": (put([1024, 1024, 1], *R, "block"), "1048576 threads"),
@@ -262,7 +262,7 @@ HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
     "its target is another": (put("sm_90a", *R, "target"), "the text is for sm_80, and the record for sm_90a"),
     "its output overlaps itself": (put([0], *R, "outputs", 0, "strides"), r"strides\[0\] is 0"),
     "its output is larger than the tile": (put([1 << 40], *R, "outputs", 0, "shape"), "other arrays or scalars"),
-    # the text and the machine code, with digests that fit
+    # the PTX text and the cubin, with matching digests
     "its text is for another target": (ptx("sm_80", "sm_86"), "the text is for sm_86, and the record for sm_80"),
     "its text has another entry": (ptx(".entry scale", ".entry shale"), "defines 0 entries called scale"),
     "its text has fewer parameters": (ptx(".param .u64 X,", ""), "takes 3 parameters in the text, and 4"),
@@ -288,7 +288,7 @@ HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
 def test_the_bundle_that_nobody_touched_loads(bundle: Path) -> None:
     kernel = pyptx.load(str(bundle))["scale"]
     assert isinstance(kernel, pyptx.bundles.LoadedKernel)
-    write_manifest(bundle, manifest(bundle))  # other white space, same meaning
+    write_manifest(bundle, manifest(bundle))  # other whitespace, same meaning
     assert pyptx.load(bundle)["scale"].ptx() == kernel.ptx()
 
 

@@ -1,4 +1,4 @@
-"""Bundles from C: the loader compiles without a warning and hands the driver exactly what was exported."""
+"""Bundles from C: the loader compiles without a warning and passes the driver exactly the exported launch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.ptxas
 
-# Calls the functions of one kernel, and prints what each returns, then what the null driver was asked for.
+# Calls the functions of one kernel; prints each result, then the calls that the null driver recorded.
 PROGRAM = """\
 #include <dlfcn.h>
 #include <stdio.h>
@@ -82,9 +82,9 @@ int main(int count, char **words)
 
 
 def program_for(kernel: Kernel[Any], fill: Mapping[str, str], stream: str = "(struct CUstream_st *)0x5000") -> str:
-    """Return the program that sets these members, and afterwards spoils the alignment of the first address.
+    """Return the program that sets these members, launches, and then launches with a misaligned first address.
 
-    That of `everything` has a tensor map, for which 8 bytes are not enough.
+    `everything` has a tensor map, which requires more than 8-byte alignment.
     """
     members = " ".join(f"arguments.{name} = {value};" for name, value in fill.items())
     pointer = next((name for name, value in fill.items() if value.startswith("0x")), None)
@@ -139,7 +139,7 @@ def test_every_step_says_how_it_went(everything: Path) -> None:
 
 
 def test_code_is_loaded_into_the_current_context_and_nothing_is_forbidden_by_a_capture(everything: Path) -> None:
-    """The first load finds no context, the second does; a first launch elsewhere may load code too."""
+    """The first load has no current context, the second has one. The first launch in a context may load code too."""
     calls = [call for call in run(everything).calls if call["call"] != "cuKernelSetAttribute"]
     names = [call["call"].removeprefix("cu") for call in calls]
     modes = [call["mode"] for call in calls if call["call"] == "cuThreadExchangeStreamCaptureMode"]
@@ -171,7 +171,7 @@ def test_what_the_driver_refuses_is_returned_with_its_text(everything: Path, cal
     seen = run(everything, call)
     assert seen.steps[step].startswith("209 ")
     assert "no text for" not in seen.steps[step]
-    assert bool(seen.all("cuLaunchKernelEx")) == (step != "launch")  # a load that failed can be tried again
+    assert bool(seen.all("cuLaunchKernelEx")) == (step != "launch")  # a failed load can be repeated
 
 
 def test_a_driver_that_does_not_start_is_reported_with_its_reason(everything: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_driver_that_does_not_start_is_reported_with_its_reason(everything: Pa
 
 
 def test_without_a_driver_loading_says_so(everything: Path, tmp_path: Path) -> None:
-    """The folder of drivers is empty, and this machine may have a driver: a library that is none stands for it."""
+    """The drivers folder contains an invalid library, in case this machine has a driver."""
     (tmp_path / "libcuda.so.1").write_bytes(b"no library")
     assert run_alone(everything, tmp_path).startswith("load -1 the CUDA driver cannot be opened")
 
@@ -193,7 +193,7 @@ def test_a_driver_without_the_functions_of_cuda_12_is_told_apart(everything: Pat
 
 
 def run_alone(program: Path, drivers: Path) -> str:
-    """Return the line about loading, of a program that the lack of a null driver then ends."""
+    """Return the line about loading of a program that stops without a null driver."""
     environment = {**os.environ, "LD_LIBRARY_PATH": str(drivers)}
     done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
     return next((line for line in done.stdout.splitlines() if line.startswith("load ")), done.stderr)
@@ -205,7 +205,7 @@ def run_alone(program: Path, drivers: Path) -> str:
         (bundle_kernels.nothing, {"label": "*/ #error \u00e9 /* \n #error /*/"}, {}, []),
         (
             bundle_kernels.scale,
-            {"N": 1000, "alpha": 1e300},  # beyond f32: infinity, as NumPy has it
+            {"N": 1000, "alpha": 1e300},  # beyond f32: infinity, as in NumPy
             {"X": "0x7000", "Y": "0x8000", "count": "5"},
             [struct.pack("<Q", 0x7000), struct.pack("<Q", 0x8000), struct.pack("<f", float("inf")), b"\5\0\0\0"],
         ),
@@ -258,7 +258,7 @@ def test_a_kernel_of_many_scalars_gets_each(tmp_path: Path) -> None:
 def test_a_persistent_kernel_has_the_blocks_that_the_device_has_room_for(
     size: int, blocks: int, tmp_path: Path
 ) -> None:
-    """The null driver's devices have 132 multiprocessors, or 100 where it is told so."""
+    """The null driver's devices have 132 SMs, or the number that it is set to (100)."""
     folder = export(bundle_kernels.lasting, [{"N": size}], tmp_path / "bundle")
     program = build(folder, program_for(bundle_kernels.lasting, {"X": "0x7000"}, "NULL"), "lasting")
     assert run(program).all("cuLaunchKernelEx")[0]["grid"] == [blocks, 1, 1]

@@ -1,4 +1,4 @@
-"""`pyptx check` on what the packages of architectures describe: wgmma, setmaxnreg, tcgen05."""
+"""`pyptx check` for the instructions of the architecture packages: wgmma, setmaxnreg, tcgen05."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUDGET = "setmaxnreg.inc.sync.aligned.u32 104;"
 HALF = ".maxntid 128, 1, 1"
 PAIR = "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r1, 64;"
 
-# Target, directives and body of an entry; the one diagnostic, as line, column, code and the end of its hint.
+# Target, directives and body of an entry; the only diagnostic: line, column, code, end of its hint.
 FOUND: dict[str, tuple[str, str, str, tuple[int, int, str, str]]] = {
     "wgmma without the a": ("sm_90", "", "wgmma.fence.sync.aligned;", (5, 1, "target", "did you mean .target sm_90a?")),
     "setmaxnreg without a budget": (
@@ -37,7 +37,7 @@ FOUND: dict[str, tuple[str, str, str, tuple[int, int, str, str]]] = {
         (6, 16, "cta-group", ".cta_group::2 for pairs, throughout the kernel"),
     ),
 }
-# Target, directives and body of entries in which nothing is found.
+# Target, directives and body of entries without a diagnostic.
 LEGAL: dict[str, tuple[str, str, str]] = {
     "wgmma": ("sm_90a", "", "wgmma.fence.sync.aligned;\nwgmma.commit_group.sync.aligned;"),
     "setmaxnreg after a size of blocks": ("sm_90a", ".maxntid 128, 1, 1 .minnctapersm 1", BUDGET),

@@ -1,8 +1,8 @@
-"""L7 on what compilers write: kernels out of the corpus, run on real inputs and compared with independent references.
+"""L7 for compiled kernels: corpus kernels run on real inputs and are compared with independent references.
 
-Each row of `compiled` names a kernel, its launch and its reference; with `PYPTX_KERNELS=all` it is run as every
-producer compiled it, for every target and with every option, with all checks on. Without it, each row runs in one of
-eight of its modules, and each build (a producer, a target, an option) in some row.
+Each row of `compiled` names a kernel, its launch and its reference. `PYPTX_KERNELS=all` runs it in the output of every
+producer, target and option, with all checks. By default, each row runs in one of eight of its modules, and each build
+(producer, target, option) occurs in some row.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def problem(row: Row) -> Problem:
 
 
 def entry_of(row: Row, path: Path) -> str | None:
-    """Return the name of the row's kernel in a module that holds it."""
+    """Return the name of the row's kernel in a module; None if the module does not contain it."""
     names = entries(path)
     if row.entry in names:
         return row.entry
@@ -71,7 +71,7 @@ def entry_of(row: Row, path: Path) -> str | None:
 
 
 def cases() -> list[Any]:
-    """Return every row with every module that holds its kernel."""
+    """Return every row with every module that contains its kernel."""
     found = []
     for path in sorted(set(CORPUS.glob("*/*.ptx")) - set(CORPUS.glob("handmade/*"))):
         source, _, build = path.name.partition(".")
@@ -91,9 +91,9 @@ def build_of(case: Any) -> tuple[str, str]:
 
 
 def shared_out(every: list[Any]) -> list[Any]:
-    """Return one of ONE_OF of each row's cases: those whose builds the rows before have taken least, rare ones first.
+    """Return one of `ONE_OF` of each row's cases: those whose builds earlier rows used least, rare builds first.
 
-    A build that no row has taken brings one case more.
+    A build that no row uses adds one case.
     """
     taken: Counter[tuple[str, str]] = Counter()
     held = Counter(map(build_of, every))
@@ -123,7 +123,7 @@ def fresh(value: Any) -> Any:
 
 
 def array_of(value: Any) -> Any:
-    """Return the array of an argument; of a structure, its first member's."""
+    """Return the array of an argument; for a structure, the array of its first member."""
     if isinstance(value, tuple):
         return array_of(value[0])
     return value.array if isinstance(value, Mapped | Uninitialised) else value

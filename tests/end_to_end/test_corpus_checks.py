@@ -1,6 +1,6 @@
-"""`pyptx check` on the corpus: no error in what ptxas accepts, and ptxas's own verdict on other targets.
+"""`pyptx check` on the corpus: no error in modules that ptxas accepts; the verdict of ptxas on other targets.
 
-A few modules of each compiler are checked by default, and each with `PYPTX_KERNELS=all`.
+By default a few modules of each compiler are checked; `PYPTX_KERNELS=all` checks all of them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from .ptxas_verdicts import complaints
 
 pytestmark = pytest.mark.scaled
 
-MOST = 6  # modules of a producer, by default, but for those made by people
-# Each module of the sample is judged for two of these, in turn.
+MOST = 6  # default number of modules per producer, except handmade
+# Each module of the sample is checked for two of these targets, in rotation.
 TARGETS = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103f", "sm_120", "sm_121a")
 
-# Where ptxas and the check differ about a module on another target: a pattern of the module's path, and the reason.
+# Known differences between ptxas and the check for other targets: a pattern of the module's path, and the reason.
 DIFFERENCES: dict[str, str] = {}
 
 
@@ -53,7 +53,7 @@ def test_what_ptxas_accepts_has_no_error(folder: str) -> None:
 
 
 def sample() -> list[tuple[str, str]]:
-    """Return small modules of every producer that the present ptxas reads, each with two targets."""
+    """Return small compiled modules that the installed ptxas can read, each with two targets."""
     newest = find_tool("ptxas").newest_ptx
     small = [
         row
@@ -68,7 +68,7 @@ def sample() -> list[tuple[str, str]]:
 
 
 def retargeted(text: str, target: str) -> str:
-    """Return a module for another target, in a version that knows it."""
+    """Return a module for another target, with a PTX version that supports it."""
     text = re.sub(r"(?m)^(\s*\.target\s+)\w+", rf"\g<1>{target}", text, count=1)
     found = re.search(r"\.version\s+(\d+)\.(\d+)", text)
     assert found

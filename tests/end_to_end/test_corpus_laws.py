@@ -1,8 +1,8 @@
-"""The laws of the syntax tree over every module of the corpus (L1, L2), whatever compiler wrote it.
+"""Properties of the syntax tree (L1, L2) for every module of the corpus, whichever compiler wrote it.
 
-Every module comes back byte for byte. What people made stands under every other law too; of what compilers wrote, which
-is many times the same source for another target, each of these takes a share by default, and all with
-`PYPTX_KERNELS=all`.
+All modules are tested for a byte-identical round trip. Handmade modules are also tested for all other properties (the
+slow parser: at most 40 of them). Compiled modules are often the same source for another target: by default a share of
+them is tested for each other property, and all with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 FOLDERS = sorted({path.parent.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*.ptx")})
-MOST = 8  # modules of a producer that a law takes, by default
+MOST = 8  # default number of modules per producer and property
 
 
 @cache
@@ -43,7 +43,7 @@ def trees(folder: str) -> tuple[tuple[str, bytes, Module], ...]:
 
 
 def some(folder: str, turn: int, most: int = MOST) -> Sequence[tuple[str, bytes, Module]]:
-    """Return a law's share of a folder; laws with other turns take other modules."""
+    """Return a property's share of the modules of a folder; other values of `turn` select other modules."""
     return trees(folder) if folder == BY_HAND else at_most(trees(folder), most, turn)
 
 
@@ -70,7 +70,7 @@ def test_a_tree_without_its_spellings_reads_as_the_same_tree(folder: str) -> Non
 
 
 def bare(node: Statement) -> Statement:
-    """Drop the kept spelling of a statement and of all inside it; leads stay."""
+    """Drop the source text of a statement and of its nested statements; keep leading trivia."""
     match node:
         case Block():
             return replace(node, body=tuple(map(bare, node.body)))
@@ -110,14 +110,14 @@ def test_editing_one_instruction_changes_only_its_bytes(folder: str) -> None:
 
 
 def check_locality(text: str, tree: Module, node: Instruction, span: Span) -> None:
-    """Hold the text around an edited instruction unchanged."""
+    """Check that editing one instruction leaves the surrounding text unchanged."""
     edited = evolve(node, opcode=("edited", *node.opcode))
     after = emit(replace(tree, body=tuple(swapped(one, node, edited) for one in tree.body)))
     assert after == text[: span.start - len(lead_of(node))] + lead_of(edited) + spell(edited) + text[span.end :]
 
 
 def swapped(node: Statement, old: Instruction, new: Instruction) -> Statement:
-    """Put `new` where `old`, the very object, stands."""
+    """Replace `old`, compared by identity, by `new`."""
     match node:
         case _ if node is old:
             return new

@@ -1,4 +1,4 @@
-"""The corpus is what its manifest says, comes from no particular machine, and covers what it claims to."""
+"""The corpus agrees with its manifest, does not depend on one machine, and covers the listed features."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "corpus"
 
-MOST_BYTES = 20_000_000  # the whole folder, sources included
+MOST_BYTES = 20_000_000  # limit for the whole folder, including sources
 LEAST_COMPILED = 540
 LEAST_CLANG = 20
-LEAST_OPCODES = 1_000  # different opcodes with all their modifiers
+LEAST_OPCODES = 1_000  # distinct opcodes with modifiers
 
-# Every generation from Turing to Blackwell, and the plain, family and architecture-specific kinds.
+# Every generation from Turing to Blackwell; plain, family-specific and architecture-specific targets.
 TARGETS = frozenset(
     f"sm_{name}"
     for names in ("75", "80 86 87 88 89", "90 90a", "100 100a 100f 103a", "110 110a", "120 120a 120f 121a")
@@ -34,7 +34,7 @@ TARGETS = frozenset(
 
 OPCODE = re.compile(rb"(?:^|[;{}])[ \t]*(?:@!?[%\w$]+[ \t]+)?([a-z][a-z0-9_]*(?:\.[\w:]+)*)[ \t]+[^:\s]", re.MULTILINE)
 
-# What the corpus must hold somewhere: a name for it, and a pattern of bytes.
+# Features that some module of the corpus must contain: name and pattern of bytes.
 FEATURES: dict[str, bytes] = {
     "CR LF": rb"\r\n",
     "a lone tab on a line": rb"\n\t\n",
@@ -92,7 +92,7 @@ FEATURES: dict[str, bytes] = {
 
 
 def load(name: str) -> ModuleType:
-    """Import a script of `corpus/`, which is no package."""
+    """Import a script of `corpus/`, which is not a package."""
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, CORPUS / f"{name}.py")
         assert spec is not None
@@ -164,7 +164,7 @@ def test_compiled_modules_name_producer_version_and_command() -> None:
 def test_every_source_is_there_and_used() -> None:
     suffixes = {".cu", ".c", ".cl", ".ll"}
     present = {f for f in (CORPUS / "sources").rglob("*") if f.suffix in suffixes}
-    # What is embedded in Python stands beside helpers, which have no cases.
+    # Python sources contain helpers too; only files with `CASES` are sources of modules.
     present |= {f for f in (CORPUS / "sources").rglob("*.py") if "\nCASES = " in f.read_text(encoding="utf-8")}
     assert {row["source"] for row in compiled()} == {f.relative_to(CORPUS).as_posix() for f in present}
 

@@ -1,6 +1,6 @@
-"""The laws of styles over the corpus: nothing is lost, little deviates, and formatting changes white space alone.
+"""Properties of styles for the corpus: lossless, with few deviations; formatting changes whitespace only.
 
-A share of what compilers wrote is taken by default, and all with `PYPTX_KERNELS=all`.
+By default a share of the modules is tested, and all with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ pytestmark = pytest.mark.scaled
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 FOLDERS = sorted({path.parent.name for path in CORPUS.glob("*/*.ptx")})
 BY_HAND = "handmade"
-ONE_OF = 40  # modules, by default
-# Statements, braces and ends of modules that deviate from the style of their module, in percent of all, at most.
+ONE_OF = 40  # of the modules, by default
+# Bound for each producer: percentage of statements, braces and module ends that deviate from the module's style.
 MOST = {
     "clang-14": 3.0,
     "clang-19": 5.0,
@@ -60,7 +60,7 @@ def text_of(name: str) -> str:
 
 
 def some(folder: str, turn: int) -> Iterator[tuple[str, str]]:
-    """Yield a law's share of a folder, names and texts; laws with other turns take other modules."""
+    """Yield name and text of a property's share of a folder; other values of `turn` select other modules."""
     names = sorted(path.name for path in (CORPUS / folder).glob("*.ptx"))
     for name in share(names, ONE_OF, turn):
         yield f"{folder}/{name}", text_of(f"{folder}/{name}")
@@ -118,7 +118,7 @@ def test_a_style_is_a_small_literal(folder: str) -> None:
         leads, gaps, asm = map(ast.literal_eval, map(repr, (style.leads, style.gaps, style.asm)))
         assert Style(leads, gaps, asm) == style, name
         assert len(style.leads) + sum(map(len, style.gaps.values())) < 120, name
-        assert sum(map(len, style.asm)) < len(text) * 2 / 5 + 200, name  # where nearly all is inline assembly
+        assert sum(map(len, style.asm)) < len(text) * 2 / 5 + 200, name  # large if mostly inline assembly
 
 
 @pytest.mark.parametrize("style", [*KNOWN, *LIKE])

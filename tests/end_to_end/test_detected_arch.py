@@ -1,4 +1,4 @@
-"""`arch="auto"` is the target of the device that launches go to: that of the driver in PYPTX_LIBCUDA."""
+"""`arch="auto"` selects the target of the device that launches use: the device of the driver in PYPTX_LIBCUDA."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyptx_ir.plugins.homes import gpu_remedy
 
 NULL_DRIVER = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
 
-# Only the plugins that are named are asked.
+# Only the named plugins are loaded.
 DETECT = """
 import ctypes, sys
 for name, value in {settings}.items():
@@ -28,7 +28,7 @@ except Exception as error:
 
 
 def detected(plugin: str, library: str, **settings: int) -> str:
-    """Return what a process finds whose driver is a null driver with these settings."""
+    """Return the target detected by a process whose driver is a null driver with these settings."""
     environment = os.environ | {
         "PYPTX_LIBCUDA": library,
         "PYPTX_DISABLE_PLUGIN_AUTOLOAD": "1",

@@ -1,4 +1,4 @@
-"""`pyptx doctor` says what is here, what is missing and what is broken; only what is broken is a failure."""
+"""`pyptx doctor` reports present, missing and broken parts; only broken parts make it fail."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from pyptx_ir.toolchain import jitlink
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Report = tuple[int, dict[str, dict[str, Any]]]  # the status, and each line by its subject
+Report = tuple[int, dict[str, dict[str, Any]]]  # the exit status, and each line by its subject
 
 NULL_DRIVER = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
-QUICK = ("jax", "torch")  # the frameworks' plugins, whose import takes seconds
+QUICK = ("jax", "torch")  # plugins of the frameworks, whose import takes seconds
 
 
 def report(
     tmp_path: Path, environment: Mapping[str, str], *, before: str = "", leave_out: tuple[str, ...] = QUICK
 ) -> Report:
-    """Run the command in a process of its own; return its status, and each line by its subject."""
+    """Run the command in its own process; return its exit status, and each line by its subject."""
     program = (
         f"import sys; {before or 'pass'}\n"
         "from pyptx_ir.plugins import discovery, manager\n"
@@ -48,12 +48,12 @@ def report(
 
 @pytest.fixture(scope="module")
 def as_it_is(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Run the command once with nothing changed but that there is no driver."""
+    """Run the command once in the unchanged environment, but without a driver."""
     return report(tmp_path_factory.mktemp("as_it_is"), {})
 
 
 def plugin(folder: Path, name: str, body: str) -> dict[str, str]:
-    """Write a plugin, and return the environment in which it is one."""
+    """Write a plugin; return the environment that enables it."""
     folder.mkdir(exist_ok=True)
     text = f"from pyptx_ir.plugins import API_VERSION, hookimpl\nfrom pyptx_ir.plugins.rows import *\n{body}"
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
@@ -190,7 +190,7 @@ def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyptx_ir.toolchain.finder._pathfinder", lambda _: None)
     monkeypatch.setattr("pyptx_ir.toolchain.finder.WHEEL_FOLDERS", ())
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
-    jitlink._find.cache_clear()  # what was found stays found
+    jitlink._find.cache_clear()  # the finder caches its result
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH", "PYPTX_PTXAS", "PYPTX_LIBCUDA"):
         monkeypatch.setenv(name, str(tmp_path) if name != "PYPTX_PTXAS" else "")
 

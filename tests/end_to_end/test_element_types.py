@@ -1,4 +1,4 @@
-"""One table of element types, and what NumPy, torch and jax make of each of its rows: the same bits, in and out."""
+"""The table of element types and its NumPy, torch and jax arrays: the bits of inputs and outputs are the same."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 COUNT = 64
 LACKING = {"numpy": {"float4_e2m1fn_x2"}, "torch": set[str](), "jax": {"float4_e2m1fn_x2"}}
-"""The rows that a framework has no arrays of."""
+"""Element types of the table that a framework has no arrays of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """How a framework makes an array of given bits, and shows the bits of one."""
+    """Functions that make an array of a framework from bits, and return the bits of an array."""
 
     make: Callable[[Any, str], Any]
     show: Callable[[Any], Any]
@@ -76,21 +76,21 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def wide() -> Any:
-    """Return a scope in which jax has types of 64 bits, where it is imported."""
+    """Return a context manager that enables 64-bit types in jax, if jax is imported."""
     import sys
 
     return sys.modules["jax"].enable_x64(True) if "jax" in sys.modules else nullcontext()  # noqa: FBT003  jax's own
 
 
 def bits_of(row: Any) -> Any:
-    """Return random bytes for elements of a type; those of truth values are 0 and 1."""
+    """Return random bytes for elements of a type; 0 or 1 for bool."""
     most = 2 if row.array == "bool" else 256
     return np.random.default_rng(7).integers(0, most, COUNT * row.bytes, np.uint8)
 
 
 @cache
 def copy_of(name: str) -> Kernel[Any]:
-    """Return y = x for a type, element by element, as bits."""
+    """Return the kernel y = x for a type; it copies elements as bits."""
     dtype = types.from_name(name)
     tile, word = Tile(COUNT, dtype), f"b{dtype.bits}"
 
@@ -147,7 +147,7 @@ def test_out_takes_its_own_type_and_for_untyped_bits_any_of_their_width(row: Any
     for name in {row.name, f"b{row.bits}"}:
         out = arrays.make(np.zeros_like(raw), row.array)
         x = arrays.make(raw, BY_NAME[name].array)
-        if row.array == "bool" and name == "u8":  # whatever the kernel writes, they would be no truth values
+        if row.array == "bool" and name == "u8":  # arbitrary bytes are not valid bools
             with pytest.raises(Exception, match="out= for Y"):
                 copy_of(name)(x, out=out)
             continue
@@ -156,7 +156,7 @@ def test_out_takes_its_own_type_and_for_untyped_bits_any_of_their_width(row: Any
 
 
 class DLTensor(ctypes.Structure):
-    """DLPack 1.1, `DLTensor`, as far as its element type."""
+    """Beginning of DLPack 1.1's `DLTensor`, up to its element type."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -171,7 +171,7 @@ class DLTensor(ctypes.Structure):
 @EVERYWHERE
 @BY_ROW
 def test_the_table_has_what_frameworks_tell_by_dlpack(row: Any, framework: str) -> None:
-    # NumPy offers none of ml_dtypes' types through DLPack.
+    # NumPy exports no ml_dtypes type through DLPack.
     if row.array in LACKING[framework] or (framework == "numpy" and hasattr(ml_dtypes, row.array)):
         return
     with wide():
@@ -186,7 +186,7 @@ def test_the_table_has_what_frameworks_tell_by_dlpack(row: Any, framework: str) 
 def test_packages_below_the_table_agree_with_it(row: Any) -> None:
     name = "bool" if row.array == "bool" else row.name
     code, bits, lanes = row.dlpack
-    if row.kind != "bits" and row.name != "tf32":  # types of arrays
+    if row.kind != "bits" and row.name != "tf32":  # b8 to b64 and tf32 are not types of arrays
         assert Signature((COUNT,), dtype=name).words[1] == 1 << 32 | lanes << 16 | bits << 8 | code
     if row.tensor_map is None:
         assert row.name not in MAPPED

@@ -1,4 +1,4 @@
-"""Every example computes what its reference says, assembles, and gives the checkers nothing to find."""
+"""Every example equals its reference, assembles, and has no findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATHS = sorted(EXAMPLES.rglob("*.py"))
-# What a file's docstring says of how it is run; what says nothing is a part, which others share.
+# Programs: files whose docstring contains their command. The other files are parts that programs import.
 SHOWN = [path for path in PATHS if f"python examples/{path.relative_to(EXAMPLES)}\n" in path.read_text("utf-8")]
 
 each_example = pytest.mark.parametrize("example", EXAMPLE_LIST, ids=[example.kernel for example in EXAMPLE_LIST])

@@ -1,6 +1,6 @@
-"""What ptxas says of a warpgroup's products reaches the user as a warning and an explanation, at a line of Python.
+"""Advisories of ptxas about wgmma become warnings and explanations at a line of Python.
 
-Releases of ptxas differ in whether they name a line; where they name none, the kernel's `def` is shown.
+Not every release of ptxas names a line; without one, the warning is at the kernel's `def`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product of 64x16 by 16x8 whose operands do not matter; `d` are a thread's four accumulators."""
+    """An m64n8k16 wgmma on arbitrary operands; `d` are a thread's four accumulator registers."""
 
     d: Any
     matrices: Any
@@ -52,7 +52,7 @@ class Product:
 
 
 def built(steps: Callable[[Product], None]) -> Kernel:
-    """Return a kernel that clears accumulators, takes the steps, and stores the accumulators."""
+    """Return a kernel that clears the accumulators, executes `steps`, and stores the accumulators."""
 
     @kernel(out_specs=(Tile(128, 4, f32),), grid=1, block=128)
     def product(Y: Any) -> None:
@@ -117,7 +117,7 @@ CASES = [
 
 
 def advised(build: Kernel, words: str) -> warnings.WarningMessage:
-    """Compile a kernel and return the one warning that has these words in it."""
+    """Compile a kernel; return the only warning whose message matches `words`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         build.cubin()
@@ -126,7 +126,7 @@ def advised(build: Kernel, words: str) -> warnings.WarningMessage:
 
 
 def source_of(build: Kernel, said: str) -> str:
-    """Return the line of Python that wrote the line of PTX that ptxas names, or the `def` if it names none."""
+    """Return the Python line that emitted the PTX line named by ptxas; the `def` if ptxas names none."""
     named = re.search(r"\bline ([1-9]\d*)", said)
     return SOURCE[build._trace({}).origins[int(named[1])][0].line - 1] if named else "    def product(Y: Any) -> None:"
 

@@ -1,4 +1,4 @@
-"""The mistakes that no check finds are those listed in docs/findings.md."""
+"""The undetectable mistakes are the ones listed in docs/findings.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PAGE = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
 (SECTION,) = re.findall(r"(?ms)^## Mistakes that no check finds\n(.*?)(?=^## |\Z)", PAGE)
-# Slow programs have the intended result.
+# Not a case here: slow programs have the intended result.
 UNPROVED = {"bank conflicts and uncoalesced accesses"}
 
 

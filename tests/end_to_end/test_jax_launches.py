@@ -1,7 +1,7 @@
-"""What a kernel's call in jax asks of the driver: XLA's own runtime and the handler for GPUs, on the null driver.
+"""Driver calls of a kernel's call in jax: XLA's own runtime and the GPU handler, on the null driver.
 
-The handler for GPUs is registered for the CPU (`xla_with_a_stream.py`). So addresses are those of arrays in memory, and
-the null driver writes them down.
+The GPU handler is registered for the CPU (`xla_with_a_stream.py`), so launches pass addresses of host arrays. The null
+driver records the launches.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def accumulate(X, TOTAL, OLD):
 
 
 def fresh(number: int, arch: str = "sm_80") -> Any:
-    """Return a kernel that no program has called: the code of those that are called stays loaded."""
+    """Return a new kernel: no program has called it yet, so its code is not loaded."""
 
     @kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=1, block=32, arch=arch)
     def made(X, Y):
@@ -83,7 +83,7 @@ def lasting(X, Y):
 
 
 def module_at(path: Path) -> Any:
-    """Import a file that lies in no package, once."""
+    """Import a file outside any package, once."""
     name = f"{path.stem}_of_pyptx_launch"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
@@ -96,7 +96,7 @@ def module_at(path: Path) -> Any:
 
 @pytest.fixture
 def jax() -> Any:
-    """Import jax where it is needed: without it, these tests are not selected."""
+    """Import jax lazily: without jax these tests are deselected."""
     import jax
 
     return jax
@@ -104,13 +104,13 @@ def jax() -> Any:
 
 @pytest.fixture(scope="module")
 def wrapper(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """Build the handler that has a stream, and register it with XLA for the CPU."""
+    """Build the GPU handler with a stream, and register it with XLA for the CPU."""
     return register(tmp_path_factory.mktemp("xla"))
 
 
 @pytest.fixture
 def null(wrapper: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Let calls of kernels go to the handler for GPUs, and it to the null driver."""
+    """Route kernel calls to the GPU handler, and the handler to the null driver."""
     assert wrapper
     driver = module_at(NULL_DRIVER).install()
     driver.reset()
@@ -157,7 +157,7 @@ def test_scalars_shared_memory_and_new_values(null: Any, jax: Any) -> None:
     (launch,) = null.launches()
     assert (launch["grid"], launch["shared"]) == ([2, 2, 1], 256)
     assert addresses(launch, 3) == [address(x), address(new), address(old)]
-    assert address(new) != address(total)  # nobody donated it
+    assert address(new) != address(total)  # the input is not donated
     assert launch["parameters"][3:] == [struct.pack("<f", 2.5), struct.pack("<I", 7)]
 
 
@@ -174,8 +174,8 @@ def test_a_program_is_loaded_once_and_launched_each_time(null: Any, jax: Any) ->
 
 def test_later_calls_of_a_program_launch_for_their_own_arrays(null: Any, jax: Any) -> None:
     function = jax.jit(lambda x, total: accumulate(x, total, factor=1.0, count=1))
-    kept = []  # so that each call has memory of its own
-    for _ in range(4):  # after the first, only addresses are read
+    kept = []  # keeps the arrays alive: each call has its own memory
+    for _ in range(4):  # from the second call on, only addresses are read
         x, total = jax.numpy.ones(64), jax.numpy.zeros(64)
         old, new = function(x, total)
         assert addresses(null.launches()[-1], 3) == [address(x), address(new), address(old)]
@@ -218,10 +218,10 @@ def test_nested_vmaps_share_what_is_not_batched(null: Any, jax: Any) -> None:
 @pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
 def test_what_the_driver_refuses_is_told_whole_and_the_next_call_works(null: Any, jax: Any, jitted: bool) -> None:  # noqa: FBT001  a parameter of pytest's
     x = jax.numpy.ones(64)
-    function = jax.jit(lambda x: clustered(x)) if jitted else clustered  # noqa: PLW0108  a program of its own
+    function = jax.jit(lambda x: clustered(x)) if jitted else clustered  # noqa: PLW0108  a separate program
     function(x)
     null.fail("cuLaunchKernelEx", 719)
-    # jax raises a ValueError where a program has run before, and JaxRuntimeError otherwise.
+    # jax raises a ValueError if the program has run before, and JaxRuntimeError otherwise.
     with pytest.raises((RuntimeError, ValueError), match=r"(?s)clustered.*CUDA_ERROR_LAUNCH_FAILED.*hint") as caught:
         jax.block_until_ready(function(x))
     assert type(caught.value).__name__ == ("ValueError" if jitted else "ExecutionError")
@@ -246,7 +246,7 @@ def test_code_is_compiled_for_the_device(null: Any, jax: Any) -> None:
     (load,) = null.take("cuLibraryLoadData")
     assert load
     text = jax.jit(lambda x: compiled(x)).lower(x).as_text()  # noqa: PLW0108  a plain function
-    assert ".target sm_80" in text  # what travels is for the oldest that may run it
+    assert ".target sm_80" in text  # the lowered text targets the oldest arch that may run it
     np.testing.assert_array_equal(x, np.ones(160))
 
 
@@ -255,7 +255,7 @@ def test_code_is_compiled_for_the_device(null: Any, jax: Any) -> None:
 
 @pytest.fixture
 def compiling(monkeypatch: pytest.MonkeyPatch) -> Compiling:
-    """Let a test decide what happens while a kernel is compiled."""
+    """Replace the compiler by one that runs a function of the test before it compiles."""
     from pyptx_jax import cuda
 
     found = Compiling(cuda.image_of)
@@ -264,7 +264,7 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> Compiling:
 
 
 class Compiling:
-    """The compiler, with something to do before it starts; counts what it was asked for."""
+    """Compiler that first calls `meanwhile`; it records the texts that it compiles."""
 
     def __init__(self, real: Callable[..., bytes]) -> None:
         self.real = real
@@ -284,7 +284,7 @@ def at_once(*calls: Callable[[], object]) -> list[object]:
 
 def test_kernels_compile_at_the_same_time(null: Any, jax: Any, compiling: Compiling) -> None:
     x, kernels = jax.numpy.ones(64), [fresh(10 + number) for number in range(3)]
-    compiling.meanwhile = Barrier(3, timeout=30).wait  # nobody passes before all are there
+    compiling.meanwhile = Barrier(3, timeout=30).wait  # waits until all three threads compile
     at_once(*(partial(made, x) for made in kernels))
     assert len(set(compiling.texts)) == 3
     assert len(null.launches()) == 3
@@ -292,7 +292,7 @@ def test_kernels_compile_at_the_same_time(null: Any, jax: Any, compiling: Compil
 
 def test_a_kernel_that_several_programs_call_is_compiled_once(null: Any, jax: Any, compiling: Compiling) -> None:
     x, made, programs = jax.numpy.ones(64), fresh(20), 4
-    compiling.meanwhile = lambda: sleep(0.2)  # long enough for the others to come
+    compiling.meanwhile = lambda: sleep(0.2)  # long enough for the other threads to start
     functions = [jax.jit(lambda x, n=number: made(x + n)) for number in range(programs)]
     null.take()
     at_once(*(partial(function, x) for function in functions))
@@ -324,7 +324,7 @@ def outcome_of(function: Callable[..., object], x: object) -> str:
 
 
 def unloaded(null: Any) -> list[int]:
-    """Return the libraries that were unloaded since the last time: also those of tests before, once they are many."""
+    """Return the libraries unloaded since the last call, including libraries of earlier tests (unloaded in batches)."""
     return [call["library"] for call in null.take("cuLibraryUnload")]
 
 

@@ -1,6 +1,6 @@
-"""Layouts end to end: a kernel that loads, multiplies and stores fragments is right for every size, and clean.
+"""Layouts end to end: a kernel that loads, multiplies and stores fragments is correct for every size, without findings.
 
-`PYPTX_KERNELS=all` runs every size with both numerics; without it, each size with one of them, in turn.
+`PYPTX_KERNELS=all` runs every size with both numerics; the default is one of them per size, alternately.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def inputs(m, n, k):
 
 
 def bound(a, b):
-    """What a chain of f32 sums may be off: see `fast_float`."""
+    """Error bound for a chain of f32 additions: see `fast_float`."""
     steps = a.shape[1] + 16
     return steps * 2.0**-23 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
 

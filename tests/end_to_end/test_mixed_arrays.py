@@ -1,4 +1,4 @@
-"""Arrays of several frameworks in one call: refused by argument, whoever is asked, whatever was called before."""
+"""Arrays of several frameworks in one call: an error that names the argument, for every framework and call history."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def makers() -> dict[str, Callable[[Any], Any]]:
     return {"NumPy array": np.array, "torch tensor": lambda x: torch.from_numpy(x.copy()), "jax array": jnp.asarray}
 
 
-# The kinds of two arguments, which of them is the odd one, and whose the call is.
+# Kinds of the two arguments, the argument that the error names, and the framework of the call.
 MIXTURES = (
     ("torch tensor", "NumPy array", "W", "torch"),
     ("NumPy array", "torch tensor", "X", "torch"),
@@ -69,7 +69,7 @@ def test_two_frameworks_in_a_call_are_an_error_that_names_the_argument(
     wanted = rf"(?s)add: {odd} is {article}, in a call with {owner} \w+s.*{prefix}.from_dlpack\({odd}\)"
     for warm in (False, True):
         if warm and call == "call":
-            for make in made.values():  # what was called before must not change what is said
+            for make in made.values():  # earlier calls must not change the error
                 add(make(VALUES), make(VALUES))
         with pytest.raises(ForeignArrayError, match=wanted) as caught:
             function(*arguments)
@@ -80,7 +80,7 @@ def test_numpy_arrays_are_jax_arrays_to_jax() -> None:
     import jax
 
     add, made = build(), makers()["jax array"](VALUES)
-    for _ in range(3):  # the long way, then the short one
+    for _ in range(3):  # the first call is checked in full, later calls use the launcher
         for arguments in ((made, VALUES), (VALUES, made)):
             result = add(*arguments)
             assert isinstance(result, jax.Array)

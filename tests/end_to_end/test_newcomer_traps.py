@@ -1,4 +1,4 @@
-"""Nothing is silently wrong: what a newcomer's habits get wrong is told, at its line, with what to write."""
+"""Nothing is silently wrong: a beginner's mistake is reported at its line, with the fix."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARK = "# <-"
 
 
 def outcome(trap: Trap, path: Path) -> tuple[set[str], str]:
-    """Run a program from a file of its own; return what it was told, by class or rule, and in which words."""
+    """Run a program from its own file; return the reported classes or rules, and the messages."""
     source = HEADER + trap.source
     path.write_text(source, encoding="utf-8")
     linecache.checkcache(str(path))
@@ -70,7 +70,7 @@ def test_an_element_of_shared_memory_is_read_as_it_was_written() -> None:
 
 @kernel(in_specs=(Tile(128, f32),), out_specs=(Tile(128, f32),), grid=1, block=128, arch="sm_80")
 def reverse(X: Any, Y: Any) -> None:
-    """Turn an array round, without the barrier that it needs."""
+    """Reverse an array, without the required barrier."""
     px, py = ptx.global_ptrs(X, Y)
     i, s = reg.from_(ptx.special.tid.x(), u32), smem.alloc(f32, 128)
     s[i] = ptx.ld(f32, reg.scalar(f32), ptx.addr(px + i * 4))

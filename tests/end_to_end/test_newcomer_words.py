@@ -1,4 +1,4 @@
-"""A newcomer's habit gives an error of ours at its line, which says what to write instead."""
+"""A beginner's spelling raises an error at its line that names the right spelling."""
 
 from __future__ import annotations
 

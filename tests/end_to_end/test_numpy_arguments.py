@@ -1,4 +1,4 @@
-"""NumPy's numbers and arrays wherever Python's would do."""
+"""NumPy numbers and arrays are accepted in place of Python's."""
 
 from __future__ import annotations
 

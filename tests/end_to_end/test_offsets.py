@@ -1,7 +1,7 @@
-"""No product on the way to a pointer wraps: random expressions, run on the simulator, against exact integers.
+"""Products in pointer arithmetic do not wrap: random expressions on the simulator, compared with exact integers.
 
-What a register holds is its type's; a product is exact, and so is a sum with one in it; a sum of plain registers has
-their width and wraps. `docs/operators.md` says the same, row by row.
+A register has the value of its type. A product is exact, and so is a sum with a product as a term. A sum of plain
+registers has their width and wraps. `docs/offsets.md` lists the same rules.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EDGES = np.array([0, 1, 2, 3, 0x7FFF, 0x8000, 0xFFFF, 0x10001, 0x7FFFFFFF, 0x800
 
 @dataclass(frozen=True)
 class Exact:
-    """What an expression must be: integers, and the type that they wrap in unless it is an offset."""
+    """Expected value of an expression per lane, and the type that it wraps in, unless it is an offset."""
 
     lanes: tuple[int, ...]
     dtype: PtxType
@@ -48,7 +48,7 @@ def wrapped(value: int, dtype: PtxType) -> int:
 
 
 def exact(tree: Any, values: dict[str, tuple[int, ...]]) -> Exact:
-    """Evaluate an expression over all lanes."""
+    """Evaluate an expression for all lanes."""
     if isinstance(tree, str):
         return Exact(values[tree], TYPES[tree])
     word, left, right = tree
@@ -74,7 +74,7 @@ def emit(tree: Any, registers: dict[str, Any]) -> Any:
 
 NAMES = st.sampled_from(sorted(TYPES))
 SHIFTS = st.integers(0, 15)
-NUMBERS = st.integers(-(1 << 15), (1 << 15) - 1)  # fits beside every register
+NUMBERS = st.integers(-(1 << 15), (1 << 15) - 1)  # representable in every register type
 
 
 def grown(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -1,7 +1,7 @@
-"""What the older release got wrong, silently or by emitting what ptxas refuses, is right here under the same names.
+"""Faults of pyptx 0.1.1 (silently wrong, or PTX that ptxas rejects) are fixed under the same names.
 
-Each case is a small kernel over 64 threads that writes one 32-bit word each; it is run on the simulator with every
-check, compared with what it should compute, and assembled.
+Each case is a small kernel of 64 threads that each write one 32-bit word. It runs on the simulator with all checks, is
+compared with the expected words, and is assembled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TID = np.arange(THREADS, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A body that returns the register to store, and the words expected."""
+    """A body that returns the register to store, and the expected words."""
 
     title: str
     body: Callable[[Any], Any]
@@ -61,7 +61,7 @@ def build(body: Callable[[Any], Any], **options: Any) -> Any:
 
 
 def signed(tid: Any) -> Any:
-    """The thread's number less 32, in an s32 register."""
+    """Return the thread index minus 32 in an s32 register."""
     value = reg.scalar(s32)
     ptx.inst.sub.s32(value, tid, 32)
     return value
@@ -87,7 +87,7 @@ def a_signed_offset_is_sign_extended(tid: Any) -> Any:
 @case((TID * (1 << 30) * 4) >> 32)
 def a_product_added_to_a_pointer_does_not_wrap(tid: Any) -> Any:
     base = reg.scalar(u64, init=0)
-    base += tid * (1 << 32 - 1)  # wraps in 32 bits from the second thread on
+    base += tid * (1 << 32 - 1)  # wraps in 32 bits from thread 1 on
     base += tid * (1 << 32 - 1)
     high = reg.scalar(u32)
     ptx.inst.shr.u64(base, base, 32)

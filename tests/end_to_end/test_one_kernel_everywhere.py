@@ -1,4 +1,4 @@
-"""One kernel object goes through PyTorch eager, torch.compile and jax.jit, as the front page shows, and NumPy."""
+"""One kernel object works in NumPy, PyTorch eager, torch.compile and jax.jit, as shown on the front page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.torch,
     pytest.mark.jax,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),  # torch.compile warns of torch's own modules
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),  # torch.compile warns about torch's own modules
 ]
 
 
@@ -28,7 +28,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ways(rms_norm: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    """Return the ways to call one kernel, each from NumPy arrays to a NumPy array."""
+    """Return ways to call one kernel, each from NumPy arrays to a NumPy array."""
     import jax
     import torch
 
@@ -58,7 +58,7 @@ def test_one_kernel_object_gives_the_same_everywhere(first: str) -> None:
     example = next(each for each in EXAMPLE_LIST if each.kernel == "rms_norm")
     x, w = example.inputs(np.random.default_rng(5))
     calls = ways(example.launch())
-    expected = calls.pop(first)(x, w)  # whoever is first, the others find their own way
+    expected = calls.pop(first)(x, w)  # the first framework must not influence the others
     reference = example.module().reference(x, w)
     assert np.abs(expected - reference).max() <= example.bound * np.abs(reference).max()
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""What a kernel prints on the simulator is what C's `printf` prints, and ptxas takes it."""
+"""Kernel output on the simulator equals that of C's `printf`, and ptxas accepts the kernel."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The examples inside the wheel of the older release trace unchanged against this one, and assemble.
+"""The examples of the wheel of pyptx 0.1.1 trace unchanged with this version, and assemble.
 
-`PYPTX_KERNELS=all` simulates every product in order and late; without it, one of the two in turn. Examples of tcgen05
-have a file of their own.
+By default each GEMM is simulated either in order or with delayed completion (`late`), alternately; with
+`PYPTX_KERNELS=all` it is simulated in both modes. The tcgen05 examples are in `test_published_tensor_cores.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tools.shares import full
 
 from pyptx_ir.toolchain import assemble
 
-from .published import build, examples, rules  # noqa: F401  the fixture is asked for by its name
+from .published import build, examples, rules  # noqa: F401  pytest requests the fixture by its name
 
 pytest.importorskip("jax")
 
@@ -85,7 +85,7 @@ SIMULATED = full(
 def test_a_published_product_is_right_and_clean_on_the_simulator(
     case: tuple[str, str, tuple[int, ...]], mode: dict[str, Any]
 ) -> None:
-    """They were written for hardware: their ldmatrix, mma.sync and cp.async hold our layouts against it."""
+    """The GEMMs were written for hardware: their ldmatrix, mma.sync and cp.async code verifies our layouts."""
     kernel = build(*case)
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(spec.shape).astype(ml_dtypes.bfloat16) for spec in kernel.in_specs)
@@ -95,7 +95,7 @@ def test_a_published_product_is_right_and_clean_on_the_simulator(
 
 
 ATTENTION = [case for case in CASES if "attention" in case[0]]
-PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md says where, and judges
+PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md says where the fence is missing, and discusses it
 
 
 @pytest.mark.hopper
@@ -121,11 +121,11 @@ def test_published_attention_is_right_and_lacks_a_fence(module: str, builder: st
     random = np.random.default_rng(0)
     inputs = [random.standard_normal(spec.shape).astype(ml_dtypes.bfloat16) for spec in kernel.in_specs]
     result = kernel.simulate(*inputs, late=True)
-    q, k, v = (each.astype(np.float64) for each in inputs)  # k lies turned
+    q, k, v = (each.astype(np.float64) for each in inputs)  # k is passed transposed
     scores = np.exp(q @ k / np.sqrt(q.shape[1]))
     expected = scores @ v / scores.sum(axis=1, keepdims=True)
     assert rules(result) == {PROXY_FENCE}
-    np.testing.assert_allclose(result.outputs[0], expected, rtol=0, atol=2**-8)  # probabilities in bf16
+    np.testing.assert_allclose(result.outputs[0], expected, rtol=0, atol=2**-8)  # probabilities are bf16
 
 
 @pytest.mark.hopper
@@ -161,7 +161,7 @@ def test_the_published_flagship_writes_what_tma_still_stores_with_two_tiles_a_cl
 def test_the_published_flagship_traces_unchanged_and_assembles_for_any_sizes() -> None:
     kernel = importlib.import_module("examples.hopper.gemm_highperf_hopper").gemm_warp_specialized
     texts = {kernel.ptx(M=size, N=size, K=size) for size in (512, 1024, 8192)}
-    assert len(texts) == 1  # the sizes are read on the GPU
+    assert len(texts) == 1  # sizes are kernel parameters
     (text,) = texts
     found = assemble(text, kernel.arch)
     assert found.cubin[:4] == b"\x7fELF"

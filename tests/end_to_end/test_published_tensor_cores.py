@@ -1,8 +1,8 @@
-"""The examples of tcgen05 inside the wheel of the older release: traced unchanged, assembled, run on the simulator.
+"""The tcgen05 examples of the wheel of pyptx 0.1.1: traced unchanged, assembled, run on the simulator.
 
-What is found of each stands in the table, by rules, as the kernels run in order and with work that completes late;
-docs/published-kernels.md says where it is, and why it is true. Most are probes, written to try devices out.
-`PYPTX_KERNELS=all` runs all of them by another schedule, too.
+The table lists the rules found for each kernel in order and with delayed completion (`late`). docs/published-kernels.md
+names the lines and explains the findings. Most of the kernels are probes for devices. `PYPTX_KERNELS=all` runs all of
+them with another schedule, too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tools.shares import share
 
 from pyptx_ir.toolchain import assemble
 
-from .published import build, examples, rules  # noqa: F401  the fixture is asked for by its name
+from .published import build, examples, rules  # noqa: F401  pytest requests the fixture by its name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ Results: TypeAlias = "Callable[..., Array]"
 
 
 def product(a: Array, b: Array) -> Array:
-    """B has rows of K."""
+    """Return A B^T in float64: B is stored as N rows of K."""
     return a.astype(np.float64) @ b.astype(np.float64).T
 
 
@@ -59,10 +59,10 @@ def constant(value: float) -> Results:
 
 @dataclass(frozen=True)
 class Example:
-    """A builder and what it is given; what is found `in_order` and `late`, by rules, given as words.
+    """A builder and its arguments; the rules found `in_order` and `late`, separated by blanks.
 
-    `want` computes the results; they are right in order, and late unless `overtaken`: a reused slot, or a wait that
-    is none. Where `want` is None, they are never right.
+    `want` computes the expected results; None if the results are never correct. In order they are correct, and with
+    `late` too unless `overtaken`: a stage is reused too early, or a wait does not wait.
     """
 
     module: str
@@ -83,7 +83,7 @@ def probe(module: str, in_order: str, late: str, **words: Any) -> Example:
     return Example(module, "build", (), words, in_order, late)
 
 
-# A probe waits for the other parity: at once if a product is not ready yet, for ever if it is.
+# A probe waits for the wrong parity: the wait returns at once while the MMA is outstanding, and never afterwards.
 UNSEEN = "missing-proxy-fence"
 STUCK = f"{UNSEEN} deadlock"
 UNAWAITED = f"{UNSEEN} read-before-wait tmem-use-after-free unfinished-tcgen05 uninitialized-memory"
@@ -129,7 +129,7 @@ EXAMPLES = (
     Example("tcgen05_smoke", "build_ld_only", (), {}, "tmem-use-after-free", "tmem-use-after-free", constant(33)),
 )
 UNTRACED = {"tcgen05_suite": "runs the others on a device", "tcgen05_epilogue_partition_probe": "so does this"}
-WITHOUT_TCGEN05 = {"rms_norm", "layer_norm", "swiglu"}  # traced with those of other architectures
+WITHOUT_TCGEN05 = {"rms_norm", "layer_norm", "swiglu"}  # traced in test_published_examples.py
 
 SOME = share(EXAMPLES, 3)
 
@@ -194,7 +194,7 @@ SLOTS = [(EXAMPLES[1], {(219, 258), (223, 258)}), (EXAMPLES[7], {(168, 208), (17
 def test_a_slot_is_freed_where_a_product_is_issued_and_not_where_it_ends(
     example: Example, lines: set[tuple[int, int]]
 ) -> None:
-    """The copies into a slot are behind no commit of the products that read it: a plain arrival frees it."""
+    """Copies into a stage do not wait for a commit of the MMAs that read it: a plain arrival frees the stage."""
     kernel = built(example)
     result = kernel.simulate(*inputs(kernel))
     early = [finding for finding in result.findings if finding.rule == "early-reuse"]

@@ -1,4 +1,4 @@
-"""What nvcc wrote can be written by hand: the same statements in the same order, with structures and operators."""
+"""Kernels of nvcc can be written by hand: the same statements in the same order, with structures and operators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNTED = "mov.u32 add.s32 setp.lt.s32"
 
 
 def statements(function: nodes.Function) -> list[str]:
-    """Return the statements of a body behind its parameters, each with the comments in front of it."""
+    """Return the statements of a body after its parameter loads, each with its preceding comments."""
     assert function.body is not None
     kept = (node for node in function.body.body if isinstance(node, nodes.Instruction | nodes.Label))
     lines = [line for node in kept for line in (*re.findall(r"//.*", node.lead), spell(node))]

@@ -1,4 +1,4 @@
-"""Numbers among the arguments of a kernel: `Scalar(f32)` in `in_specs`."""
+"""Scalars among the positional arguments of a kernel: `Scalar(f32)` in `in_specs`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ X, Y = np.arange(128, dtype=np.float32), np.ones(128, np.float32)
     arch="sm_80",
 )
 def saxpy(X: Any, alpha: Any, Y: Any, count: Any, Z: Any) -> None:
-    """Z = alpha * X + Y for the first `count` elements, and Y behind them."""
+    """Z = alpha * X + Y for the first `count` elements, and Z = Y for the rest."""
     px, py, pz = ptx.global_ptrs(X, Y, Z)
     i = ptx.global_id()
     x, y = reg.array(f32, 2)

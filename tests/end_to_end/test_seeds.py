@@ -1,4 +1,4 @@
-"""The specification's code blocks run word for word, on the CPU where they say cuda."""
+"""The specification's code blocks run verbatim, except that cuda becomes cpu."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.skipif(not SEEDS.is_dir(), reason="the specification's pages do not lie beside this checkout"),
     pytest.mark.filterwarnings("ignore::pyptx_sim.errors.SimulatedExecution"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),  # torch.compile warns of torch's own modules
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),  # torch.compile warns about torch's own modules
 ]
 
 
 def run(source: str, filename: str, **names: Any) -> dict[str, Any]:
-    """Execute a block in a namespace of its own and return the namespace."""
+    """Execute a block in its own namespace and return the namespace."""
     namespace: dict[str, Any] = {"__name__": "seed", **names}
     exec(compile(source, filename, "exec"), namespace)  # noqa: S102 - the block is the specification
     return namespace

@@ -1,4 +1,4 @@
-"""The specification's blocks for jax run word for word, on whatever device jax has."""
+"""The specification's jax blocks run verbatim, on jax's default device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(source: str, filename: str, **names: Any) -> dict[str, Any]:
-    """Execute a block in a namespace of its own and return the namespace."""
+    """Execute a block in its own namespace and return the namespace."""
     namespace: dict[str, Any] = {"__name__": "seed", **names}
     exec(compile(source, filename, "exec"), namespace)  # noqa: S102 - the block is the specification
     return namespace

@@ -1,4 +1,4 @@
-"""Allocations keep their names where they lie in dynamic shared memory: in findings, timelines and resources."""
+"""Allocations in dynamic shared memory keep their names: in findings, timelines and resources."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STATIC, DYNAMIC = 1024, 16 * 1024
-"""Elements of an allocation that leaves all static, and of one that moves all into dynamic shared memory."""
+"""Elements of an allocation that fits static shared memory, and of one that moves all to dynamic shared memory."""
 
 
 def racing(size: int) -> Kernel[tuple[Tile]]:
-    """Read what another warp writes, without a barrier, from behind an allocation of `size` elements."""
+    """Return a kernel with a data race in an allocation that follows one of `size` elements."""
 
     @kernel(in_specs=(Tile(64, f32),), out_specs=(Tile(64, f32),), grid=1, block=(64, 1, 1))
     def k(X, Y):

@@ -1,4 +1,4 @@
-"""A kernel of the DSL that brings the columns of a convolution by TMA, and multiplies them with the filter."""
+"""A DSL kernel for convolution: im2col copies by TMA, multiplied with the filter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyptx.types import f32, u32
 pytestmark = pytest.mark.scaled
 
 PIXELS, CHANNELS = 32, 32
-A = SharedTile(f32, (PIXELS, CHANNELS))  # outputs x channels, swizzled 128B
+A = SharedTile(f32, (PIXELS, CHANNELS))  # output pixels x channels, 128B swizzle
 CONVOLUTIONS = [
     ((2, 7, 6), (2, 2), {"padding": 2, "dilation": 3}),
     ((2, 5, 7), (3, 3), {"padding": 1}),
@@ -25,7 +25,7 @@ TAKEN = full(CONVOLUTIONS, default=CONVOLUTIONS[:1])
 
 
 def convolving(shape: tuple[int, int, int], filter_size: tuple[int, int], **window: Any) -> Any:
-    """Return a kernel: y[i] is the sum over the filter of w[tap] * x[its pixel], a thread for each of the outputs."""
+    """Return a kernel for y[i] = sum over the filter taps of w[tap] * x[pixel of the tap]; one thread per output."""
     batch, height, width = shape
     rows, columns = filter_size
     tile = A.im2col_tile(batch, height, width, CHANNELS, filter_size=filter_size, **window)
@@ -76,7 +76,7 @@ def convolving(shape: tuple[int, int, int], filter_size: tuple[int, int], **wind
 def reference(
     x: np.ndarray[Any, Any], w: np.ndarray[Any, Any], padding: int, stride: int, dilation: int
 ) -> np.ndarray[Any, Any]:
-    """Return the convolution in double precision, point by point."""
+    """Return the convolution in double precision, computed for each output."""
     edge = ((0, 0), (padding, padding), (padding, padding), (0, 0))
     padded = np.pad(x.astype(np.float64), edge)
     rows, columns = w.shape[:2]

@@ -1,4 +1,4 @@
-"""A kernel of the DSL that brings tiles by TMA runs on arrays, whichever way its tensor maps are passed."""
+"""A DSL kernel that copies tiles by TMA, with tensor maps passed by value and by pointer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS, COLUMNS = 16, 32
 
 
 def copying(slots: Literal["value", "pointer"]) -> Any:
-    """Return a kernel: y = x, by tiles of 16 by 32 that are swizzled on the way."""
+    """Return the kernel y = x, in tiles of 16 x 32 that are swizzled in shared memory."""
     tile = Tile(2 * ROWS, 2 * COLUMNS, f32, Layout.TMA_128B, tma_box=(ROWS, COLUMNS))
 
     @kernel(

@@ -1,4 +1,4 @@
-"""Torch tensors on the simulator itself: no gradient vanishes, and autograd hears of every write."""
+"""Torch tensors on the simulator alone: no gradient is lost silently, and autograd sees every write."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def double_(X):
 
 @pytest.fixture(params=["call", "simulate"])
 def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object]:
-    """Run a kernel where pyptx-torch is not installed, or by `simulate`, which never goes there."""
+    """Run a kernel as if pyptx-torch were not installed, or by `simulate`, which never uses pyptx-torch."""
     monkeypatch.setenv("PYPTX_CPU", "quiet")
     if request.param == "simulate":
         return lambda kernel_, *arrays, **keywords: kernel_.simulate(*arrays, **keywords)

@@ -1,8 +1,8 @@
-"""Which instructions of the corpus the simulator knows: all of them.
+"""The simulator has semantics for all instructions of the corpus.
 
-With `PYPTX_KERNELS=all` every entry of every module is lowered and every instruction in its reach compiled. Without it,
-the entries are those in which an opcode stands with operands of kinds that it has not had before, and all of a module
-where one of its functions has such an instruction; each such instruction is compiled once.
+`PYPTX_KERNELS=all` lowers every entry of every module and compiles every instruction that the entry can reach. By
+default each combination of opcode, operand kinds and guard is compiled once. Lowered are the entries with a new
+combination; if another function of the module has a new combination, all entries of the module.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Shape: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], bool]"
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 
-# Modules that no program can come of: they show syntax, name what they do not declare, or what ptxas does not take.
+# Modules without a program: they show syntax, use undeclared names, or are not accepted by ptxas.
 NO_PROGRAMS = frozenset({"handmade/leniencies.ptx", "handmade/listing.ptx", "handmade/old_style.ptx"})
 
 
 @cache
 def _missing() -> tuple[Counter[str], dict[str, str], int]:
-    """Return how often each opcode is met without semantics, what else cannot be lowered, and how much can."""
+    """Return counts of opcodes without semantics, errors of other instructions, and the number that compile."""
     missing: Counter[str] = Counter()
     refused: dict[str, str] = {}
     compiled: set[Shape] = set()
@@ -67,7 +67,7 @@ def _missing() -> tuple[Counter[str], dict[str, str], int]:
 
 
 def _entries() -> Iterator[tuple[str, Module, str]]:
-    """Yield the modules' names, the modules and the entries that are asked about."""
+    """Yield name and module of each tested entry, with the entry's name."""
     met: set[Shape] = set()
     for path in sorted(CORPUS.glob("*/*.ptx")):
         name = path.relative_to(CORPUS).as_posix()
@@ -86,7 +86,7 @@ def _entries() -> Iterator[tuple[str, Module, str]]:
 
 
 def _shapes(function: Function) -> set[Shape]:
-    """Return the opcodes of a function's instructions, each with its operands' kinds and whether it is guarded."""
+    """Return the opcode, operand kinds and guardedness of each instruction of a function."""
     return {_shape(each) for each in (instructions_of(function.body) if function.body is not None else ())}
 
 

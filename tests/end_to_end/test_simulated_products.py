@@ -1,4 +1,4 @@
-"""Products of a warpgroup change one accumulator in the order in which they were issued, whenever they land."""
+"""WGMMAs update one accumulator in the order of issue, regardless of when they complete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ B = SharedTile(bf16, (64, 64), major="MN")
     arch="sm_90a",
 )
 def multiply(a: Any, b: Any, c: Any) -> None:
-    """Let the products under way wait for others at a barrier, where some of them may land."""
+    """C = A B. Outstanding WGMMAs stay in flight across CTA barriers, where some of them may complete."""
     sA, sB, full = smem.tile(A), smem.tile(B), smem.mbarrier(1)
     tid, acc = reg.from_(ptx.special.tid.x(), u32), reg.wgmma_frag(m=64, n=64, dtype=f32)
     with ptx.if_(tid == 0):
@@ -49,7 +49,7 @@ def multiply(a: Any, b: Any, c: Any) -> None:
             b=sB,
             a_k_offset=A.offset(k=k),
             b_k_offset=B.offset(k=k),
-            scale_d=k > 0,  # the first overwrites: whoever landed before it would be lost
+            scale_d=k > 0,  # the first overwrites: earlier completions would be lost
         )
         ptx.wgmma.commit_group()
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""Every form of a wait waits: what was stored before the arrivals is there behind it, in the simulator's eyes too."""
+"""Every form of `ptx.mbarrier.wait` waits: stores before the arrivals are visible after it, without findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THREADS = 64
 
 
 def mirrored(form: str | None, *, uniform: bool) -> Kernel[tuple[Tile]]:
-    """Return a kernel in which each thread stores a word, and reads another warp's behind an mbarrier."""
+    """Return a kernel in which each thread stores a word, waits at an mbarrier, and loads a word of the other warp."""
 
     @kernel(out_specs=(Tile(THREADS, u32),), grid=1, block=THREADS, arch="sm_90a")
     def k(Y: object) -> None:

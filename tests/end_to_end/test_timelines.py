@@ -1,4 +1,4 @@
-"""A timeline of a real kernel: a warp-specialised Hopper product shows what its stages are for."""
+"""Timeline of a warp-specialized Hopper GEMM: its pipeline stages overlap copies and WGMMAs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ K_STEPS = 5
 
 @pytest.fixture(scope="module")
 def spans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Event]]:
-    """The spans of one block, by the first words of their tracks' names, copies and products landing late."""
+    """Return the spans of one CTA by prefix of their track's name, simulated with delayed completion."""
     gemm = load("hopper/gemm_warp_specialised")
     rng = np.random.default_rng(0)
     shapes = ((gemm.BM - 3, K_STEPS * gemm.BK), (K_STEPS * gemm.BK, gemm.BN))
@@ -38,7 +38,7 @@ def spans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Event]]:
 
 
 def overlapping(first: list[Event], second: list[Event]) -> int:
-    """Return how many of the first spans overlap with any of the second."""
+    """Return the number of spans in `first` that overlap with any span of `second`."""
     times = [(event["ts"], event["ts"] + event["dur"]) for event in second]
     return sum(any(event["ts"] < end and start < event["ts"] + event["dur"] for start, end in times) for event in first)
 

@@ -1,4 +1,4 @@
-"""Kernels of many scalars out of bundles: each call passes what the first one did, whichever way it takes."""
+"""Kernels with many scalars from bundles: every call passes the same bytes, through the launcher or in full."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyptx_dsl.types import f32, u64
 from pyptx_torch.fingerprints import fingerprint_of
 
 from . import bundle_kernels
-from .test_torch_launches import caller, null  # noqa: F401  the fixture is asked for by its name
+from .test_torch_launches import caller, null  # noqa: F401  pytest requests the fixture by its name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.torch, pytest.mark.ptxas]
 
 SIZE, COUNT = 8, 20
-LETTERS = "IqfH"  # of the types of `many`, by turns, in `struct`
+LETTERS = "IqfH"  # `struct` formats of the types of the scalars of `many`, which repeat
 
 
 def value_of(number: int) -> float:
@@ -52,7 +52,7 @@ def test_warm_calls_pass_the_bytes_of_the_cold_one(
     wanted = [struct.pack("<Q", tensor.data_ptr()) for tensor in (x, out)]
     wanted += [struct.pack("<" + LETTERS[number % 4], value_of(number)) for number in range(COUNT)]
     assert [launch["parameters"] for launch in launches] == [wanted] * 4
-    assert len(long) <= 2  # the rest is warm
+    assert len(long) <= 2  # the others are launched directly
 
 
 def test_kernels_of_bundles_have_the_fingerprint_of_what_was_compiled(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is launched, on which stream, with which bytes: against the null driver, with CPU tensors for its memory."""
+"""Launches of torch calls (kernel, stream, parameter bytes) on the null driver, with CPU tensors as device memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PACKAGES = Path(__file__).parents[2] / "packages"
 
 
 def from_file(path: Path) -> Any:
-    """Return the module in a file of another distribution's tests, which cannot be imported by a name."""
+    """Return the module in a file of another distribution's tests, which cannot be imported by name."""
     name = "_".join(path.with_suffix("").parts[-3:]).replace("-", "_")
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
@@ -52,7 +52,7 @@ pytestmark = [pytest.mark.no_cover, pytest.mark.torch, pytest.mark.ptxas]
 STREAM = 7
 HOST = places.Place(
     "cpu",
-    1,  # kDLCPU: what DLPack says of the tensors that stand for device memory
+    1,  # kDLCPU: DLPack device type of the tensors that stand for device memory
     built=lambda: True,
     stream=lambda device: STREAM,
     ordinal=lambda: 0,
@@ -70,7 +70,7 @@ def null():
 
 
 def caller(kernel, place=HOST):
-    """Return the kernel's short way, and a list of the calls that took the long way."""
+    """Return the kernel's launcher, and a list of the calls that it passed on to the full path."""
     operator, long = operators.operator_of(kernel), []
 
     def miss(*tensors, out=None, device="cpu", **keywords):
@@ -123,7 +123,7 @@ def test_template_values_make_plans_of_their_own(null):
 
 @pytest.fixture
 def specialized(monkeypatch):
-    """The calls that were checked in full, by their keywords."""
+    """Launch calls with CPU tensors; return the keywords of the calls that were checked in full."""
     entered, specialize = [], Kernel.specialize
 
     def counted(self, arguments, keywords):
@@ -136,13 +136,13 @@ def specialized(monkeypatch):
 
 
 def directly(kernel):
-    """Return a kernel whose calls with CPU tensors go to its launcher first."""
+    """Return a kernel whose calls with CPU tensors try its launcher first."""
     kernel._launcher = eager.launcher_of(kernel, kernel._run, HOST)
     return kernel
 
 
 def build_sized():
-    """Return a kernel with a dimension, a template value, two numbers and no inputs."""
+    """Return a kernel with a dimension, template values, two numbers and no inputs."""
 
     @decorator.kernel(
         in_specs=(Scalar(f32),),
@@ -351,7 +351,7 @@ def test_a_tensor_without_memory_is_an_error_and_nothing_is_launched(null, warm,
 
 @pytest.fixture
 def searches(monkeypatch):
-    """Calls of torch's dispatcher launch on the null driver; the list of the searches for their plans."""
+    """Launch calls of torch's dispatcher on the null driver; return the list of the searches for their plans."""
     monkeypatch.setitem(dispatch.RUNNERS, "cpu", functools.partial(cuda.run, place=HOST))
     found, find = [], plans.Plans.find
 
@@ -371,7 +371,7 @@ def test_calls_of_the_dispatcher_are_launched_again_without_a_search(null, searc
     assert [one["parameters"] for one in null.launches()] == [pointers(x, y) for y in made]
     assert len(searches) == 1
     wanting = torch.ones(64, requires_grad=True)
-    assert operators.operator_of(kernel).default(wanting).requires_grad  # which only autograd gives it
+    assert operators.operator_of(kernel).default(wanting).requires_grad  # only autograd adds the gradient
     assert len(null.launches()) == 1
 
 
@@ -414,7 +414,7 @@ def test_a_single_element_whose_negation_is_pending_is_never_read_without_its_si
     [
         lambda run: torch.vmap(run)(torch.ones(2, 32)),
         lambda run: torch.func.grad(lambda x: run(x).sum())(torch.ones(32)),
-        lambda run: torch.jit.trace(lambda x: run(x), torch.ones(32), check_trace=False),  # noqa: PLW0108 - it wants a name
+        lambda run: torch.jit.trace(lambda x: run(x), torch.ones(32), check_trace=False),  # noqa: PLW0108 - trace needs a name
         lambda run: in_a(FakeTensorMode(allow_non_fake_inputs=True), run),
         lambda run: in_a(torch.device("cpu"), run),
         lambda run: in_a(torch.autograd.forward_ad.dual_level(), run),

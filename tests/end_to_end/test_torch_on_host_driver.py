@@ -1,4 +1,4 @@
-"""What torch's launcher starts computes the right numbers, warm and cold: on the host driver, run by the simulator."""
+"""Kernels launched by torch's launcher compute correct results, cold and warm: on the host driver, by the simulator."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pyptx_ir.errors.SimulatedExecut
 
 @kernel(raw_params=[("u32", "count"), ("u32", "sx"), ("u32", "sy")], mutates=("Y",), grid=1, block=1)
 def plus_one(X, Y):
-    """Y[i] = X[i] + 1 in order of i; strides in bytes."""
+    """Y[i] = X[i] + 1, in increasing order of i; strides in bytes."""
     px, py = ptx.global_ptrs(X, Y)
     count, sx, sy = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
     ptx.inst.ld.param.u32(count, ptx.addr("count"))
@@ -59,7 +59,7 @@ def views_of(buffer: Any, count: int, views: list[tuple[int, int]]) -> list[Any]
 
 
 def wanted(buffer: Any, count: int, views: list[tuple[int, int]]) -> Any:
-    """Return the buffer after a loop over the elements."""
+    """Return the expected buffer, computed by a loop over the elements."""
     expected = buffer.copy()
     x, y = views_of(expected, count, views)
     for number in range(count):

@@ -1,6 +1,6 @@
-"""Every wait for an mbarrier that the corpus has between braces is a form of `ptx.mbarrier.wait`, name for name.
+"""Every mbarrier wait of the corpus that is a block is a form of `ptx.mbarrier.wait`, with the same names.
 
-By default a share of each form's waits, all of them with `PYPTX_KERNELS=all`.
+By default a share of each form's waits is tested, and all with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.scaled
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 POLLS = {("mbarrier", "try_wait"), ("mbarrier", "test_wait")}
 SPACES = {"shared::cta", "shared"}
-MOST = 30  # of a form, by default
+MOST = 30  # default number per form
 
 
 def is_poll(node: object) -> bool:
@@ -31,7 +31,7 @@ def is_poll(node: object) -> bool:
 
 @cache
 def waits() -> dict[str, nodes.Block]:
-    """Return the blocks that poll once, one for each text."""
+    """Return the blocks with one poll, one block for each text."""
     found: dict[str, nodes.Block] = {}
     for path in sorted(CORPUS.rglob("*.ptx")):
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
@@ -43,7 +43,7 @@ def waits() -> dict[str, nodes.Block]:
 
 
 def knobs_of(block: nodes.Block) -> dict[str, object]:
-    """Return how a wait is asked for: what stands in its poll, and the names in the order that forms have them."""
+    """Return the arguments of `ptx.mbarrier.wait` for a block: from its poll, and its names in order of declaration."""
     (poll,) = [node for node in block.body if isinstance(node, nodes.Instruction) and is_poll(node)]
     (declared,) = [node.names[0].name for node in block.body if isinstance(node, nodes.RegisterDeclaration)]
     labels = [node.name for node in block.body if isinstance(node, nodes.Label)]
@@ -62,13 +62,13 @@ def knobs_of(block: nodes.Block) -> dict[str, object]:
 
 
 def location(node: nodes.Loc) -> tuple[object, ...]:
-    """Return the line of a wait whose second one this is, and the call that it was inlined at."""
+    """Return the location of the wait whose second line is `node`, with the location that it was inlined at."""
     place, at = (node.file, node.line - 1, node.column), node.inlined_at
     return place if at is None else (*place, at.function_label, (at.file, at.line, at.column))
 
 
 def written(block: nodes.Block, form: str) -> str:
-    """Return the statements that `ptx.mbarrier.wait` writes for a block."""
+    """Return the statements that `ptx.mbarrier.wait` emits for a block."""
     (poll,) = [node for node in block.body if isinstance(node, nodes.Instruction) and is_poll(node)]
     knobs = knobs_of(block)
 
@@ -94,7 +94,7 @@ def written(block: nodes.Block, form: str) -> str:
 
 
 def form_of(block: nodes.Block) -> str:
-    """Return the form that has as many statements of the same kinds."""
+    """Return the form that has the same kinds of instructions."""
     opcodes = [node.opcode[0] for node in block.body if isinstance(node, nodes.Instruction)]
     kinds = {
         ("mbarrier", "selp"): "poll",
@@ -112,7 +112,7 @@ def test_the_corpus_has_waits_between_braces() -> None:
 
 
 def some() -> list[str]:
-    """Return texts of waits, of every form some."""
+    """Return the tested waits as texts: some of every form."""
     texts = sorted(waits())
     forms = {text: form_of(waits()[text]) for text in texts}
     return [text for form in FORMS for text in at_most([each for each in texts if forms[each] == form], MOST)]

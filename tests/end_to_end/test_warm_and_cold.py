@@ -1,7 +1,7 @@
-"""A call does the same whether it is the first of its kind or the thousandth: results, checks, errors, bookkeeping.
+"""First and later calls behave alike: results, checks, errors, version counters.
 
-The null driver stands for NVIDIA's, and CPU tensors for its memory. Cold is torch's dispatcher, the whole long way;
-warm is the launcher, which has seen such a call before.
+The null driver replaces NVIDIA's, and CPU tensors stand for device memory. A cold call goes through torch's dispatcher
+and the full path; a warm call goes through the launcher, which has seen such a call before.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def null() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def launched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let torch's dispatcher launch CPU tensors, where it would simulate them."""
+    """Launch CPU tensors in torch's dispatcher, instead of simulating them."""
     monkeypatch.setitem(dispatch.RUNNERS, "cpu", functools.partial(cuda.run, place=HOST))
 
 
 class Both:
-    """A kernel, called the long way and the short way."""
+    """A kernel with a cold and a warm call."""
 
     def __init__(self, build: Any, *warm_up: Any, **keywords: Any) -> None:
         self.kernel = build()
@@ -62,14 +62,14 @@ class Both:
 
 
 def outcome(driver: Any, call: Any, *tensors: Any, out: Any = None, **keywords: Any) -> Any:
-    """Return all that can be seen of a call: its error, or what it returned, launched and counted."""
+    """Return the observable effects of a call: its error, or its launch, results and version counts."""
     driver.take()
     given = () if out is None else tuple(out) if isinstance(out, tuple | list) else (out,)
     everything = [*tensors, *given]
     versions = [counted(tensor) for tensor in everything]
     try:
         made = call(*tensors, **keywords, **({} if out is None else {"out": out}))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is to be the same
+    except Exception as error:  # noqa: BLE001 - whatever it is, both calls must raise it
         return type(error), str(error).splitlines()[0]
     shown = [made] if isinstance(made, torch.Tensor) else list(made or ())
     names = {tensor.data_ptr(): number for number, tensor in enumerate([*everything, *shown])}
@@ -87,7 +87,7 @@ def counted(tensor: torch.Tensor) -> int:
 
 
 def same(driver: Any, both: Both, *tensors: Any, **keywords: Any) -> Any:
-    """Call both ways; return what they have in common, which is everything."""
+    """Make the cold and the warm call, check that their outcomes are equal, and return the outcome."""
     cold = outcome(driver, both.cold, *tensors, **keywords)
     warm = outcome(driver, both.warm, *tensors, **keywords)
     assert warm == cold
@@ -100,7 +100,7 @@ def sums() -> Both:
 
 
 def calls() -> Any:
-    """Yield a name, and a call of `sum_and_difference` on vectors of 32 floats."""
+    """Yield a name, and arguments of `sum_and_difference` on vectors of 32 floats."""
     a, b, c, d = (torch.ones(32) for _ in range(4))
     base = torch.ones(96)
     imaginary = torch.ones(32, dtype=torch.complex64).conj().imag
@@ -135,7 +135,7 @@ def calls() -> Any:
 
 def quantised(tensor: torch.Tensor) -> torch.Tensor:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch means to drop them some day
+        warnings.simplefilter("ignore")  # torch deprecates quantized tensors
         return torch.quantize_per_tensor(tensor, 1.0, 0, torch.qint8)
 
 
@@ -188,7 +188,7 @@ def test_columns_are_allocated_by_columns_on_the_short_way_too(null):
     assert not both.long
 
 
-@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")  # torch 2.11, of every profile
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")  # torch 2.11, for every profile
 def test_a_profiler_sees_warm_calls_by_the_kernels_name():
     x = torch.ones(32)
     both = Both(kernels.build_double, x)

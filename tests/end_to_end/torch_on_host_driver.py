@@ -1,7 +1,7 @@
-"""Kernels that torch's launcher starts on the host driver, computed: for a process of its own (see the test).
+"""Program that launches kernels with torch's launcher on the host driver (see test_torch_on_host_driver.py).
 
-CPU tensors stand for device memory. The simulator runs what is launched when the stream is waited for, and reaches the
-tensors once they are registered: outputs are, after the call that has allocated them.
+CPU tensors stand for device memory. The simulator runs the launches when the stream is synchronized, and accesses
+registered tensors only. Outputs are registered after the call that allocates them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .test_torch_launches import HOST, caller, kernels
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SIZE, MANY, THREADS, CALLS = 4096, 20, 4, 25  # elements, scalars, threads and their calls
+SIZE, MANY, THREADS, CALLS = 4096, 20, 4, 25  # elements, scalars, threads, calls per thread
 NAMES = [f"s{number}" for number in range(MANY)]
 driver = ctypes.CDLL(os.environ["PYPTX_LIBCUDA"])
-PLACE = replace(HOST, stream=lambda device: 0)  # as the launcher learns from torch of tensors on the CPU
+PLACE = replace(HOST, stream=lambda device: 0)  # torch's stream for CPU tensors, as the launcher sees it
 
 
 @kernel(
@@ -40,7 +40,7 @@ PLACE = replace(HOST, stream=lambda device: 0)  # as the launcher learns from to
     raw_params=[("u32", name) for name in NAMES],
 )
 def many(X: Any, Y: Any) -> None:
-    """Y[i] = X[i] + the scalar number i."""
+    """Y[i] = X[i] + scalar i."""
     x, y = ptx.global_ptrs(X, Y)
     for number, name in enumerate(NAMES):
         value, scalar = reg.scalar(u32), reg.scalar(u32)
@@ -58,7 +58,7 @@ def call(function: str, *arguments: object) -> None:
 
 @contextmanager
 def reachable(*tensors: torch.Tensor) -> Iterator[None]:
-    """Let kernels reach tensors, then wait for them."""
+    """Register tensors with the driver for the body; synchronize after it."""
     for tensor in tensors:
         call("cuMemHostRegister_v2", ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes), 0)
     try:
@@ -70,14 +70,14 @@ def reachable(*tensors: torch.Tensor) -> Iterator[None]:
 
 
 def ready() -> None:
-    """Give this thread a context."""
+    """Set the primary context of device 0 for this thread."""
     context = ctypes.c_void_p()
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
     call("cuCtxSetCurrent", context)
 
 
 def outputs() -> None:
-    """Cold and warm calls with an output, of two sizes by turns."""
+    """Run cold and warm calls with an output, alternately of two sizes."""
     double, long = caller(kernels.build_double(), PLACE)
     for number in range(6):
         x = torch.randn(SIZE * (1 + number % 2))
@@ -89,7 +89,7 @@ def outputs() -> None:
 
 
 def numbers() -> None:
-    """More scalars than were once kept, which all change from call to call."""
+    """Run calls with more scalars than an earlier version kept; all values change between calls."""
     fill, long = caller(many, PLACE)
     x = torch.arange(7, 7 + MANY).to(torch.uint32)
     for round_ in range(4):
@@ -102,7 +102,7 @@ def numbers() -> None:
 
 
 def threads() -> None:
-    """Warm calls of one kernel from many threads."""
+    """Run warm calls of one kernel from many threads."""
     double, _ = caller(kernels.build_double(), PLACE)
     wrong: list[int] = []
 
@@ -128,7 +128,7 @@ SCENES: tuple[Callable[[], None], ...] = (outputs, numbers, threads)
 
 
 def main() -> None:
-    """Play every scene in a thread: memory of the main one may lie below what the simulator calls global."""
+    """Run every scene in a second thread: memory of the main thread may be below the simulator's global memory."""
     failed: list[str] = []
 
     def play() -> None:
@@ -141,7 +141,7 @@ def main() -> None:
     player = threading.Thread(target=play)
     player.start()
     player.join()
-    print("failed:", failed)  # noqa: T201 - its answer
+    print("failed:", failed)  # noqa: T201 - the program's output
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// A handler for XLA's CPU runtime that has a stream to give: it calls the handler for GPUs as XLA would on a GPU, but for
-// the stream, which it makes up. Nothing else stands between XLA and the handler.
+// Handler for XLA's CPU runtime that provides a stream: it calls the GPU handler as XLA does on a GPU, with a fixed
+// stream handle. Nothing else is added between XLA and the handler.
 #include <stddef.h>
 
 #include "xla/ffi/api/c_api.h"
@@ -18,7 +18,7 @@ void wrap(XLA_FFI_Handler* handler, void* pretended) {
 }
 
 XLA_FFI_Error* execute(XLA_FFI_CallFrame* frame) {
-  static _Thread_local XLA_FFI_Api api; /* copied once: this is no part of what is measured */
+  static _Thread_local XLA_FFI_Api api; /* copied once: not part of the measured call */
   XLA_FFI_CallFrame own = *frame;
   if (api.XLA_FFI_Stream_Get != get_stream) {
     api = *frame->api;
@@ -28,5 +28,5 @@ XLA_FFI_Error* execute(XLA_FFI_CallFrame* frame) {
   return wrapped(&own);
 }
 
-/* Do nothing, but say what XLA asks of every handler when it is registered. */
+/* Do nothing, except answer XLA's query of handler metadata at registration. */
 XLA_FFI_Error* nothing(XLA_FFI_CallFrame* frame) { return frame->extension_start != NULL ? wrapped(frame) : NULL; }

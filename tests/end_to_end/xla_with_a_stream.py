@@ -1,7 +1,7 @@
-"""The handler for GPUs under XLA's CPU runtime, for tests and benchmarks that launch on a driver without a device.
+"""GPU handler under XLA's CPU runtime, for tests and benchmarks that launch on a driver without a device.
 
-XLA's CPU runtime gives a handler everything but a stream, which a wrapper in C makes up (`xla_with_a_stream.c`). So
-addresses are those of arrays in memory, and the driver behind pyptx-launch is asked what it would be on a GPU.
+XLA's CPU runtime passes a handler everything except a stream; a C wrapper (`xla_with_a_stream.c`) adds one. Addresses
+are those of host arrays, and the driver of pyptx-launch receives the same calls as on a GPU.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 from pyptx_launch import xla
 
 NAME = "pyptx_launch_with_a_stream"
-"""The custom call that launches: what `pyptx_launch.xla.NAME` is to be."""
+"""Custom call that launches; tests set `pyptx_launch.xla.NAME` to it."""
 NOTHING = "pyptx_launch_nothing"
-"""A custom call that does nothing: what XLA itself takes for one."""
+"""Custom call without effect: measures XLA's own overhead."""
 STREAM = 0x5EED
 
 

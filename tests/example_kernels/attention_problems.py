@@ -1,4 +1,4 @@
-"""Problems of attention: their arrays, and by how much what kernels compute of them may be wrong."""
+"""Attention problems: arrays, and error bounds for results of kernels."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import ml_dtypes
 import numpy as np
 
 BF16 = 2.0**-7
-"""What rounding a factor and the result to bf16 may cost together, relative to the sum of magnitudes: 2^-8 each."""
+"""Bound for rounding an operand and the result to bf16 (2^-8 each), relative to the sum of magnitudes."""
 F32 = 2.0**-12
-"""A bound on all the rest, which is done in f32, relative to the sum of magnitudes."""
+"""Bound for all other errors (f32 arithmetic), relative to the sum of magnitudes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """A problem: [batch, queries, heads, head_dim] against [batch, keys, heads of keys, head_dim]."""
+    """A problem: Q [batch, queries, heads, head_dim]; K and V [batch, keys, heads_of_keys, head_dim]."""
 
     head_dim: int
     batch: int
@@ -40,25 +40,25 @@ class Sizes:
         return q, k, v, dout, rng.standard_normal((self.batch, self.heads, self.queries)).astype(np.float32)
 
     def dimensions(self) -> dict[str, Any]:
-        """Return what the text of the kernels depends on."""
+        """Return the keyword arguments that determine the kernels' PTX."""
         sizes = {"B": self.batch, "Sq": self.queries, "Skv": self.keys, "Hq": self.heads, "Hkv": self.heads_of_keys}
         return {**sizes, "causal": self.causal}
 
 
 def problems(*shapes: tuple[int, int, int, int, int]) -> list[Sizes]:
-    """Return a problem for each shape, head dimension, and mask."""
+    """Return a problem for each shape, head dimension and mask."""
     return [Sizes(dim, *shape, causal=causal) for shape in shapes for dim in (64, 128) for causal in (False, True)]
 
 
 def wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return [B, H, S, D] in float64."""
+    """Convert to [B, H, S, D] in float64."""
     return array.astype(np.float64).transpose(0, 2, 1, 3)
 
 
 def magnitudes(sizes: Sizes, inputs: tuple[np.ndarray[Any, Any], ...]) -> tuple[np.ndarray[Any, Any], ...]:
-    """Return the sums of the magnitudes whose signed sums O, dQ, dK and dV are: what a rounding error is relative to.
+    """Return O, dQ, dK and dV computed from magnitudes of their terms: rounding errors are relative to these.
 
-    The gradients of scores count twice where delta does, which is computed of O after it was rounded.
+    Delta counts twice in the gradients of the scores: it is computed from O after O was rounded.
     """
     q, k, v, dout = (np.abs(wide(array)) for array in inputs[:4])
     shared = sizes.heads // sizes.heads_of_keys
@@ -78,6 +78,6 @@ def magnitudes(sizes: Sizes, inputs: tuple[np.ndarray[Any, Any], ...]) -> tuple[
 
 
 def assert_close(actual: Any, expected: np.ndarray[Any, Any], bound: np.ndarray[Any, Any] | float) -> None:
-    """Hold every element against its own bound."""
+    """Check each element against its own bound."""
     error = np.abs(np.asarray(actual, dtype=np.float64) - expected)
     assert (error <= bound).all(), f"largest error over its bound: {(error / np.maximum(bound, 1e-300)).max()}"

@@ -1,4 +1,4 @@
-"""How often accesses of shared memory have to wait for a bank, counted while the simulator runs a kernel."""
+"""Count shared memory bank conflicts while the simulator runs a kernel."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import AccessKind, Offsets, Space, Work
 
-# Shared memory has 32 banks of 4 bytes, and serves 128 bytes in one pass: 32 lanes with 4 bytes each, or 8 with 16.
-# CUDA programming guide, "Shared Memory", compute capability 5.x and later.
+# Shared memory has 32 banks of 4 bytes and serves 128 bytes per pass: 32 lanes with 4 bytes each, or 8 with 16. CUDA
+# programming guide, "Shared Memory", compute capability 5.x and later.
 BANKS, BANK = 32, 4
 
 
 class BankCounter(Observer):
-    """Counts, by instruction, the passes beyond those that the bytes alone need."""
+    """Counts excess passes per opcode: passes beyond the minimum for the number of bytes."""
 
     def __init__(self, view: Any, found: Counter[str]) -> None:
         self.found, self.sites = found, view._machine.program.sites
@@ -30,7 +30,7 @@ class BankCounter(Observer):
     def access(
         self,
         space: Space,
-        kind: AccessKind,  # noqa: ARG002 - every observer hears of it
+        kind: AccessKind,  # noqa: ARG002 - part of the observer's signature
         offsets: Offsets,
         size: int,
         warps: Offsets,
@@ -55,7 +55,7 @@ class BankCounter(Observer):
 
 
 def conflicts(monkeypatch: pytest.MonkeyPatch, kernel: Any, *arrays: Any) -> Counter[str]:
-    """Run a kernel; return the passes too many of every instruction that accessed shared memory."""
+    """Run a kernel; return the excess passes of each opcode that accessed shared memory."""
     found: Counter[str] = Counter()
     monkeypatch.setattr(simulator, "observers_of", lambda _rules: [lambda view: BankCounter(view, found)])
     kernel.simulate(*arrays)

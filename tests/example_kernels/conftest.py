@@ -1,4 +1,4 @@
-"""What the tests of example kernels share: arrays on the CPU run on the simulator, without a warning."""
+"""Fixture of the example kernel tests: run CPU arrays on the simulator without a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays whose addresses are no multiples of what wide copies need."""
+"""Arrays whose addresses are not aligned for wide copies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def misplaced(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return a copy that starts an element behind a multiple of 16 bytes."""
+    """Return a copy that starts one element after a multiple of 16 bytes."""
     room = np.empty(array.size + 16, array.dtype)
     start = -room.ctypes.data % 16 // array.itemsize + 1
     copy = room[start : start + array.size].reshape(array.shape)

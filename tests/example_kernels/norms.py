@@ -1,4 +1,4 @@
-"""What the tests of row kernels share: arrays, what results may differ by, and the kernels of a folder of examples."""
+"""Helpers of the row kernel tests: arrays, error bounds, and the kernels of a folder of examples."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 DTYPES = {f32: np.dtype(np.float32), bf16: np.dtype(ml_dtypes.bfloat16)}
 SCHEDULES: tuple[dict[str, Any], ...] = ({"seed": 0}, {"late": True}, {"seed": 1}, {"seed": 2})
-# A sum over up to 64 elements of a thread and then over a tree of lanes errs by less than (64 + 15) / 2 units of 2**-24
-# at random, mostly by a few; `rsqrt` and `ex2` by 2**-22. Rounding to bf16 adds half a unit of 2**-7.
+# A sum of up to 64 elements per thread, and then over a tree of lanes, has a random error below (64 + 15) / 2 units of
+# 2**-24, usually a few units. `rsqrt` and `ex2` err by 2**-22. Rounding to bf16 adds half a unit of 2**-7.
 F32_ERROR, BF16_ERROR = 1e-6, 2**-8
 
 
 @dataclass(frozen=True)
 class Norm:
-    """A kernel for any rows, the function that makes one for a plan, their reference, how many vectors they take."""
+    """Kernel for rows of any length, function that makes one for a plan, reference, number of vector inputs."""
 
     kernel: Any
     make: Callable[..., Any]
@@ -49,7 +49,7 @@ def normal(seed: int, dtype: PtxType, *shapes: tuple[int, ...]) -> list[Any]:
 
 
 def check(result: Any, expected: Any, dtype: PtxType) -> None:
-    """Compare element by element: relatively what rounding to bf16 may cost, and else of the largest magnitude."""
+    """Compare each element: bf16 results with a relative bound, plus a bound relative to the largest magnitude."""
     relative = BF16_ERROR if dtype == bf16 else 0.0
     np.testing.assert_allclose(
         np.asarray(result, np.float64), expected, rtol=relative, atol=F32_ERROR * np.abs(expected).max()
@@ -57,7 +57,7 @@ def check(result: Any, expected: Any, dtype: PtxType) -> None:
 
 
 def opcodes(sass: str) -> Counter[str]:
-    """Count the instructions of machine code; those that take a while with their modifiers."""
+    """Count the opcodes of machine code; slow instructions are counted with their modifiers."""
     slow = ("LDG", "STG", "MUFU")
     names = (each.opcode for each in instructions(sass))
     return Counter(name if name.startswith(slow) else name.partition(".")[0] for name in names)

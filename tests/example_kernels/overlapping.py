@@ -1,6 +1,7 @@
-"""A kernel behind a launch that still runs: programmatic dependent launch, on the simulator.
+"""Programmatic dependent launch on the simulator: a kernel that overlaps its prerequisite grid.
 
-The launch in front lets the kernel begin at once, and only then writes its inputs and reads what its outputs held.
+The prerequisite grid executes `griddepcontrol.launch_dependents` first. Then it writes the kernel's inputs and reads
+the previous contents of the kernel's outputs.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ BODY
     ret;
 }
 """
-# A byte of each array: written to where `from` is one of what the kernel reads, read where it is of an output.
+# Copies one byte of an array pair per thread: to an input of the kernel, or from an output.
 _BYTE = """
     setp.ge.u64 %p, %rd0, SIZE;
     @%p bra $past_NUMBER;
@@ -58,7 +59,7 @@ $past_NUMBER:
 
 
 def specialized(kernel: Any, inputs: Sequence[Array], **keywords: object) -> Specialization:
-    """Return the kernel for these inputs."""
+    """Return the specialization of a kernel for these inputs."""
     rows = [
         Argument(each.shape, _DTYPES[each.dtype.name], tuple(stride // each.itemsize for stride in each.strides))
         for each in inputs
@@ -70,9 +71,9 @@ def specialized(kernel: Any, inputs: Sequence[Array], **keywords: object) -> Spe
 def overlapped(
     special: Specialization, inputs: Sequence[Array], outputs: Sequence[Array], *, waits: bool = True, **options: Any
 ) -> Result:
-    """Run a kernel behind a launch that brings its inputs and takes what its outputs held; checked.
+    """Run a kernel as a dependent grid with all checks; its prerequisite grid writes its inputs and reads its outputs.
 
-    Where it does not wait, its wait is taken out of the text.
+    If `waits` is False, `griddepcontrol.wait` is removed from the kernel's text.
     """
     late, taken = [np.zeros_like(each) for each in inputs], [np.zeros_like(each) for each in outputs]
     pairs = [*zip(inputs, late, strict=True), *zip(outputs, taken, strict=True)]

@@ -1,6 +1,6 @@
-"""Flash attention and its gradients: right at every edge and under every schedule, and as lean as they look.
+"""Flash attention and its gradients: correct at every edge and under every schedule; machine code without overhead.
 
-`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; without it, a small share.
+`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 3, "late": True})
-# In the loops of products: products and barriers, the softmax, descriptors on their way to uniform registers, counting.
+# Opcodes of the MMA loops: MMAs and barriers, the softmax, matrix descriptors in uniform registers, loop counters.
 SOFTMAX = {"FADD", "FFMA", "FMNMX", "FMUL", "F2FP", "MUFU", "SHFL"}
 COUNTING = {
     *("BRA", "IADD3", "IMAD", "ISETP", "LEA", "LOP3", "MOV", "NOP", "PLOP3", "R2UR", "S2R", "S2UR", "SEL", "SHF"),
     *("UIADD3", "UISETP", "ULEA", "ULOP3", "UMOV", "UPLOP3", "USEL", "USGXT", "USHF", "VIADD", "WARPSYNC", "CS2R"),
 }
-# One step and less; tails of keys and queries; more keys than queries and fewer, where some queries see no key at all.
+# At most one step; partial tiles of keys and queries; more keys than queries, and fewer (some queries then see no key).
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 520, 2, 1), (1, 256, 384, 2, 2))
 FORWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 200, 150, 2, 1, causal=True), Sizes(128, 1, 40, 136, 1, 1)])
-# Slices of one step and of several, of different lengths, and of none, for some rows or for all.
+# Slices of one step and of several, of different lengths; empty slices for some rows or for all.
 SPLIT_SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 3, 1), (1, 300, 130, 2, 2), (1, 40, 1400, 2, 1))
 SPLITS = (2, 3, 4, 5, 6, 8)
 SPLIT = full(
@@ -96,7 +96,7 @@ def test_gradients_equal_their_float64_reference_and_give_nothing_to_find(
 
 
 def drawn_by_torch() -> tuple[Any, ...]:
-    """Draw Q, K and V of a causal problem with grouped queries, 24 of which see no key."""
+    """Draw Q, K and V of a causal problem with grouped queries; 24 queries see no key."""
     import torch
 
     draws = torch.Generator().manual_seed(7)
@@ -105,7 +105,7 @@ def drawn_by_torch() -> tuple[Any, ...]:
 
 
 def attended_by_torch(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
-    """Compute O and LSE of those queries that see a key, by torch's operators."""
+    """Compute O and LSE with torch operators, for the queries that see a key."""
     import torch
 
     seen = torch.ones(96, 72, dtype=torch.bool).tril(72 - 96)
@@ -114,7 +114,7 @@ def attended_by_torch(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.torch
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch's, while it compiles
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # raised in torch.compile
 @pytest.mark.parametrize("name", BACKWARDS)
 @pytest.mark.parametrize("compiled", full([False, True], default=[False]))
 def test_torch_differentiates_attention(name: str, compiled: bool) -> None:  # noqa: FBT001  a parameter of the test
@@ -177,12 +177,12 @@ def test_results_leave_through_shared_memory_without_a_bank_conflict(
 
 def test_keys_are_split_where_tiles_of_queries_leave_multiprocessors_idle() -> None:
     splits_for = import_module("examples.hopper.attention_plans").splits_for
-    assert splits_for(64, 1, 4096, 4096) == 5  # 22 tiles of 192 queries: as many clusters of 5 as run at a time
-    assert splits_for(128, 1, 4096, 4096) == 3  # 32 tiles of 128: not all of 32 clusters of 4 run at a time
-    assert splits_for(64, 1, 4096, 4096, causal=True) == 4  # those that wait have little to do
+    assert splits_for(64, 1, 4096, 4096) == 5  # 22 tiles of 192 queries: as many clusters of 5 as fit at once
+    assert splits_for(128, 1, 4096, 4096) == 3  # 32 tiles of 128: 32 clusters of 4 do not fit at once
+    assert splits_for(64, 1, 4096, 4096, causal=True) == 4  # clusters that start later have little work
     assert splits_for(128, 8, 1, 8192) == 8
-    assert splits_for(128, 16, 1, 8192) == 6  # 16 clusters of 8 would take two turns
-    assert splits_for(64, 16, 512, 512) == 1  # two steps less would not pay for a merger
+    assert splits_for(128, 16, 1, 8192) == 6  # 16 clusters of 8 would take two waves
+    assert splits_for(64, 16, 512, 512) == 1  # saving two steps does not pay for the merge
     assert splits_for(64, 1, 128, 128) == 1  # a single step
     for heads, queries in ((32, 4096), (132, 1), (66, 200)):
         assert splits_for(64, heads, queries, 1 << 16) == 1
@@ -196,7 +196,7 @@ def test_the_entry_splits_as_it_chooses_or_is_told() -> None:
     for out in found.values():
         assert_close(out, expected, bound)
     assert (found[None] == found[8]).all()
-    assert (found[None] != found[1]).any()  # sums in another order
+    assert (found[None] != found[1]).any()  # partial sums in another order
 
 
 @pytest.mark.parametrize("by", [1, 2, 3, 5, 7, 12, 96, 127, 128, 641, 65_535, 65_537, (1 << 30) + 1])
@@ -246,7 +246,7 @@ def test_arrays_between_vectors_of_16_bytes_are_refused(which: int) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch's, while it compiles
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # raised in torch.compile
 def test_torch_compiles_the_entry_that_chooses() -> None:
     import torch
 
@@ -286,7 +286,7 @@ def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
 def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
     attention = [forward().kernel_for(sizes.head_dim, splits) for splits in full((1, *SPLITS), default=(1, 5))]
     for kernel, more in (*((each, {}) for each in attention), (backward().BACKWARD[sizes.head_dim], {"T": 64})):
-        # An advisory would be a warning, which is an error.
+        # A ptxas advisory is a warning, and warnings are errors.
         resources = kernel.resources(**sizes.dimensions(), **more)
         assert resources.spill_stores == resources.spill_loads == resources.stack == 0
 
@@ -295,16 +295,16 @@ def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
 @pytest.mark.parametrize("splits", full([1, 4], default=[1]))
 def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
-    """Once products are issued, only the scores are waited for; the rest, in the next step, behind the exponentials."""
+    """The loop awaits only its score MMAs; its other MMAs are awaited in the next step, after the exponentials."""
     loop = main_loop(forward().kernel_for(sizes.head_dim, splits).sass(**sizes.dimensions()))
     assert loop is not None
     found = loop.histogram
     assert found["HGMMA"] == sizes.head_dim // 16 + 128 // 16
-    assert found["MUFU"] == 128 // 2 + 2  # a thread's scores of a step, and what sums of two rows are scaled by
+    assert found["MUFU"] == 128 // 2 + 2  # scores of a thread per step, and the rescaling of two rows
     assert found["F2FP"] == 128 // 4
-    assert found["SYNCS"] == 6  # two arrivals and two waits, each of which stands a second time in a loop of its own
+    assert found["SYNCS"] == 6  # two arrivals; two waits, each with a second poll in a loop of its own
     assert found["BAR"] == 2
-    hiding = {"FSEL"} if sizes.causal else set()  # of two loops alike, the first is that of keys that are hidden
+    hiding = {"FSEL"} if sizes.causal else set()  # the first of two similar loops masks keys
     assert found.keys() - COUNTING == {"HGMMA", "WARPGROUP", "SYNCS", "BAR", *SOFTMAX, *hiding}
     places = {
         name: [at for at, opcode in enumerate(loop.opcodes) if opcode.startswith(name)]

@@ -1,6 +1,6 @@
-"""The gradients of attention by five products: right, clean, and added up whatever the order.
+"""Attention gradients with five MMAs per step: correct and without findings, in any order of accumulation.
 
-`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; without it, a small share.
+`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 3, "late": True})
-# One step and less; tails of keys and queries; queries that see no key; several blocks that add to the same queries.
+# At most one step; partial tiles of keys and queries; queries that see no key; several CTAs that add to one query.
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 520, 2, 1), (1, 256, 384, 2, 2))
 SIZES = full(problems(*SHAPES), default=[Sizes(64, 1, 140, 200, 2, 1, causal=True), Sizes(128, 1, 70, 140, 1, 1)])
 LARGE = {"B": 2, "Sq": 4096, "Skv": 4096, "Hq": 16, "Hkv": 16, "T": 64}
@@ -34,7 +34,7 @@ def module() -> Any:
 
 
 def inputs_of(sizes: Sizes) -> tuple[np.ndarray[Any, Any], ...]:
-    """Return Q, K, V, O, LSE, and the gradients of the last two."""
+    """Return Q, K, V, O, LSE, and the gradients of O and LSE."""
     q, k, v, dout, dsums = sizes.inputs(seed=1)
     out, sums = import_module("examples.hopper.flash_attention").reference(q, k, v, causal=sizes.causal)
     return q, k, v, np.ascontiguousarray(out.astype(ml_dtypes.bfloat16)), sums.astype(np.float32), dout, dsums
@@ -59,7 +59,7 @@ def test_gradients_equal_their_float64_reference_and_give_nothing_to_find(
 
 
 def test_what_a_sum_is_begins_with_what_was_there() -> None:
-    """The products only add: after two calls the sums are twice what one call leaves."""
+    """The kernel adds to its output: after two calls, the values are twice those after one call."""
     sizes = Sizes(64, 1, 64, 64, 1, 1)
     q, k, v, out, sums, dout, dsums = inputs_of(sizes)
     told, added = module().BEGIN[64](out, dout, sums, dsums, T=2)
@@ -84,14 +84,14 @@ def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
 )
 def test_the_main_loop_has_five_products_and_no_advice(head_dim: int, causal: bool) -> None:  # noqa: FBT001 - a parameter of the test
     kernel, keywords = module().FUSED[head_dim], {**LARGE, "causal": causal}
-    resources = kernel.resources(**keywords)  # an advisory would be a warning, which is an error
+    resources = kernel.resources(**keywords)  # ptxas advisories are warnings, which are errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     loop = main_loop(kernel.sass(**keywords))
     assert loop is not None
     found = loop.histogram
-    # Scores and products along the head, dV and dK along 64 queries, dQ along 128 keys.
+    # S and dP reduce over the head dimension, dV and dK over 64 queries, dQ over 128 keys.
     assert found["HGMMA"] == 2 * head_dim // 16 + 2 * 64 // 16 + 128 // 16
-    assert found["REDG"] == head_dim // 16  # 64 queries by half of the head, by 128 threads and four numbers
+    assert found["REDG"] == head_dim // 16  # 64 queries x head_dim / 2 elements, by 128 threads, four elements each
     assert found["STSM"] == 64 // 16
     assert found["BAR"] == 1
     assert not found.keys() & {"LDG", "STG", "LDL", "STL", "ATOMG"}

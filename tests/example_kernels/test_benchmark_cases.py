@@ -1,4 +1,4 @@
-"""Every row of the benchmarks is well formed, and its kernel equals its reference where inputs fit the simulator."""
+"""Every benchmark case is well formed; kernels equal their references if inputs fit the simulator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = [case for cases in SUBJECTS.values() for case in cases if case.small is 
 
 
 def check_small(case: Case) -> None:
-    """Run the kernel on small inputs on the CPU, and hold it against the reference."""
+    """Run the kernel on small inputs on the CPU, and compare it with the reference."""
     import torch
 
     assert case.small is not None
@@ -78,7 +78,7 @@ def test_names_of_cases_are_unique_and_numbers_are_possible():
 
 
 def test_a_case_is_for_the_gpus_that_its_kernel_is_made_for():
-    made_for = {"ampere": None, "blackwell": BLACKWELL, "sm120": (12, 0)}  # and all others for Hopper
+    made_for = {"ampere": None, "blackwell": BLACKWELL, "sm120": (12, 0)}  # the others: Hopper
     for subject, cases in SUBJECTS.items():
         expected = next((at for name, at in made_for.items() if subject.startswith(name)), HOPPER)
         assert {case.capability for case in cases} == {expected}, subject

@@ -1,4 +1,4 @@
-"""Times are taken, compared and reported as the protocol says, whatever the stopwatch."""
+"""Times are taken, compared and reported according to the benchmark protocol, for any stopwatch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.no_cover
 
 
 class Clock:
-    """A stopwatch whose runs tell how long they take: it never reads the time."""
+    """Stopwatch that returns the time that a run reports; it does not read the clock."""
 
     def __init__(self) -> None:
         self.order: list[str] = []
@@ -43,7 +43,7 @@ class Clock:
 
 
 def contestant(name: str, *times: float) -> Callable[[], tuple[str, float]]:
-    """Return a run that takes these times in turn, and the last of them from then on."""
+    """Return a run that reports these times in order, then repeats the last."""
     left = list(times)
     return lambda: (name, left.pop(0) if len(left) > 1 else left[0])
 
@@ -73,8 +73,8 @@ def test_speeds_of_rounds_that_do_not_match_are_refused():
     [
         (Spread(1.03, 1.05, 1.07), "faster"),
         (Spread(0.90, 0.94, 0.96), "slower"),
-        (Spread(1.005, 1.015, 1.019), "even"),  # within 2%
-        (Spread(0.97, 1.04, 1.10), "even"),  # the middle half holds one
+        (Spread(1.005, 1.015, 1.019), "even"),  # within 2 %
+        (Spread(0.97, 1.04, 1.10), "even"),  # the interquartile range contains 1
     ],
 )
 def test_a_difference_is_claimed_only_beyond_two_percent_and_the_spread(ratio, expected):
@@ -98,7 +98,7 @@ def test_warming_goes_on_until_two_windows_agree():
 def test_warming_ends_with_its_time_even_if_nothing_is_steady():
     clock = Clock()
     growing = [float(2**number) for number in range(60)]
-    warm(contestant("a", *growing), clock, seconds=1e-3)  # a millisecond: passed in the tenth run
+    warm(contestant("a", *growing), clock, seconds=1e-3)  # 1 ms has passed in the tenth run
     assert len(clock.order) == 10
 
 
@@ -107,7 +107,7 @@ def test_a_measurement_fills_its_time_with_rounds_within_limits():
         runs = {name: contestant(name, microseconds) for name in (OURS, COPY)}
         return len(measure(runs, Clock(), seconds)[OURS])
 
-    assert rounds(1e3, 0.06) == 20  # two thirds of 60 ms, 2 ms a round
+    assert rounds(1e3, 0.06) == 20  # two thirds of 60 ms, 2 ms per round
     assert rounds(1e6, 0.06) == LEAST_ROUNDS
     assert rounds(1.0, 0.06) == MOST_ROUNDS
 

@@ -1,4 +1,4 @@
-"""The runner checks before it measures, and says of everything what became of it; here on the CPU."""
+"""The benchmark runner checks a case before it measures, and reports every outcome; here on the CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.no_cover, pytest.mark.torch]
 
 @dataclass
 class Processor:
-    """A device that is the CPU: a capture is a list of calls."""
+    """The CPU as a device: a capture is a list of calls."""
 
     name: str = "cpu"
     cache: int = 1 << 12

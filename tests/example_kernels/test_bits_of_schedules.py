@@ -22,7 +22,7 @@ pytestmark = pytest.mark.scaled
 
 BFLOAT16 = ml_dtypes.bfloat16
 SHAPE = (256, 256, 128)  # M, N, K
-PER_INSTRUCTION = 16  # K of one MMA of bf16
+PER_INSTRUCTION = 16  # K of one bf16 MMA
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def test_bits_do_not_depend_on_the_schedule(case: Case, schedule: dict[str, Any]
 
 @cache
 def defined() -> bytes:
-    """Return the GEMM by the definition in the documentation, in float32; products of bf16 are exact."""
+    """Return the GEMM as defined in the documentation, in float32; bf16 products are exact."""
     a, b = (each.astype(np.float32) for each in matrices())
     total = np.zeros(SHAPE[:2], np.float32)
     for start in range(0, SHAPE[2], PER_INSTRUCTION):

@@ -1,6 +1,6 @@
-"""Flash attention of examples/blackwell: right at every edge and under every schedule, and as lean as it looks.
+"""Flash attention of examples/blackwell: correct at every edge and under every schedule; code without overhead.
 
-`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; without it, a small share.
+`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 3, "late": True})
-# One step and less; tails of keys and queries, in either tile of a block; more keys than queries and fewer, where some
-# queries see no key at all; more steps than stages.
+# At most one step; partial tiles of keys and queries, in both tiles of a CTA; more keys than queries, and fewer (some
+# queries then see no key); more steps than stages.
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 650, 2, 1), (1, 256, 384, 2, 2))
 FORWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 200, 150, 2, 1, causal=True)])
 BACKWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 100, 140, 2, 1, causal=True)])
@@ -107,17 +107,17 @@ def test_torch_differentiates_attention() -> None:
 
 
 def test_maxima_that_grow_slowly_fast_and_never_give_the_right_result_side_by_side() -> None:
-    """Of four rows in turn, scores grow by 3, 1.5, 0.5 or -3 from each step of keys to the one looked at next.
+    """In four rows in turn, scores grow by 3, 1.5, 0.5 or -3 from each step of keys to the next one processed.
 
-    As exponents of 2, that is 4.3, 2.2 and 0.7: rows are scaled anew after two steps, after four, or never, and share
-    warps with others.
+    As exponents of 2 these are 4.3, 2.2 and 0.7: rows are rescaled after two steps, after four, or never. Rows of
+    different growth share warps.
     """
     sizes = Sizes(64, 1, 130, 5 * 128 + 9, 1, 1)
     inputs = sizes.inputs()
     q, k, v = inputs[:3]
     for row, growth in enumerate((3, 1.5, 0.5, -3)):
         q[:, row::4, :, 0] = 8 * growth
-    k[0, :, 0, 0] = -(np.arange(sizes.keys) // 128)  # the last step comes first
+    k[0, :, 0, 0] = -(np.arange(sizes.keys) // 128)  # the last step is processed first
     out, sums = forward().KERNELS[64].simulate(q, k, v, checks="none").outputs
     expected, exact = forward().reference(q, k, v)
     assert_close(out, expected, (BF16 + F32) * magnitudes(sizes, inputs)[0])
@@ -125,10 +125,10 @@ def test_maxima_that_grow_slowly_fast_and_never_give_the_right_result_side_by_si
 
 
 def test_no_polynomial_of_the_same_degree_is_better_by_more_than_two_percent() -> None:
-    """De la Vallee Poussin's argument: another one that is better by more would be wrong by less in all of five places.
+    """De la Vallee Poussin: a polynomial that is better by more would have smaller errors at all five extrema.
 
-    There, the errors alternate, those of negative r taken with the other sign. So the difference of the two polynomials
-    over r, which is of degree 3, would change its sign four times. Roundings of f32 are left to the next test.
+    The errors at the extrema alternate in sign, if errors for negative r are negated. So the difference of the two
+    polynomials divided by r, of degree 3, would change sign four times. The next test includes f32 rounding.
     """
     exponentials = import_module("examples.blackwell.exponentials")
     r = np.linspace(-0.5, 0.5, 200_001)
@@ -195,7 +195,7 @@ def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
 
 
 def the_loop(found: list[Loop], opcode: str) -> Loop:
-    """Return the one loop, of those without a loop inside that has it too, with most of an instruction."""
+    """Return the loop with the largest share of an opcode; a loop that contains such a loop has a smaller share."""
     return max(found, key=lambda loop: loop.histogram[opcode] / len(loop.opcodes))
 
 
@@ -203,14 +203,14 @@ def the_loop(found: list[Loop], opcode: str) -> Loop:
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
 def test_registers_suffice_and_every_warp_does_its_own_job(sizes: Sizes) -> None:
     kernel = forward().KERNELS[sizes.head_dim]
-    resources = kernel.resources(**sizes.dimensions())  # an advisory would be a warning, which is an error
+    resources = kernel.resources(**sizes.dimensions())  # ptxas advisories are warnings, which are errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     found = loops(kernel.sass(**sizes.dimensions()))
     multiplying, weighing = the_loop(found, "UTCHMMA").histogram, the_loop(found, "MUFU").histogram
     assert multiplying["UTCHMMA"] == 2 * (sizes.head_dim // 16 + 128 // 16)  # S and O of two tiles
-    assert multiplying["UTCBAR"] == 2 + 2  # their scores, and what has been read
+    assert multiplying["UTCBAR"] == 2 + 2  # scores of two tiles; freed stages of K and V
     assert not {"LDTM", "MUFU", "UTMALDG", "LDL", "STL"} & multiplying.keys()
-    assert weighing["MUFU"] == 128 * 3 // 4 + 1  # a quarter are polynomials; and by how much O is scaled
+    assert weighing["MUFU"] == 128 * 3 // 4 + 1  # a quarter are polynomials; one rescaling of O
     assert weighing["F2FP"] == weighing["FMNMX3"] == 128 // 2
     assert weighing["LDTM"] == 4
     assert weighing["STTM"] == 4

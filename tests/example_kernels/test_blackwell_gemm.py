@@ -1,4 +1,4 @@
-"""Matrix products of examples/blackwell: right at every edge, with nothing to find; what their loops are made of."""
+"""GEMMs of examples/blackwell: correct at every edge, no findings; contents of their main loops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"late": True}, {"seed": 3, "late": True})
-# One tile and less, edges in every dimension, K shorter than a stage and no multiple of it.
+# At most one tile; edges in every dimension; K shorter than a stage, and K that is not a multiple of a stage.
 SHAPES = {
     "gemm_simple_blackwell": ((136, 72, 136), (1, 8, 8), (128, 128, 64), (260, 264, 200)),
     "gemm_pipelined_blackwell": ((200, 264, 328), (1, 8, 8), (128, 256, 64), (260, 520, 72)),
@@ -30,14 +30,14 @@ SHAPES = {
     "gemm_multicast_blackwell": ((600, 264, 136), (1, 8, 8), (512, 256, 64), (1100, 520, 200)),
     "gemm_persistent_blackwell": ((300, 520, 72), (1, 8, 8), (256, 256, 64), (600, 1032, 456)),
 }
-# The last steps, with few blocks for all tiles.
+# The last versions, with fewer CTAs than tiles.
 LAST: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("gemm_highperf_blackwell", {"blocks": 2}),
     ("gemm_highperf_blackwell", {"blocks": 5}),
     ("gemm_multicast_blackwell", {"blocks": 4, "block_n": 256}),
     ("gemm_persistent_blackwell", {}),
 )
-# Of the last steps: few stages, narrow tiles, bands that end early, B with columns in its rows.
+# Plans for the last versions: few stages, narrow tiles, bands that end early, K-major B.
 PLANS: tuple[Mapping[str, Any], ...] = (
     {"block_n": 128, "stages": 2, "band": 2, "b_major": "K"},
     {"stages": 3, "band": 1},
@@ -56,7 +56,7 @@ def kernel_of(name: str) -> Any:
 
 
 def check(kernel: Any, shape: tuple[int, int, int], schedule: Mapping[str, Any], b_major: str = "MN") -> None:
-    """Run a kernel on random factors, and hold it against float64 and the simulator's checks."""
+    """Run a kernel on random operands with all checks, and compare the result with float64."""
     (m, n, k), rng = shape, np.random.default_rng(0)
     a, b = (rng.standard_normal(size).astype(ml_dtypes.bfloat16) for size in ((m, k), (k, n)))
     expected = a.astype(np.float64) @ b.astype(np.float64)
@@ -87,7 +87,7 @@ def test_it_may_be_cut_up_in_any_way(
 @pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[3:4]), ids=str)
 @pytest.mark.parametrize("room", full((2, 4, 6, 10, 12, 264), default=(10, 264)))
 def test_pairs_take_over_what_has_no_room(room: int, schedule: Mapping[str, Any]) -> None:
-    """Six tiles, from one pair that does them all up to a device that begins all at once."""
+    """Six tiles: `room` is between one CTA pair, which computes all tiles, and all pairs at once."""
     kernel = import_module("examples.blackwell.gemm_persistent_blackwell").build_gemm(stages=3)
     check(kernel, (520, 264, 72), {**schedule, "resident_blocks": room})
 
@@ -102,7 +102,7 @@ def test_a_plan_that_cannot_be_is_refused(plan: Mapping[str, Any]) -> None:
 
 @pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[1:2]), ids=str)
 def test_a_tile_that_two_pairs_take_is_found(schedule: Mapping[str, Any]) -> None:
-    """Numbers come out right if a tile is computed twice; that the others' are not is what finding nothing says."""
+    """If two pairs compute a tile, its values are still correct; only the race check detects it."""
     from examples.blackwell.gemm_persistent_blackwell import Taking, TakingBlock
 
     class Twins(Taking):
@@ -124,7 +124,7 @@ def test_a_tile_that_two_pairs_take_is_found(schedule: Mapping[str, Any]) -> Non
 
 
 def test_a_timeline_shows_when_each_product_ends(tmp_path: Path) -> None:
-    """Also of products that the simulator performs together with later ones."""
+    """MMAs that the simulator executes together with later MMAs are included."""
     factors = [np.ones(shape, ml_dtypes.bfloat16) for shape in ((8, 136), (136, 8))]
     kernel_of("gemm_simple_blackwell").simulate(*factors, trace=tmp_path / "run.json")
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
@@ -142,7 +142,7 @@ def test_the_text_does_not_grow_with_the_problem(name: str) -> None:
 @pytest.mark.ptxas
 def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     kernel = kernel_of(name)
-    resources = kernel.resources(M=4096, N=4096, K=4096)  # an advisory would be a warning, which is an error
+    resources = kernel.resources(M=4096, N=4096, K=4096)  # ptxas advisories are warnings, which are errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     sass = kernel.sass(M=4096, N=4096, K=4096)
     multiplying = [each for each in loops(sass) if any("UTCHMMA" in opcode for opcode in each.opcodes)]

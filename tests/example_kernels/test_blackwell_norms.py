@@ -1,4 +1,4 @@
-"""Norms, softmax and SwiGLU of examples/blackwell: right with wide vectors and others, and what they are made of."""
+"""Norms, softmax and SwiGLU of examples/blackwell: correct with 32-byte vectors and others; their machine code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def plan(columns: int, dtype: PtxType, **sizes: Any) -> Plan:
     return Plan(columns, dtype, target=BLACKWELL, **sizes)
 
 
-# Each path with rows of whole 32 bytes and, where vectors are wide then, with others. Some rows end early.
+# Each path with rows of whole 32-byte vectors; if the path uses 32-byte vectors, also with other rows. Some rows do not
+# fill the last step.
 PATHS = {
     "lanes": lambda dtype: (Plan.of(80, dtype, BLACKWELL), 7),
     "lanes, 16 bytes": lambda dtype: (Plan.of(72 if dtype == bf16 else 76, dtype, BLACKWELL), 7),
@@ -42,7 +43,7 @@ MATRIX = [(name, path, dtype, turn) for name in NORMS for path in PATHS for dtyp
 
 
 def matrix_share() -> Iterator[Any]:
-    """Every path with a kernel, a type and a schedule, each in its turn; or everything."""
+    """Yield one case per path, alternating kernels, types and schedules; all cases if `FULL`."""
     for number, (name, path, dtype, schedule) in enumerate(MATRIX):
         turn = list(PATHS).index(path)
         if FULL or (name, dtype, schedule) == (list(NORMS)[turn % 3], list(DTYPES)[turn // 2 % 2], turn % 2):
@@ -78,7 +79,7 @@ def test_rows_that_begin_between_wide_vectors_take_a_plan_of_their_own() -> None
 
 def test_softmax_bears_large_numbers_and_masks() -> None:
     x = np.random.default_rng(3).uniform(-1e4, 1e4, (4, 1072)).astype(np.float32)
-    x[1, 5:] = -np.inf  # whole warps see nothing else
+    x[1, 5:] = -np.inf  # whole warps see only -inf
     x[2] = np.float32(3.4e38) * np.where(np.arange(1072) % 2, 1, -1)
     x[3] = -np.inf
     result = softmax.softmax(x)
@@ -108,10 +109,10 @@ def test_rows_move_by_32_bytes_and_are_computed_two_at_a_time(name: str) -> None
         kernel = NORMS[name].make(8192, dtype)
         resources, count = kernel.resources(B=64), opcodes(kernel.sass(B=64))
         assert resources.spill_loads == resources.spill_stores == 0
-        assert resources.registers * kernel.block[0] <= 1 << 15  # so that two blocks fit
+        assert resources.registers * kernel.block[0] <= 1 << 15  # two CTAs per SM
         moved = {name for name in count if name.startswith(("LDG", "STG"))}
         assert moved
         assert all(".256" in name for name in moved)
-        # What is left of single ones combines numbers over lanes and warps.
+        # The remaining scalar instructions reduce over lanes and warps.
         assert count["FADD2"] + count["FMUL2"] + count["FFMA2"] > 2 * (count["FADD"] + count["FMUL"] + count["FFMA"])
-        assert count["MOV"] < 16  # no vector is put together before it is stored
+        assert count["MOV"] < 16  # vectors are stored without being assembled by moves

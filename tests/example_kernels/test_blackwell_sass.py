@@ -1,7 +1,7 @@
-"""The machine code of the kernels for Blackwell: it does what the PTX asks for, and nothing else where it multiplies.
+"""Machine code of the Blackwell kernels: every PTX operation is present, and the MMA loops contain nothing else.
 
-The rows of tools/kernel_resources are asked, so a kernel is held to this as soon as it has a row there: a third of them
-by default, all with `PYPTX_KERNELS=all`.
+The tests cover the Blackwell rows of tools/kernel_resources, so a kernel is tested as soon as it has a row: a third of
+them by default, all with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.scaled, pytest.mark.ptxas, pytest.mark.no_cover, pytes
 
 BLACKWELL = [row for row in ROWS if row.example.startswith("blackwell/")]
 
-# What PTX asks for, and the instruction of the machine that does it.
+# PTX instruction, and its machine instruction.
 DONE_BY = {
     r"tcgen05\.mma\.": r"UTC[A-Z]*MMA",
     r"tcgen05\.ld\.": r"LDTM",
@@ -39,25 +39,26 @@ DONE_BY = {
 }
 PRODUCTS = re.compile(DONE_BY[r"tcgen05\.mma\."])
 LOCAL = re.compile(r"(LDL|STL)(\.|$)")
-GENERIC = re.compile(r"(LD|ST|ATOM)(\.|$)")  # which memory it is, the machine finds out anew each time
-# What one thread that feeds the tensor cores has no business with: memory by registers, barriers of all, calls.
+GENERIC = re.compile(r"(LD|ST|ATOM)(\.|$)")  # generic: the hardware determines the state space of each access
+# Instructions that the loop of the MMA-issuing thread must not contain: memory accesses with registers, CTA barriers,
+# calls.
 ELSEWHERE = re.compile(r"(LD|LDG|LDL|LDS|LDSM|LDGSTS|ST|STG|STL|STS|STSM|ATOM\w*|RED\w*|MEMBAR|BAR|CALL)(\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A kernel's PTX, and its machine code as nvdisasm prints it."""
+    """PTX of a kernel, and its machine code as printed by nvdisasm."""
 
     ptx: str
     sass: str
 
     def asks_for(self, words: str) -> bool:
-        """Tell whether the PTX has an instruction that begins so."""
+        """Return whether the PTX has an instruction that starts with `words` (a pattern)."""
         return re.search(rf"(?m)^\s*(@!?%\w+ )?{words}", self.ptx) is not None
 
     @property
     def opcodes(self) -> list[str]:
-        """All that the machine does."""
+        """Opcodes of the machine code."""
         return [each.opcode for each in instructions(self.sass)]
 
 
@@ -65,7 +66,7 @@ class Code:
     scope="module", params=share(BLACKWELL, 3), ids=lambda row: f"{row.example}, {row.kernel}, {row.specialisation}"
 )
 def code(request: pytest.FixtureRequest) -> Code:
-    """The code of each row in turn."""
+    """Return the code of a row."""
     row: Row = request.param
     special = row.specialise()
     return Code(special.text, disassemble(assemble(special.text, special.target).cubin))

@@ -1,4 +1,4 @@
-"""The grouped product of examples/blackwell: each row meets the weights of its group, and nobody writes another's."""
+"""Grouped GEMM of examples/blackwell: each row is multiplied by its group's weights and written once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 2, "late": True})
 SMALL = {"block_n": 128, "stages": 3, "blocks": 4, "band": 2}
-# Rows of each group, K, N, and how the kernel is built: empty groups at both ends, one row, whole tiles and one more.
+# Rows of each group, K, N, and build options: empty groups at both ends, one row, whole tiles, whole tiles plus one
+# row.
 RUNS = (
     ((0, 130, 0, 7, 0), 136, 72, SMALL),
     ((130, 0, 7, 300), 200, 264, {}),
@@ -57,7 +58,7 @@ def test_groups_equal_their_float64_reference_and_give_nothing_to_find(
 
 
 def test_what_is_no_number_in_one_group_stays_there() -> None:
-    """Tiles reach into the rows of the next group, and past the last K: none of that is multiplied into a result."""
+    """NaN and inf stay in their group, although tiles extend into rows of the next group and past the last K."""
     x, w, ends = draw((3, 70, 5), 72, 72)
     x[3:73], w[1] = np.nan, np.inf
     result = module().build_grouped_gemm(**SMALL)(x, w, ends)
@@ -78,7 +79,7 @@ def test_the_text_does_not_grow_with_the_problem() -> None:
 @pytest.mark.ptxas
 def test_registers_suffice_and_the_loop_only_multiplies() -> None:
     kernel = module().grouped_gemm
-    resources = kernel.resources(**SIZES)  # an advisory would be a warning, which is an error
+    resources = kernel.resources(**SIZES)  # ptxas advisories are warnings, which are errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     multiplying = [each.histogram for each in loops(kernel.sass(**SIZES)) if each.histogram["UTCHMMA"]]
     inner = min(multiplying, key=lambda histogram: sum(histogram.values()))

@@ -1,6 +1,6 @@
-"""The grouped matrix product: whatever the groups, each row meets the weights of its own, and nobody writes another's.
+"""Grouped GEMM for Hopper: for any groups, each row is multiplied by its group's weights and written once.
 
-`PYPTX_KERNELS=all` runs the whole matrix of groups and schedules; without it, a small share.
+`PYPTX_KERNELS=all` runs the whole matrix of groups and schedules; the default is a small share.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"late": True}, {"seed": 2, "late": True})
-# Rows of each group, K, N, and how the kernel is built: empty groups at both ends, one row, whole tiles and one more.
+# Rows of each group, K, N, and build options: empty groups at both ends, one row, whole tiles, whole tiles plus one
+# row.
 SMALL = {"block_n": 64, "stages": 3, "blocks": 3, "band": 2}
 RUNS = (
     ((0, 130, 0, 7, 0), 136, 72, SMALL),
@@ -68,7 +69,7 @@ def test_groups_equal_their_float64_reference_and_give_nothing_to_find(
 
 
 def test_what_is_no_number_in_one_group_stays_there() -> None:
-    """Tiles reach into the rows of the next group, and past the last K: none of that is multiplied into a result."""
+    """NaN and inf stay in their group, although tiles extend into rows of the next group and past the last K."""
     rows, n = (3, 70, 5), 72
     x, w, ends = draw(rows, 72, n)
     x[3:73], w[1] = np.nan, np.inf
@@ -105,7 +106,7 @@ def test_the_text_does_not_grow_with_the_problem() -> None:
 
 @pytest.mark.ptxas
 def test_registers_suffice_and_ptxas_has_no_advice() -> None:
-    resources = build({}).resources(**SIZES)  # an advisory would be a warning, which is an error
+    resources = build({}).resources(**SIZES)  # ptxas advisories are warnings, which are errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
 
 
@@ -117,7 +118,7 @@ def test_the_main_loop_is_what_the_hand_sees() -> None:
     copies = min((loop for loop in loops(sass) if loop.histogram["UTMALDG"]), key=lambda loop: len(loop.opcodes))
     assert products.histogram["HGMMA"] == 4
     assert copies.histogram["UTMALDG"] == 5
-    assert "UTMASTG" in sass  # whole tiles; of rows that another group follows, each lane copies its part
+    assert "UTMASTG" in sass  # whole tiles; lanes store a partial tile that another group follows
     assert "UBLKCP" not in sass
     touching = {"LDG", "STG", "LDS", "STS", "LDL", "STL", "BAR", "MEMBAR"}
     assert not touching & (products.histogram.keys() | copies.histogram.keys())

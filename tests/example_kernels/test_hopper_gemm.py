@@ -1,6 +1,6 @@
-"""The matrix products for Hopper: right at every edge and under every schedule, and as lean as they look.
+"""GEMMs for Hopper: correct at every edge and under every schedule; machine code without overhead.
 
-`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; without it, a small share.
+`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"late": True}, {"seed": 3, "late": True})
 HIGHPERF, FP8, NARROW = "gemm_highperf_hopper", "gemm_fp8_hopper", "gemm_narrow_hopper"
-# In a loop of products: the products and their barriers, descriptors on their way to uniform registers, and counting.
+# Opcodes of an MMA loop besides MMAs and mbarriers: matrix descriptors in uniform registers, and loop counters.
 COUNTING = {
     *("BRA", "IADD3", "IMAD", "ISETP", "LEA", "LOP3", "MOV", "NOP", "PLOP3", "R2UR", "S2R", "S2UR", "SEL", "SHF"),
     *("UIADD3", "UIMAD", "UISETP", "ULEA", "ULOP3", "UMOV", "UPLOP3", "USEL", "USGXT", "USHF", "VIADD", "VOTEU"),
@@ -40,7 +40,7 @@ COUNTING = {
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A kernel: its file, how it is built, the shapes (M, N, K) at its edges, and how many copies fill a stage."""
+    """A GEMM kernel: file, build options, edge-case shapes (M, N, K), and number of copies that fill a stage."""
 
     file: str
     sizes: Mapping[str, Any]
@@ -52,12 +52,12 @@ class Product:
         return "-".join([self.file, *(f"{name}={value}" for name, value in self.sizes.items())])
 
     def kernel(self) -> Any:
-        """Build it."""
+        """Build the kernel."""
         module = import_module(f"examples.hopper.{self.file}")
         return module.build_gemm(**self.sizes) if self.sizes else module.gemm
 
     def inputs(self, shape: tuple[int, int, int], seed: int = 0) -> tuple[np.ndarray[Any, Any], ...]:
-        """Draw the factors, and scales where there are some."""
+        """Draw the operands; for fp8, also the scale factors."""
         (m, n, k), rng = shape, np.random.default_rng(seed)
         dtype = ml_dtypes.float8_e4m3fn if self.file == FP8 else ml_dtypes.bfloat16
         turned = self.file == FP8 or self.sizes.get("b_major") == "K"
@@ -66,13 +66,13 @@ class Product:
         return (a, b, *scales) if self.file == FP8 else (a, b)
 
     def expected(self, inputs: tuple[np.ndarray[Any, Any], ...]) -> np.ndarray[Any, Any]:
-        """Compute the product in float64."""
+        """Compute the GEMM in float64."""
         if self.sizes.get("b_major") == "K":
             inputs = (inputs[0], inputs[1].T)
         return np.asarray(import_module(f"examples.hopper.{self.file}").reference(*inputs))
 
 
-# One tile and less; edges in every dimension; K shorter than a stage, no multiple of it, longer than the ring.
+# At most one tile; edges in every dimension; K shorter than a stage, not a multiple of it, longer than all stages.
 SMALL = {"block_n": 128, "stages": 3, "cluster": 2, "blocks": 4, "band": 2}
 PRODUCTS = (
     Product("gemm_simple_hopper", {}, ((72, 72, 136), (1, 8, 8), (64, 64, 64), (130, 200, 264)), copies=2),
@@ -103,7 +103,7 @@ each_assembled = pytest.mark.parametrize("product", full(PRODUCTS, default=DEFAU
 
 
 def name_of(value: object) -> str:
-    """Name a parameter of a run."""
+    """Return the test id of a parameter."""
     return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
@@ -116,7 +116,7 @@ def test_a_product_equals_its_float64_reference_and_gives_nothing_to_find(
     result = product.kernel().simulate(*inputs, checks="all", **schedule)
     assert [str(finding) for finding in result.findings] == []
     actual = result.outputs[0].astype(np.float64)
-    # Half a unit in the last place of bf16, and what sums in f32 lose.
+    # Half an ulp of bf16, plus the error of f32 accumulation.
     assert (np.abs(actual - expected) <= 2.0**-8 * np.abs(expected) + 2.0**-14 * np.abs(expected).max()).all()
 
 
@@ -145,7 +145,7 @@ def test_the_text_does_not_grow_with_the_problem(product: Product) -> None:
 @each_assembled
 @pytest.mark.ptxas
 def test_registers_suffice_and_ptxas_has_no_advice(product: Product) -> None:
-    resources = product.kernel().resources(M=4096, N=4096, K=4096)  # an advisory would be a warning, which is an error
+    resources = product.kernel().resources(M=4096, N=4096, K=4096)  # ptxas advisories are warnings, which are errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
 
 
@@ -177,7 +177,7 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
         (HIGHPERF, {"block_n": 64, "b_major": "K", "cluster": 3}, "block_n=64: multiples of 192"),
         (FP8, {"block_n": 96}, "block_n=96: multiples of 64"),
         (FP8, {"block_n": 256}, "block_n=256: multiples of 64 up to 192"),  # would spill
-        (HIGHPERF, {"stages": 1}, "stages=1: two or more"),  # would wait for itself
+        (HIGHPERF, {"stages": 1}, "stages=1: two or more"),  # the loop would wait for its own stage
         (HIGHPERF, {"blocks": 1}, "blocks=1, band=8: a cluster of 2"),
         (HIGHPERF, {"band": 0}, "blocks=None, band=0: a cluster of 2, and a row"),
         (NARROW, {"rows": 24}, "rows=24: multiples of 16 up to 256"),
@@ -209,22 +209,22 @@ def test_stages_that_do_not_fit_are_refused() -> None:
 
 
 def test_an_fp8_sum_keeps_what_is_small_beside_it() -> None:
-    """Sums of 128 products are added in f32: with exact tensor cores, a long K loses no more than a short one."""
+    """Partial sums over 128 elements of K are added in f32: a long K loses no more than a short one."""
     kernel, k = import_module(f"examples.hopper.{FP8}").build_gemm(cluster=1, stages=2), 1024
     a, b = np.full((1, k), 0.0625, np.float32), np.ones((8, k), np.float32)
     a[0, 0] = 448.0
     inputs = (*(each.astype(ml_dtypes.float8_e4m3fn) for each in (a, b)), *np.ones((2, 1), np.float32))
     result = kernel.simulate(*inputs, checks="none", numerics="exact").outputs[0].astype(np.float64)
     expected = import_module(f"examples.hopper.{FP8}").reference(*inputs)
-    lost = 128 * 0.0625  # beside 448, the first 128 may lose all of their small ones
+    lost = 128 * 0.0625  # the first 128 may lose all small terms next to 448
     assert (np.abs(result - expected) <= lost + 2.0**-8 * expected).all()
 
 
 def test_the_width_of_a_scaled_product_s_tiles_leaves_few_multiprocessors_idle() -> None:
     fp8 = import_module(f"examples.hopper.{FP8}")
-    assert fp8.width_for(8192, 8192) == 192  # 21 turns of wide tiles, or 32 of narrow ones
-    assert fp8.width_for(4096, 4096) == 128  # 6, or 8
-    assert fp8.width_for(100, 100) == 128  # a tile
+    assert fp8.width_for(8192, 8192) == 192  # 21 waves of wide tiles, or 32 waves of narrow tiles
+    assert fp8.width_for(4096, 4096) == 128  # 6 waves, or 8
+    assert fp8.width_for(100, 100) == 128  # one tile
 
 
 def test_a_scaled_product_is_that_of_the_kernel_which_fits() -> None:

@@ -1,4 +1,4 @@
-"""The table of what kernels cost has every kernel in it, and its main loops are those of the machine code."""
+"""The table of kernel costs covers every kernel; main loops are found in the machine code."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def listing(*lines: str) -> str:
-    """Write instructions and labels as nvdisasm does."""
+    """Format instructions and labels like nvdisasm."""
     return "\n".join(
         line if line.endswith(":") else f"        /*{16 * at:04x}*/    {line} ;" for at, line in enumerate(lines)
     )
 
 
 def test_every_example_with_a_kernel_is_in_the_table():
-    makes_one = re.compile(r"@kernel|\.kernel\(\)")  # itself, or of another file's parts
+    makes_one = re.compile(r"@kernel|\.kernel\(\)")  # a kernel of its own, or from another file's parts
     files = [path for path in EXAMPLES.rglob("*.py") if makes_one.search(path.read_text(encoding="utf-8"))]
     names = {path.relative_to(EXAMPLES).with_suffix("").as_posix() for path in files}
-    assert names <= {row.example for row in kernel_resources.ROWS}  # some have the kernel of another file
+    assert names <= {row.example for row in kernel_resources.ROWS}  # some examples use the kernel of another file
 
 
 def test_no_kernel_spills():

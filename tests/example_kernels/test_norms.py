@@ -1,6 +1,6 @@
-"""The norms, softmax and SwiGLU of examples/hopper: right on every path that a row can take, and what they should be.
+"""Norms, softmax and SwiGLU of examples/hopper: correct on every path of a row; properties of their plans and code.
 
-A share of the matrix of kernels, paths, types and schedules runs by default, and all of it with PYPTX_KERNELS=all.
+A share of the matrix of kernels, paths, types and schedules runs by default, and all of it with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 NORMS = norms_of("hopper")
 
-# Small rows on every path; none is a multiple of what a block or cluster takes, and some rows end early.
+# Short rows on every path; none is a multiple of a CTA's or cluster's step, and some rows do not fill the last step.
 PATHS = {
     "lanes": lambda dtype: (Plan.of(72, dtype), 7),
     "a warp": lambda dtype: (Plan.of(1000, dtype), 5),
@@ -45,7 +45,7 @@ MATRIX = [
 
 
 def matrix_share() -> Iterator[Any]:
-    """Every path with a kernel, a type and a schedule, each in its turn; or everything."""
+    """Yield one case per path, alternating kernels, types and schedules; all cases if `FULL`."""
     for number, (name, path, dtype, schedule) in enumerate(MATRIX):
         turn = list(PATHS).index(path)
         chosen = (list(NORMS)[turn % 3], list(DTYPES)[turn % 2], turn % 2)
@@ -91,8 +91,8 @@ def test_rows_that_begin_between_vectors_are_refused() -> None:
 def test_softmax_bears_large_numbers_and_masks() -> None:
     rng = np.random.default_rng(3)
     x = rng.uniform(-1e4, 1e4, (6, 1064)).astype(np.float32)
-    x[1] = -1e4 + rng.standard_normal(1064)  # all far below zero, and close to each other
-    x[2, 5:] = -np.inf  # whole warps and blocks see nothing else
+    x[1] = -1e4 + rng.standard_normal(1064)  # all far below zero, and close together
+    x[2, 5:] = -np.inf  # whole warps and CTAs see only -inf
     x[3, ::2] = -np.inf
     x[4] = np.float32(3.4e38) * np.where(np.arange(1064) % 2, 1, -1)
     x[5] = -np.inf
@@ -101,7 +101,7 @@ def test_softmax_bears_large_numbers_and_masks() -> None:
         result = softmax.softmax_for(1064, f32, plan)(x)
         check(result[:5], softmax.reference(x[:5]), f32)
         np.testing.assert_allclose(result[:5].sum(axis=1, dtype=np.float64), 1, rtol=1e-5)
-        assert np.isnan(result[5]).all()  # as torch has it
+        assert np.isnan(result[5]).all()  # like torch
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e15])
@@ -118,7 +118,7 @@ def test_layer_norm_loses_nothing_far_from_zero() -> None:
     x = (x + np.float32(1000)).astype(np.float32)
     expected = layer_norm.reference(x, w, bias)
     result = np.asarray(layer_norm.layer_norm(x, w, bias), np.float64)
-    # The mean is rounded to a unit of 2**-14; a difference of two sums of squares would lose six digits.
+    # The mean is rounded to 2**-14. The difference of two sums of squares would lose six digits.
     assert np.abs(result - expected).max() / np.abs(expected).max() < 2**-14
 
 
@@ -216,7 +216,7 @@ def test_jax_differentiates_rms_norm() -> None:
         check(result, expected, f32)
 
 
-# --- plans, and what ptxas makes of them ------------------------------------------------------------
+# --- plans, and their compiled code -----------------------------------------------------------------
 
 LENGTHS = (8, 64, 1000, 1024, 1032, 4096, 8192, 16384, 16392, 24576, 57344, 65536, 131072, 262144, 458752)
 
@@ -261,7 +261,7 @@ def test_nothing_spills_and_rows_move_by_sixteen_bytes(name: str) -> None:
             kernel = NORMS[name].make(columns, dtype)
             resources = kernel.resources(B=64)
             assert resources.spill_loads == resources.spill_stores == 0
-            assert resources.registers * kernel.block[0] <= 1 << 15  # so that two blocks fit
+            assert resources.registers * kernel.block[0] <= 1 << 15  # two CTAs per SM
             sass = [line for line in kernel.sass(B=64).splitlines() if "LDG" in line or "STG" in line]
             assert sass
             assert all(".128" in line for line in sass)
@@ -270,7 +270,7 @@ def test_nothing_spills_and_rows_move_by_sixteen_bytes(name: str) -> None:
 @pytest.mark.ptxas
 def test_softmax_takes_one_exponential_an_element_and_nothing_is_scaled_around_one() -> None:
     count = opcodes(softmax.softmax.sass(B=64, N=8192))
-    assert 64 <= count["MUFU.EX2"] <= 64 + 3  # of 64 elements to a thread, and of the maxima's differences
+    assert 64 <= count["MUFU.EX2"] <= 64 + 3  # 64 elements per thread, and differences of maxima
     assert "FSETP" not in count
     assert "FSETP" not in opcodes(swiglu.swiglu.sass(M=64, F=8192))
 

@@ -1,4 +1,4 @@
-"""Kernels that begin before the launch in front of them has ended: right, clean, and found out without their wait."""
+"""Programmatic dependent launch of the kernels: no findings with griddepcontrol.wait, data races without it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Quantisers of examples/blackwell: bit for bit what their formats ask for, by a model of NumPy and ml_dtypes.
+"""Quantizers of examples/blackwell are bit-exact, compared with models in NumPy and ml_dtypes.
 
-The model reshapes and rounds; it shares nothing with the kernels but the numbers of the formats.
+The models reshape and round; they share only the constants of the formats with the kernels.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def module_of(name: str) -> Any:
 
 
 def blocked(codes: Array) -> Array:
-    """Return a matrix of bytes as blocks of 128 rows and four columns, each as 32 lines of four words of four bytes."""
+    """Return a byte matrix as blocks of 128 rows x 4 columns; each block is 32 lines of four 4-byte words."""
     rows, columns = codes.shape
     padded = np.pad(codes, ((0, -rows % 128), (0, -columns % 4)))
     return (
@@ -48,7 +48,7 @@ def fits(values: Array, limit: float) -> Array:
 
 
 def mxfp8(x: Array) -> tuple[Array, ...]:
-    """Return what an OCP MX block with e4m3 elements and a scale rounded up is."""
+    """Return an OCP MX quantization with e4m3 elements and scale factors rounded up."""
     blocks = x.astype(np.float32).reshape(len(x), -1, 32)
     size = np.abs(blocks).max(2)
     sound = np.isfinite(size)
@@ -64,7 +64,7 @@ def mxfp8(x: Array) -> tuple[Array, ...]:
 
 
 def nvfp4(x: Array) -> tuple[Array, ...]:
-    """Return what nvfp4 is: two levels of scales, each of which makes the largest magnitude fit."""
+    """Return an nvfp4 quantization: two levels of scale factors, each chosen for the largest magnitude."""
     blocks = x.astype(np.float32).reshape(len(x), -1, 16)
     one, sizes = np.float32(1), np.abs(blocks)
     largest = np.where(np.isfinite(sizes), sizes, 0).max()
@@ -84,7 +84,7 @@ MODELS: dict[str, Callable[[Array], tuple[Array, ...]]] = {"mxfp8": mxfp8, "nvfp
 
 
 def matrix(shape: tuple[int, int], dtype: Any) -> Array:
-    """Return numbers whose blocks are of all sizes, on and beside the limits of what a scale can be, and zeros."""
+    """Return blocks of very different magnitudes, with values at and next to the limits of scale factors, and zeros."""
     rng = np.random.default_rng(shape[0])
     x = rng.standard_normal(shape) * np.exp2(rng.integers(-30, 30, (shape[0], shape[1] // 16)).repeat(16, axis=1))
     x[0, ::2] = -0.0
@@ -137,8 +137,8 @@ def test_what_stands_for_a_matrix_is_as_near_as_its_elements_allow(name: str) ->
     exact = module.reference(x)
     error = np.abs(module.dequantised(*module.quantise(x)) - exact)
     largest = np.abs(exact).reshape(40, -1, module.BLOCK).max(2).repeat(module.BLOCK, axis=1)
-    # Half a unit in the last place of the largest element, whose scale leaves up to half of the range unused (mxfp8),
-    # or is itself rounded to four bits (nvfp4).
+    # Half an ulp of the block's largest element. The scale factor leaves up to half of the range unused (mxfp8), or is
+    # itself rounded to four significant bits (nvfp4).
     assert (error <= largest * {"mxfp8": 1 / 16, "nvfp4": 1 / 6 * (1 + 1 / 16)}[name]).all()
 
 

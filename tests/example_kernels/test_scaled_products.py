@@ -1,6 +1,6 @@
-"""Products of narrow floats in examples/blackwell: scaled by row, or by block of K, right at every edge.
+"""GEMMs of narrow floats in examples/blackwell: scaled per row or per block of K, correct at every edge.
 
-`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; without it, a small share.
+`PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
 NAMES = ("fp8", "mxfp8", "nvfp4")
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2}, {"late": True}, {"seed": 3, "late": True})
-# M, N, K, and how the kernel is built: edges everywhere, less than a tile, several tiles to a pair, several rounds.
+# M, N, K, and build options: edges in each dimension, less than a tile, several tiles per CTA pair, several waves.
 RUNS = (
     ((300, 264, 416), {"blocks": 2}),
     ((1, 8, 32), {}),
@@ -53,7 +53,7 @@ def module_of(name: str) -> Any:
 
 
 def draw(name: str, m: int, n: int, k: int) -> list[Array]:
-    """Return factors and scales: numbers of all sizes, quantised by the kernels of the examples."""
+    """Return operands and scale factors of very different magnitudes, quantized by the example kernels."""
     rng = np.random.default_rng(m)
     if name == "fp8":
         factors = [rng.standard_normal((rows, k)).astype(ml_dtypes.float8_e4m3fn) for rows in (m, n)]
@@ -65,7 +65,7 @@ def draw(name: str, m: int, n: int, k: int) -> list[Array]:
 
 
 def assert_close(actual: Array, expected: Array) -> None:
-    """Hold a result rounded to bf16 against the exact one: half a unit in the last place, and a little of f32."""
+    """Compare a result rounded to bf16 with the exact result: half an ulp, plus a small bound for f32 errors."""
     assert np.isfinite(expected).all()
     error = np.abs(actual.astype(np.float64) - expected)
     assert (error <= 2.0**-8 * np.abs(expected) + 2.0**-20 * np.abs(expected).max()).all()
@@ -105,7 +105,7 @@ def test_more_stages_than_tensor_memory_has_room_for_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["mxfp8", "nvfp4"])
 def test_what_is_no_number_in_a_row_stays_there(name: str) -> None:
-    """Beyond the edges of a matrix are zeros, and the scales there are none of its neighbours'."""
+    """NaN and inf stay in their rows: elements past the edges are zero and use no scale factors of other rows."""
     rng, quantise = np.random.default_rng(5), import_module(f"examples.blackwell.quantise_{name}").quantise
     a, b = (rng.standard_normal((rows, 96)).astype(ml_dtypes.bfloat16) for rows in (40, 24))
     a[7, 40], b[3, 80] = np.nan, np.inf
@@ -129,7 +129,7 @@ def test_the_text_does_not_grow_with_the_problem(name: str) -> None:
 def test_registers_suffice_and_the_loop_multiplies_and_copies_scales(name: str) -> None:
     kernel, opcode = module_of(name).gemm, PRODUCTS[name]
     sizes = {"M": 4096, "N": 4096, **SIZES[name]}
-    resources = kernel.resources(**sizes)  # an advisory would be a warning, which is an error
+    resources = kernel.resources(**sizes)  # ptxas advisories are warnings, which are errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     multiplying = [each.histogram for each in loops(kernel.sass(**sizes)) if each.histogram[opcode]]
     inner = min(multiplying, key=lambda histogram: sum(histogram.values()))

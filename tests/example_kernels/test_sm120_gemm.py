@@ -1,4 +1,4 @@
-"""Matrix products of examples/blackwell for sm_120: right at every edge, nothing to find; what their loops hold."""
+"""GEMMs of examples/blackwell for sm_120: correct at every edge, no findings; contents of their main loops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({"seed": 1}, {"late": True}, {}, {"seed": 2}, {"seed": 3, "late": True})
-# Edges in every dimension, less than a tile, whole tiles; more stages than the ring has, and K no multiple of one.
+# Edges in every dimension, less than a tile, whole tiles; more steps than stages, and K not a multiple of a step.
 SHAPES = ((136, 136, 264), (1, 8, 8), (128, 128, 64), (260, 264, 200))
 SCALED_SHAPES = ((136, 136, 1024), (1, 8, 256), (260, 264, 512))
 FORMATS = {"mxfp8": (scaled.MXFP8, scaled.gemm_mxfp8), "nvfp4": (scaled.NVFP4, scaled.gemm_nvfp4)}
@@ -51,7 +51,7 @@ def test_a_scaled_product_equals_float64_without_a_finding(
 ) -> None:
     (form, kernel), (m, n, k) = FORMATS[name], shape
     rng = np.random.default_rng(1)
-    # Blocks of very different magnitudes: a scale of another row, column or block is seen.
+    # Blocks of very different magnitudes: the scale factor of another row, column or block gives a wrong result.
     spread = [np.exp2(rng.integers(-6, 7, (rows, k // form.per_scale))).repeat(form.per_scale, 1) for rows in (m, n)]
     (a, sa), (b, sb) = (
         scaled.quantise(form, (rng.standard_normal(each.shape) * each).astype(np.float32)) for each in spread
@@ -63,7 +63,8 @@ def test_a_scaled_product_equals_float64_without_a_finding(
 def test_what_is_quantised_is_near_what_it_was(name: str) -> None:
     form, _ = FORMATS[name]
     x = np.random.default_rng(2).standard_normal((5, 512)).astype(np.float32)
-    # Half a unit of e4m3 is 2**-4 of a number, and of e2m1 a sixth of the largest, when the scale is rounded too.
+    # Half an ulp is 2**-4 of the element for e4m3, and a sixth of the largest element for e2m1; a fifth with the
+    # rounded scale factor.
     unit = {"mxfp8": 2.0**-4 * np.abs(x) + 2.0**-9, "nvfp4": np.abs(x).max() / 5}[name]
     assert (np.abs(scaled.dequantise(form, *scaled.quantise(form, x)) - x) <= unit).all()
 
@@ -86,7 +87,7 @@ def test_the_text_does_not_grow_with_the_problem() -> None:
 @pytest.mark.parametrize("name", full(list(KERNELS), default=["dense", "nvfp4"]))
 def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     kernel, sizes = KERNELS[name]
-    resources = kernel.resources(**sizes)  # an advisory would be a warning, which is an error
+    resources = kernel.resources(**sizes)  # ptxas advisories are warnings, which are errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     assert resources.shared <= 99 << 10
     sass = kernel.sass(**sizes)
@@ -94,7 +95,7 @@ def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     loop = main_loop(sass)
     assert loop is not None
     found = loop.histogram
-    assert sum(found[name] for name in ("HMMA", "QMMA", "OMMA")) == 64  # 4 by 4 fragments in each of 4 steps
+    assert sum(found[name] for name in ("HMMA", "QMMA", "OMMA")) == 64  # 4 x 4 fragments in each of 4 steps
     assert found["LDSM"] == 24
-    assert found["MOV"] < 16  # fragments are multiplied where ldmatrix has put them
-    assert found["LDG"] <= 3  # the scales of the next stage
+    assert found["MOV"] < 16  # fragments are used in the registers that ldmatrix wrote
+    assert found["LDG"] <= 3  # the scale factors of the next stage

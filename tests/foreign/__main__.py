@@ -1,12 +1,12 @@
-"""Compile kernels of other compilers' languages, run them on the simulator, and write down what came of it.
+"""Compile kernels of other compilers' languages, run them on the simulator, and report the outcomes.
 
     python -m tests.foreign                    all compilers; writes docs/foreign-kernels.md
     python -m tests.foreign cuda triton-3.6    compilers of these languages, or of these names, and no page
     python -m tests.foreign operators liger    operators of all libraries, or of these, and no page
-    … --only attention --only sort             of these, kernels whose name holds one of the words
-    … --jobs 1                                 so many processes that run kernels (default: 2)
-    … --environments FOLDER                    where compilers are, or are put (default: .nox/corpus-environments)
-    … --cache FOLDER                           where PTX and outcomes are kept (default: .nox/foreign)
+    … --only attention --only sort             of these, only kernels with one of the words in their path
+    … --jobs 1                                 number of processes that run kernels (default: 2)
+    … --environments FOLDER                    folder of installed compilers (default: .nox/corpus-environments)
+    … --cache FOLDER                           folder of PTX and outcomes (default: .nox/foreign)
 
 Compilers are installed on the first run: 9 GB, which the corpus shares. An interrupted run continues: outcomes of
 kernels are reused until the simulator changes. Exits with 1 if a compiler cannot be installed, if a kernel is wrong,
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 def say(line: str) -> None:
-    """Print a line at once: a run takes minutes."""
+    """Print a line and flush: a run takes minutes."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def run_all(folders: Sequence[Path], cache: Path, jobs: int) -> dict[str, Outcome]:
-    """Judge kernels by the folders that they lie in, and print each; names are paths below `cache`."""
+    """Run kernels by their folders, and print each outcome; names are paths below `cache`."""
     names = [folder.relative_to(cache).as_posix() for folder in folders]
     outcomes: dict[str, Outcome] = {}
     with ProcessPoolExecutor(jobs) as pool:
@@ -69,7 +69,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Carry out the command line; return the exit status."""
+    """Run the command line; return the exit status."""
     options = _arguments(argv)
     asked = set(options.languages)
     chosen = [each for each in COMPILERS if not asked or asked & {each.language, each.name}]

@@ -1,10 +1,10 @@
-"""Compile what other compilers' users run on Blackwell, for tools/static_evidence.py: PTX that ptxas has not seen yet.
+"""Compile typical Blackwell kernels of other compilers for tools/static_evidence.py: PTX before ptxas.
 
     python -m tests.foreign.flagships FOLDER [--environments FOLDER]
 
-Writes `NAME.ptx` for each row below, and `made_by.json`: which compiler, of which version, each is from. CUTLASS is
-compiled by the nvcc on PATH, in minutes (`nox -s evidence` puts one of its own there); the older project's kernels are
-traced by this repository.
+Writes `NAME.ptx` for each row below, and `made_by.json`: compiler and version of each. CUTLASS is compiled by the nvcc
+on PATH, which takes minutes (`nox -s evidence` puts its own nvcc there). The older project's kernels are traced by this
+repository.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ OLDER = "pyptx==0.1.1"
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A source of CUTLASS with what its macros stand for; `examples` are folders of its examples that it includes."""
+    """A CUTLASS source with values of its macros; `examples` are folders of CUTLASS's examples with its includes."""
 
     source: str
     macros: Mapping[str, object]
     examples: tuple[str, ...] = ()
 
     def compiled(self, cutlass: Path) -> str:
-        """Return what nvcc makes of it, with the headers in a folder."""
+        """Return the PTX that nvcc generates with the headers in a folder."""
         folders = [
             cutlass / "include",
             cutlass / "tools/util/include",
@@ -60,14 +60,14 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Older:
-    """A kernel of the older project's examples: the function that builds it, for sizes."""
+    """A kernel of the older project's examples: the function that builds it, and its sizes."""
 
     module: str
     builder: str
     sizes: tuple[int, ...]
 
     def text(self) -> str:
-        """Trace it; the older project's examples are importable."""
+        """Trace it; the older project's examples must be importable."""
         module = importlib.import_module(f"examples.blackwell.{self.module}")
         text: str = getattr(module, self.builder)(*self.sizes).ptx()
         return text
@@ -85,7 +85,7 @@ DSLS = {"triton": "flagships", "cutedsl": "flagships"}
 
 
 def of_dsls(into: Path, environments: Path) -> dict[str, str]:
-    """Write the flagships of the languages that are Python; return by whom each is."""
+    """Write the flagship kernels of the Python languages; return the compiler of each."""
     made_by: dict[str, str] = {}
     for compiler in map(newest, DSLS):
         with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +99,7 @@ def of_dsls(into: Path, environments: Path) -> dict[str, str]:
 
 
 def of_cutlass(into: Path, environments: Path) -> dict[str, str]:
-    """Write the instances of CUTLASS; return by whom each is."""
+    """Write the instances of CUTLASS; return the compiler of each."""
     (cutlass,) = environment("cutlass", environments).glob("lib/python3*/site-packages/cutlass_library/source")
     version = re.search(r"==(\d+\.\d+\.\d+)", (REQUIREMENTS / "cutlass.txt").read_text(encoding="utf-8"))
     said = subprocess.run([NVCC, "--version"], check=True, capture_output=True, text=True).stdout
@@ -112,7 +112,7 @@ def of_cutlass(into: Path, environments: Path) -> dict[str, str]:
 
 
 def of_the_older(into: Path) -> dict[str, str]:
-    """Fetch the older project's wheel, trace its kernels, and write them; return by whom each is."""
+    """Download the older project's wheel, trace its kernels, and write them; return the project version of each."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, OLDER]
         subprocess.run(command, check=True)

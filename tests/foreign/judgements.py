@@ -1,6 +1,6 @@
-"""Findings that are known: races by the manual's text, and features that a release lacks.
+"""Known findings: races by the manual's text, and features that a compiler release lacks.
 
-Each has its reason. What is listed and no longer found is a fault of this list.
+Each has its reason. A listed finding that no longer occurs is a fault of this list.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What `rules` say of kernels whose `compiler/source/name.target` fits one of the patterns, and why that stands.
+    """Findings by `rules` in kernels whose `compiler/source/name.target` matches one of the patterns, and their reason.
 
-    `letter`: the manual's text gives the finding reason, whatever devices do.
-    `lacks`: the release of the compiler lacks a feature of the source, and refuses it.
+    - `letter`: the finding is right by the manual's text, whatever devices do.
+    - `lacks`: the release of the compiler lacks a feature of the source, and rejects it.
     """
 
     kernels: tuple[str, ...]
@@ -215,7 +215,7 @@ KNOWN = (
 
 
 def fitting(kernel: str, fault: Fault) -> Known | None:
-    """Return the row that lists what was found of a kernel."""
+    """Return the row that lists a fault of a kernel, or None."""
     rows = (row for row in KNOWN if fault.kind in row.rules and any(fnmatch(kernel, each) for each in row.kernels))
     return next(rows, None)
 
@@ -226,7 +226,7 @@ def unlisted(kernel: str, outcome: Outcome) -> list[Fault]:
 
 
 def stale(outcomes: Mapping[str, Outcome]) -> list[Known]:
-    """Return the rows of which nothing was found, of those that are about kernels that have run."""
+    """Return the rows about kernels that ran in which the listed fault did not occur."""
     found = [fitting(kernel, fault) for kernel, outcome in outcomes.items() for fault in outcome.faults]
     about = (row for row in KNOWN if any(fnmatch(kernel, each) for kernel in outcomes for each in row.kernels))
     return [row for row in about if row not in found]

@@ -1,4 +1,4 @@
-"""Libraries of Triton kernels, whose forward operators run on CPU tensors with the simulator as Triton's driver."""
+"""Libraries of Triton kernels: their forward operators run on CPU tensors, with the simulator as Triton's driver."""
 
 from __future__ import annotations
 

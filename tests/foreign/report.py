@@ -1,4 +1,4 @@
-"""The page `docs/foreign-kernels.md`: what ran, when, and what came of it."""
+"""The page `docs/foreign-kernels.md`: the kernels that ran, the date, and their outcomes."""
 
 from __future__ import annotations
 
@@ -143,13 +143,13 @@ def _table(language: str, outcomes: Mapping[str, Outcome]) -> str:
 
 
 def _cell(begin: str, outcomes: Mapping[str, Outcome]) -> str:
-    """Return what came of a kernel by one compiler for each target."""
+    """Return a table cell: the outcome of a kernel by one compiler for each target."""
     of = {name: outcome for name, outcome in outcomes.items() if name.startswith(begin)}
     return "; ".join(_together([f"{name.removeprefix(begin)} {_said(name, outcome)}" for name, outcome in of.items()]))
 
 
 def _together(said: Sequence[str]) -> list[str]:
-    """Join targets of which the same is said."""
+    """Merge targets with equal outcomes."""
     targets: dict[str, list[str]] = {}
     for each in said:
         target, _, words = each.partition(" ")

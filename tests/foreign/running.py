@@ -1,4 +1,4 @@
-"""A kernel that another compiler made, on the simulator: is what it writes right, and does no rule accuse it."""
+"""Simulator runs of another compiler's kernel: whether its outputs are right, and whether it has findings."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
     from pyptx_sim.operation import Array
 
-# Every seed with work that completes as soon as it may, and as late as it may.
+# Every seed with asynchronous operations that complete as early and as late as possible.
 SCHEDULES = tuple({"seed": seed, "late": late} for seed in range(4) for late in (False, True))
-# Kernels of older releases run under these of them.
+# Kernels of older releases run under these schedules only.
 FEWER = tuple({"seed": seed, "late": late} for seed, late in ((0, False), (1, True), (2, False)))
 ACCUSATIONS = ("error", "warning")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a kernel: a rule's name, `wrong`, `refused` or that of an exception; the first message of it.
+    """Fault of a kernel: a rule, `wrong`, `refused` or an exception's name, with its first message.
 
-    `schedules`: how many of them met it.
+    `schedules`: number of schedules in which it occurred.
     """
 
     kind: str
@@ -51,13 +51,13 @@ class Fault:
 
     @property
     def of_a_rule(self) -> bool:
-        """Whether a rule accuses the kernel, which may be right all the same."""
+        """Whether it is a finding of a rule; the kernel's outputs may be right nevertheless."""
         return self.kind in rules()
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What Triton said of a kernel, as `from_triton` reads it."""
+    """Triton's data about a kernel, as `from_triton` reads it."""
 
     asm: dict[str, str]
     metadata: SimpleNamespace
@@ -66,7 +66,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the CuTe DSL kept of a function, as `from_cute` reads it."""
+    """The CuTe DSL's data about a function, as `from_cute` reads it."""
 
     artifacts: SimpleNamespace
     ir_module: str
@@ -74,29 +74,29 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one kernel under every schedule."""
+    """Result of one kernel under all schedules."""
 
     faults: tuple[Fault, ...] = ()
     seconds: float = 0.0
 
     @property
     def clean(self) -> bool:
-        """Whether it is right, and no rule accuses it."""
+        """Whether all outputs are right and no rule has a finding."""
         return not self.faults
 
     @property
     def refused(self) -> bool:
-        """Whether the compiler refused it, so that nothing ran."""
+        """Whether the compiler rejected it, so that nothing ran."""
         return any(fault.kind == "refused" for fault in self.faults)
 
     @property
     def right(self) -> bool:
-        """Whether it ran, and all that it writes is as it should be."""
+        """Whether it ran and all outputs are right."""
         return all(fault.of_a_rule for fault in self.faults)
 
 
 def judge(folder: Path) -> Outcome:
-    """Run a compiled kernel under every schedule; return its earlier outcome if it and the simulator are the same."""
+    """Run a compiled kernel under every schedule; return its earlier outcome if it and the simulator are unchanged."""
     kept, key = folder / "outcome.json", _key(folder)
     if kept.exists():
         known = json.loads(kept.read_text(encoding="utf-8"))
@@ -115,7 +115,7 @@ def _key(folder: Path) -> str:
 
 @cache
 def simulator() -> str:
-    """Return a hash of all that an outcome depends on besides the kernel: our packages and this file."""
+    """Return a hash of everything besides the kernel that an outcome depends on: our packages and this file."""
     packages = (pyptx_ir, pyptx_sim, pyptx_arch_hopper, pyptx_arch_blackwell)
     sources = (path for each in packages for path in Path(str(each.__file__)).parent.rglob("*.py"))
     texts = (path.read_bytes() for path in sorted({Path(__file__), *sources}))
@@ -137,7 +137,7 @@ def _judged(folder: Path) -> Outcome:
 
 
 def together(met: Iterable[list[Fault]]) -> tuple[Fault, ...]:
-    """Return the first fault of each kind, with the number of schedules that met one."""
+    """Return the first fault of each kind, with the number of schedules in which the kind occurred."""
     faults = dict[str, Fault]()
     for of_schedule in met:
         for kind, fault in {fault.kind: fault for fault in reversed(of_schedule)}.items():
@@ -152,7 +152,7 @@ def _faults(
     placed: dict[str, Array] = {}
     try:
         result = run(texts, [_launch(each, texts, arrays, placed) for each in launches], **schedule)
-    except Exception as error:  # noqa: BLE001 - a kernel that cannot be run is what is reported
+    except Exception as error:  # noqa: BLE001 - any exception of a kernel is reported
         return [Fault(type(error).__name__, str(error))]
     found = [Fault(each.rule, each.message) for each in result.findings if each.severity in ACCUSATIONS]
     for row in (row for launch in launches for row in _rows(launch["arguments"]) if row.get("wanted")):
@@ -163,14 +163,14 @@ def _faults(
 
 
 def _rows(arguments: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Return arguments, and members of structures among them."""
+    """Yield arguments, and members of structures among them."""
     for row in arguments:
         yield row
         yield from _rows(row.get("members", []))
 
 
 def _launch(row: dict[str, Any], texts: list[str], arrays: dict[str, Array], placed: dict[str, Array]) -> Launch:
-    """Return a launch of a shape, or one by what a compiler says of the entry, which is in one of the texts."""
+    """Return a launch by its fields, or by the compiler's data about the entry, which is in one of the texts."""
     fields = dict(row)
     arguments = [_argument(each, arrays, placed) for each in fields.pop("arguments")]
     if "cute" in fields:
@@ -186,7 +186,7 @@ def _launch(row: dict[str, Any], texts: list[str], arrays: dict[str, Array], pla
 
 
 def _argument(row: dict[str, Any], arrays: dict[str, Array], placed: dict[str, Array]) -> Any:
-    """Return what stands for a parameter; for a structure, the tuple of its members."""
+    """Return the argument for a parameter; for a structure, the tuple of its members."""
     if "number" in row:
         number = np.dtype(row["kind"]).type(row["number"])
         return number.item()
@@ -212,7 +212,7 @@ def _dtype(element: str) -> np.dtype[Any]:
 
 
 def map_of(row: dict[str, Any], array: Array) -> TensorMap:
-    """Return the tensor map that a row describes an array by."""
+    """Return the tensor map that a row specifies for an array."""
     if row["tiles"]:
         (rows, columns), (height, width) = array.shape, row["tiles"]
         array = array.reshape(rows // height, height, columns // width, width).swapaxes(1, 2)
@@ -221,7 +221,7 @@ def map_of(row: dict[str, Any], array: Array) -> TensorMap:
 
 
 def distance(got: Array, want: Array, *, ordered: bool = True) -> float:
-    """Return how far an array is from what is wanted, relative to the largest magnitude that is wanted, or to 1."""
+    """Return the largest difference, relative to the largest expected magnitude, or to 1 if that is greater."""
     have, wanted = got.astype(np.float64).reshape(-1), want.astype(np.float64).reshape(-1)
     if not ordered:
         have, wanted = np.sort(have), np.sort(wanted)

@@ -1,4 +1,4 @@
-"""The session of foreign kernels: what it calls right and clean, what it lists, and what it says of it."""
+"""Tests of the foreign session: which kernels it calls right and clean, which findings it lists, and its report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-OF_ANOTHER = {"gluon": "triton"}  # whose compiler has another's name
+OF_ANOTHER = {"gluon": "triton"}  # language whose sources another language's compiler compiles
 
 UNIT = ".version 8.0\n.target sm_90\n.address_size 64\n"
 HEAD = UNIT + ".visible .entry k(.param .u64 x, .param .u64 y, .param .f32 f) {\n"
@@ -70,7 +70,7 @@ ret; }
 
 @pytest.fixture
 def writing(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
-    """The modules that write kernels down, which compilers' environments import by these names."""
+    """Yield the modules that write compiled kernels, importable by the names that compilers' environments use."""
     monkeypatch.setattr(sys, "path", [str(COMPILING), *sys.path])
     yield import_module("cases"), import_module("modules")
     for name in ("cases", "modules"):
@@ -78,7 +78,7 @@ def writing(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
 
 
 def written(writing: tuple[Any, Any], folder: Path, text: str, want: Any, **array: Any) -> Outcome:
-    """Write down a kernel that doubles an array into another, and judge it."""
+    """Write a kernel that doubles an array into another, and return its outcome."""
     cases, modules = writing
     case = cases.Case("doubled", None, {}, 1, 64)
     parameters = modules.Parameters()
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_wrong_under_every_schedule(writing: tuple[Any, Any], t
 
 
 def test_a_kernel_may_be_right_and_accused(writing: tuple[Any, Any], tmp_path: Path) -> None:
-    """Every thread reads what the first one writes."""
+    """Every thread reads the word that the first thread writes."""
     racy = HEAD + BODY.replace("ret;", "ld.param.u64 %rd4, [y];\nld.global.f32 %f3, [%rd4];\n.reg .pred %p1;\n"
                                 "setp.lt.f32 %p1, %f3, 0f00000000;\n@%p1 st.global.f32 [%rd2], %f3;\nret;")  # fmt: skip
     outcome = written(writing, tmp_path, racy, X.astype(np.float64) * 2)
@@ -142,7 +142,7 @@ def test_what_is_listed_is_known_and_what_is_not_found_any_more_is_stale() -> No
 
 
 def test_a_wrong_result_is_listed_only_where_a_race_explains_it() -> None:
-    """Or where the modules are refused, as a linker refuses them."""
+    """A kernel may also be listed if its modules are rejected, as by a linker (`ProgramError`)."""
     for row in KNOWN:
         accused = [rule for rule in row.rules if Fault(rule, "").of_a_rule]
         assert accused or row.verdict == "lacks" or row.rules == {"ProgramError"}, row
@@ -255,7 +255,7 @@ def test_translation_units_are_linked(writing: tuple[Any, Any], tmp_path: Path) 
 
 @pytest.mark.parametrize("wait", ["griddepcontrol.wait;\n", ""])
 def test_a_launch_behind_another_waits_for_it(writing: tuple[Any, Any], tmp_path: Path, wait: str) -> None:
-    """Both double; the second reads what the first one writes."""
+    """Both kernels double; the second one reads the output of the first one."""
     cases, modules = writing
     between, last = (cases.made(X.astype(np.float64) * times, "float32") for times in (2, 4))
     first = modules.Parameters()
@@ -296,7 +296,7 @@ def test_what_members_of_a_structure_point_to_is_judged(writing: tuple[Any, Any]
 
 
 def test_a_matrix_may_be_described_as_tiles() -> None:
-    """By their rows, their columns, and what is within."""
+    """A 4-d tensor map: tile rows, tile columns, and the two dimensions of a tile."""
     matrix = np.zeros((32, 128), np.float16)
     row = {"dtype": "f16", "box": [2, 1, 8, 64], "swizzle": "128B", "fill": "zeros", "tiles": [8, 64]}
     described = map_of(row, matrix)
@@ -306,7 +306,7 @@ def test_a_matrix_may_be_described_as_tiles() -> None:
 
 
 def test_values_of_narrow_types_are_those_of_their_codes(writing: tuple[Any, Any]) -> None:
-    """Two of E2M1 to a byte, the first one low."""
+    """E2M1 has two values per byte, the first one in the low bits."""
     cases, _ = writing
     values, stored = cases.narrow("e2m1", 4, 8)
     codes = np.stack([stored & 15, stored >> 4], -1).reshape(4, 8)
@@ -315,7 +315,7 @@ def test_values_of_narrow_types_are_those_of_their_codes(writing: tuple[Any, Any
 
 
 def test_kernels_of_triton_are_launched_by_what_it_says_of_them(writing: tuple[Any, Any], tmp_path: Path) -> None:
-    """Scratch memory, which it passes behind the arguments, and the block are not the case's."""
+    """Scratch memory, which Triton passes after the arguments, and the CTA size are not part of the case."""
     cases, modules = writing
     parameters = modules.Parameters()
     for argument in (cases.given(X), cases.made(X.astype(np.float64) * 2, "float32"), 2.0):

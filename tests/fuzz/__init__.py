@@ -1,1 +1,1 @@
-"""Texts that nobody wrote, for the parser and the checker."""
+"""Generated texts, numbers and programs for the parser, the checker and the simulator."""

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.no_cover
 
 COUNT = int(os.environ.get("PYPTX_FUZZ", "300"))
 CHUNKS = 6  # test cases, which several processes can share
-ASKED = 7  # ptxas assembles one of so many modules
+ASKED = 7  # ptxas assembles one of this many modules
 SECONDS = 2.0
 BYTES = 1 << 30
 LINE = re.compile(r"\bline \d+")

@@ -1,4 +1,4 @@
-"""Whatever the text: it comes back byte for byte, its faults are ours to tell, and no text takes two seconds.
+"""Any text round-trips byte-identically, its faults are reported as pyptx errors, and no text takes two seconds.
 
 A share runs by default; `nox -s fuzz` sets PYPTX_FUZZ to the number of texts of each kind, 100,000 together.
 """
@@ -21,13 +21,13 @@ from .texts import MARKS, mutant, words
 pytestmark = pytest.mark.no_cover
 
 COUNT = int(os.environ.get("PYPTX_FUZZ", "300"))
-CHUNKS = 20  # so that several processes share the work
+CHUNKS = 20  # so that several processes share the texts
 SECONDS = 2.0
 PREFIX = ".version 9.0\n.target sm_90a\n.address_size 64\n"
 
 
 def seconds(text: str) -> float:
-    """Return the CPU time of a text: parsed, emitted and checked, with every law held that any text keeps."""
+    """Return the CPU time to parse, emit and check a text; assert the properties that hold for any text."""
     started = time.process_time()
     tree, errors = parse_recovering(text)
     assert emit(tree) == text
@@ -46,7 +46,7 @@ def seconds(text: str) -> float:
 def assert_sound(text: str, origin: object) -> None:
     try:
         took = seconds(text)
-        if took > SECONDS:  # other programs run beside this one: the best of a few runs counts
+        if took > SECONDS:  # other processes may slow it down: take the best of a few runs
             took = min(seconds(text) for _ in range(3))
     except BaseException as error:
         error.add_note(f"the text is {origin}")

@@ -1,4 +1,4 @@
-"""Mutants of the corpus: functions of compilers' modules with some words gone, repeated, exchanged or made up."""
+"""Mutants of the corpus: functions of compilers' modules with tokens removed, repeated, exchanged or invented."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKEN = re.compile(r"\s+|//[^\n]*|[%$\w]+|.", re.ASCII | re.DOTALL)
 MARKS = (*'[]{}(),;:<>+-|!@"=?', "/*", "*/", "//")
 CHARACTERS = "\0\t\r\n\f\x1b \\'#é\u2028\ud800😀"
 REPEATS = (2, 10, 300, 3000)
-MOST = 1_000_000  # characters that one change may make: a repetition of repetitions would weigh more than any program
+MOST = 1_000_000  # characters that one change may add; nested repetitions could exceed the size of any program
 
 
 @cache
@@ -39,7 +39,7 @@ def words() -> tuple[str, ...]:
 
 
 def piece(chance: Random) -> str:
-    """Return the header of a module and some of what follows it, or now and then a whole module."""
+    """Return the header of a module and a part of its body, rarely a whole module."""
     text = chance.choice(modules())
     if len(text) <= SIZE or not chance.randrange(WHOLE):
         return text
@@ -53,7 +53,7 @@ def removed(tokens: list[str], at: int, chance: Random) -> None:
 
 
 def repeated(tokens: list[str], at: int, chance: Random) -> None:
-    """Repeat a few tokens, at times so often that what is not linear shows."""
+    """Repeat a few tokens, sometimes so often that superlinear run time shows."""
     few = tokens[at : at + chance.choice((1, 2, 4))]
     tokens[at:at] = few * min(chance.choice(REPEATS), MOST // sum(map(len, few)))
 
@@ -72,7 +72,7 @@ def marked(tokens: list[str], at: int, chance: Random) -> None:
 
 
 def nested(tokens: list[str], at: int, chance: Random) -> None:
-    """Open brackets, and close as many of them, or not."""
+    """Insert opening brackets, with or without the closing ones."""
     many = chance.choice(REPEATS)
     opening, closing = chance.choice((("[", "]"), ("{", "}"), ("(", ")"), ("- ", ""), ("1+", ""), ("/* ", "")))
     tokens[at] = opening * many + tokens[at] + closing * chance.choice((0, many))
@@ -94,14 +94,14 @@ CHANGES: tuple[Callable[[list[str], int, Random], None], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A text and the names of what was done to it, to be found again by its seed."""
+    """A text and the names of the changes made; a seed reproduces it."""
 
     text: str
     changes: tuple[str, ...]
 
 
 def mutant(chance: Random) -> Mutant:
-    """Make one text."""
+    """Return one mutant."""
     tokens = TOKEN.findall(piece(chance))
     done: list[str] = []
     for _ in range(chance.choice((1, 1, 2, 3, 8))):

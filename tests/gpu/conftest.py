@@ -1,4 +1,4 @@
-"""What the tests of this folder share: the device, and the files that a run leaves in $OUT."""
+"""Shared fixtures: the device, and the files that a run writes to $OUT."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAVED_EVERY = 5.0  # seconds
 
 @pytest.fixture
 def gpu() -> Device:
-    """Return device 0, its primary context current in this thread and all of its work done."""
+    """Return device 0, idle, with its primary context current in this thread."""
     found = device()
     found.current()
     found.synchronize()
@@ -32,12 +32,12 @@ def gpu() -> Device:
 
 
 class Truth(dict[str, "np.ndarray"]):
-    """What the hardware gave, by name, and when it was last written to `$OUT/truth_<target>.json`."""
+    """Hardware results by name, and the time they were last written to `$OUT/truth_<target>.json`."""
 
     saved = time.monotonic()
 
     def save(self) -> None:
-        """Write what has come since then."""
+        """Append the results collected since the last save, and clear them."""
         self.saved = time.monotonic()
         if self and "OUT" in os.environ:
             found, name, version = device(), ctypes.create_string_buffer(256), ctypes.c_int()
@@ -51,7 +51,7 @@ class Truth(dict[str, "np.ndarray"]):
 
 @pytest.fixture(scope="session")
 def recorded() -> Iterator[Truth]:
-    """Collect what the hardware gave, for the whole run."""
+    """Collect hardware results for the whole run."""
     found = Truth()
     yield found
     found.save()
@@ -59,25 +59,25 @@ def recorded() -> Iterator[Truth]:
 
 @pytest.fixture
 def truth(recorded: Truth) -> Iterator[Truth]:
-    """Collect what the hardware gave; now and then write it down, for what hangs or dies must not take it along."""
+    """Collect hardware results; save them regularly, so that a later hang or crash does not lose them."""
     yield recorded
     if time.monotonic() - recorded.saved > SAVED_EVERY:
         recorded.save()
 
 
 def note(event: str, test: str, **more: object) -> None:
-    """Add a line to `$OUT/outcomes.jsonl`, at once: what hangs or dies must not take along what was known."""
+    """Append a line to `$OUT/outcomes.jsonl` immediately, so that a later hang or crash does not lose it."""
     if "OUT" in os.environ:
         with (Path(os.environ["OUT"]) / "outcomes.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps({"event": event, "test": test, **more}) + "\n")
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """Say which test begins."""
+    """Record which test starts."""
     note("begun", nodeid)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Say how a test went: its call, or what failed before or after it."""
+    """Record the outcome of a test: of its call, or of a failed setup or teardown."""
     if report.when == "call" or report.outcome != "passed":
         note(report.outcome, report.nodeid, seconds=round(report.duration, 3), what=str(report.longreprtext)[-2000:])

@@ -1,4 +1,4 @@
-"""Copies by TMA whose results are recorded on hardware: of every swizzle, past the edges, and of types that convert."""
+"""TMA copies whose results are recorded on hardware: every swizzle, past the edges, and converting types."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# By swizzle: the bytes of a row that it takes, and which bits of the address, from bit 7 on, are added to bits 4 to 6.
+# Swizzle: bytes per box row, and mask of the address bits, from bit 7 on, that are XORed into bits 4 to 6.
 SWIZZLES = {"none": (64, 0), "32B": (32, 1), "64B": (64, 3), "128B": (128, 7)}
-# By dtype, NumPy's type of the same width. tf32 and the flushing types change what they copy.
+# dtype: NumPy type of the same width. tf32 and the flushing types convert what they copy.
 KINDS = {
     "u8": "u1", "u16": "u2", "u32": "u4", "s32": "i4", "u64": "u8", "s64": "i8",
     "f16": "u2", "bf16": "u2", "f32": "u4", "f64": "u8",
 }  # fmt: skip
 CONVERTING = ("tf32", "f32.ftz", "tf32.ftz")
-# Subnormal numbers, the least normal one, and ones whose last bits decide about a rounding to tf32.
+# Subnormals, the smallest normal number, and numbers whose last bits decide a rounding to tf32.
 EDGES = (0x1, 0x7FFFFF, 0x80000001, 0x800000, 0x3F800FFF, 0x3F801000, 0x3F803000, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A matrix that is copied box by box: the type and the options of its map, and the name of what is recorded."""
+    """A matrix that is copied box by box: type and options of its tensor map, and the name of its record."""
 
     name: str
     kind: str
@@ -34,12 +34,12 @@ class Copy:
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Return a block for each box: along a row first."""
+        """Number of boxes along a row and along a column: the grid has one CTA per box."""
         (rows, columns), (height, width) = self.array.shape, self.box
         return -(-columns // width), -(-rows // height)
 
     def empty(self) -> np.ndarray:
-        """Return room for the bytes of each box."""
+        """Return an array for the bytes of each box."""
         across, down = self.grid
         return np.full((across * down, self.box[0] * self.box[1] * self.array.itemsize), 0xEE, np.uint8)
 
@@ -48,12 +48,12 @@ def noise(shape: tuple[int, ...], kind: str, seed: int = 0) -> np.ndarray:
     """Return random bits, finite as floats."""
     rng = np.random.default_rng(seed)
     raw = rng.integers(0, 128, size=(*shape, np.dtype(kind).itemsize), dtype=np.uint8)
-    raw[..., -1] &= 0x3F  # no exponent of only ones
+    raw[..., -1] &= 0x3F  # exponent is not all ones
     return raw.view(kind)[..., 0]
 
 
 def specials() -> np.ndarray:
-    """Return subnormal numbers of every size, infinities and NaN, both signs of each."""
+    """Return subnormals of every magnitude, infinities and NaNs, with both signs."""
     subnormal = np.array([(1 << bits) + low for bits in range(23) for low in (0, 1 << max(bits - 1, 0))], np.uint32)
     endless = np.array([0x7F800000, 0x7F800001, 0x7F801000, 0x7FC00000, 0x7FFFFFFF, 0x7F7FFFFF], np.uint32)
     some = np.concatenate([subnormal, endless])
@@ -61,7 +61,7 @@ def specials() -> np.ndarray:
 
 
 def every_copy() -> Iterator[Copy]:
-    """Yield the copies that are recorded."""
+    """Yield the recorded copies."""
     for swizzle, (row, _) in SWIZZLES.items():
         array = np.arange(64 * row // 4, dtype=np.uint32).reshape(64, row // 4)
         yield Copy(f"tensor_map.swizzle.{swizzle}", "u32", array, (32, row // 4), {"swizzle": swizzle})

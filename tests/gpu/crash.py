@@ -1,8 +1,8 @@
-"""Kernels that fail, each in a process of its own: the context is dead afterwards, and the process must not be.
+"""Kernels that fail, each in its own process, because the failure destroys the context but must not kill the process.
 
-python -m tests.gpu.crash CASE
+    python -m tests.gpu.crash CASE
 
-prints, as JSON, the error of the wait for the kernel, and that of the next launch.
+Prints, as JSON, the error of the launch, of waiting for the kernel, and of the next launch.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .plans import plan_of, tile_plan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NOWHERE = 0x10_0000  # the driver maps nothing here
+NOWHERE = 0x10_0000  # not mapped by the driver
 
 Report = dict[str, object]
 
 
 def launch(run: Callable[[], None]) -> Report | None:
-    """Return what a launch complained of."""
+    """Return the error of a launch; None if it succeeds."""
     try:
         run()
     except DriverError as error:
@@ -38,7 +38,7 @@ def launch(run: Callable[[], None]) -> Report | None:
 
 
 def wait(gpu: Device) -> str | None:
-    """Return what waiting for the device complained of."""
+    """Return the error of waiting for the device; None if it succeeds."""
     try:
         gpu.synchronize()
     except Status as error:
@@ -59,7 +59,7 @@ def fault(gpu: Device, case: str) -> dict[str, object]:
 
 
 def exhausted(gpu: Device) -> list[int]:
-    """Take all memory of the device, down to the last small piece."""
+    """Allocate all device memory, down to blocks of 512 bytes."""
     taken: list[int] = []
     size = 1 << 33
     while size >= 1 << 9:
@@ -71,7 +71,7 @@ def exhausted(gpu: Device) -> list[int]:
 
 
 def memory(gpu: Device, case: str) -> dict[str, object]:
-    """Launch what needs memory of the device when there is none, then again when there is some."""
+    """Launch a kernel that needs device memory when none is free, and again after memory was freed."""
     out = gpu.upload(np.zeros(4096, np.uint8))
     if case == "local":
         plan, pointers = plan_of(LOCAL, Pointer(0), Scalar("u32", "at", 3), threads=256, blocks=256), (out,)
@@ -92,4 +92,4 @@ CASES: dict[str, Callable[[Device, str], dict[str, object]]] = {
 if __name__ == "__main__":
     found = device()
     found.current()
-    print(json.dumps(CASES[sys.argv[1]](found, sys.argv[1])), flush=True)  # noqa: T201 - this is its answer
+    print(json.dumps(CASES[sys.argv[1]](found, sys.argv[1])), flush=True)  # noqa: T201 - the program's output

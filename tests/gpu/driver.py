@@ -1,7 +1,7 @@
-"""Just enough of the CUDA driver, through ctypes: memory, streams, graphs; and a launch that needs no launcher.
+"""Minimal CUDA driver API through ctypes: memory, streams, graphs, and launches without pyptx-launch.
 
-What the tests of the launcher use to see what it did, and all that the recorder of hardware truth needs: it works where
-the launcher could not be built. One context, the primary one of device 0.
+The launcher's tests use it to observe the launcher; the recorder of hardware results needs nothing else, so it works if
+pyptx-launch cannot be built. It uses one context, the primary context of device 0.
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ class Config(ctypes.Structure):
 
 
 class DriverError(RuntimeError):
-    """The driver refused a call; the message holds its name for the error, and the compiler's log if there is one."""
+    """Failed driver call; the message has the name of the error, and the compiler's log if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """An open device: the driver library and the capability, as in `sm_90`."""
+    """An open device: the driver library and the compute capability."""
 
     library: ctypes.CDLL
     capability: tuple[int, int]
 
     @property
     def target(self) -> str:
-        """The plain target that runs here."""
+        """Target of this device without suffix, such as `sm_90`."""
         return f"sm_{self.capability[0]}{self.capability[1]}"
 
     def call(self, name: str, *arguments: object) -> None:
-        """Call a driver function; raise on anything but success."""
+        """Call a driver function; raise DriverError unless it succeeds."""
         status = getattr(self.library, name)(*arguments)
         if status:
             text = ctypes.c_char_p()
@@ -106,11 +106,11 @@ class Device:
         return pointer.value
 
     def free(self, address: int) -> None:
-        """Give memory back."""
+        """Free device memory."""
         self.call("cuMemFree_v2", Pointer(address))
 
     def free_bytes(self) -> int:
-        """Return how much memory of the device is free."""
+        """Return the number of free bytes of device memory."""
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         return free.value
@@ -127,7 +127,7 @@ class Device:
         return address
 
     def download(self, address: int, like: np.ndarray) -> np.ndarray:
-        """Copy device memory into a new array of the same shape and type, behind all work of the default stream."""
+        """Copy device memory to a new array of the same shape and type, after all work of the default stream."""
         array = np.empty_like(like)
         self.call("cuMemcpyDtoH_v2", array.ctypes.data_as(Handle), Pointer(address), ctypes.c_size_t(array.nbytes))
         return array
@@ -135,13 +135,13 @@ class Device:
     # --- streams and graphs -------------------------------------------------------------------------
 
     def stream(self, priority: int = 0) -> int:
-        """Return a new stream that does not wait for the default one; lower numbers go first."""
+        """Return a new stream that does not wait for the default stream; lower `priority` runs first."""
         stream = Handle()
         self.call("cuStreamCreateWithPriority", ctypes.byref(stream), NON_BLOCKING, priority)
         return stream.value or 0
 
     def idle(self, stream: int) -> bool:
-        """Tell whether a stream has nothing left to do."""
+        """Return whether a stream has no outstanding work."""
         status = self.library.cuStreamQuery(Handle(stream))
         return int(status) != NOT_READY
 
@@ -154,7 +154,7 @@ class Device:
 
     @contextmanager
     def capturing(self, stream: int) -> Iterator[Graph]:
-        """Capture what is launched on a stream into a graph, which can be replayed behind the `with`."""
+        """Capture the launches on a stream into a graph, which can be replayed after the body."""
         graph = Graph(self, Handle(), Handle())
         self.call("cuStreamBeginCapture_v2", Handle(stream), THREAD_LOCAL)
         try:
@@ -207,11 +207,11 @@ class Graph:
     executable: Handle
 
     def replay(self, stream: int) -> None:
-        """Launch all of it on a stream."""
+        """Launch the graph on a stream."""
         self.device.call("cuGraphLaunch", self.executable, Handle(stream))
 
     def __len__(self) -> int:
-        """Return how many nodes it has."""
+        """Return the number of nodes."""
         count = ctypes.c_size_t()
         self.device.call("cuGraphGetNodes", self.graph, None, ctypes.byref(count))
         return count.value
@@ -219,7 +219,7 @@ class Graph:
 
 @cache
 def device() -> Device:
-    """Open device 0 and make a context for it."""
+    """Open device 0 and create its primary context."""
     library = ctypes.CDLL(os.environ.get("PYPTX_LIBCUDA") or "libcuda.so.1")
     closed = Device(library, (0, 0))
     closed.call("cuInit", 0)

@@ -1,8 +1,8 @@
-"""Products of factors at the ends of their formats: infinities, NaN, the largest numbers, subnormals.
+"""MMAs with operands at the limits of their formats: infinities, NaN, the largest numbers, subnormals.
 
-Each product of floats that a warp has is made twice, and of those of a warpgroup the ones with 8 columns: of extremes
-alone, so that sums overflow and lose, and of ordinary numbers with some infinities and NaN among them. The manual says
-little of either, so that nothing bounds them: what hardware gives is what the simulator has to give.
+Each floating-point warp-level MMA runs twice, and so does each wgmma with 8 columns: with extremes only, so that
+accumulators overflow and lose bits, and with ordinary numbers mixed with infinities and NaNs. The manual specifies
+neither case, so no error bound applies: the simulator must reproduce the hardware's bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KINDS = ("extremes", "specials")
 SEED = 5
-COLUMNS = 8  # of the products of a warpgroup
+COLUMNS = 8  # N of wgmma
 BITS = {
     "f16": (5, 10),
     "bf16": (8, 7),
@@ -30,7 +30,7 @@ BITS = {
     "e4m3": (4, 3),
     "e5m2": (5, 2),
 }
-UNUSED = {"tf32": 13}  # bits below the mantissa, which tensor cores do not look at
+UNUSED = {"tf32": 13}  # low bits that tensor cores ignore
 STORED = {"e4m3": "u1", "e5m2": "u1", "f16": "u2", "bf16": "u2", "tf32": "u4", "f32": "u4"}
 
 
@@ -38,7 +38,7 @@ def patterns(random: np.random.Generator, element: str, shape: tuple[int, ...], 
     """Return bit patterns of a type, uint64."""
     exponent_bits, mantissa_bits = BITS[element]
     one, low = 1 << mantissa_bits, (1 << mantissa_bits) - 1
-    endless = (one << exponent_bits) - one  # infinity, or in e4m3 the first of the last numbers
+    endless = (one << exponent_bits) - one  # infinity; in e4m3 the smallest pattern with the largest exponent
     finite = endless - 1 if element != "e4m3" else endless + low - 1
     if kind == "extremes":
         edges = np.array([0, 1, low, one, one + 1, finite, finite - low, (endless >> 1) & -one], np.uint64)
@@ -55,7 +55,7 @@ def patterns(random: np.random.Generator, element: str, shape: tuple[int, ...], 
 
 
 def registers(random: np.random.Generator, fragment: Any, element: str, kind: str) -> np.ndarray:
-    """Return a warp's registers of a matrix of such elements, `[register, lane]`."""
+    """Return a warp's registers of a matrix with such elements, `[register, lane]`."""
     held = np.zeros((fragment.registers, products.LANES), np.uint64)
     bits = patterns(random, element, (fragment.products, fragment.rows, fragment.columns), kind)
     for lane, register, shift, place in products.reference.layout(fragment):
@@ -65,13 +65,13 @@ def registers(random: np.random.Generator, fragment: Any, element: str, kind: st
 
 @cache
 def warp_products(target: str) -> tuple[WarpProduct, ...]:
-    """Return the dense products of floats that a target's warps have, with both kinds of factors."""
+    """Return the dense floating-point warp-level MMAs of a target, with both kinds of operands."""
     dense = (each for each in products.warp_products(target) if each.opcode.startswith("mma") and not each.tail)
     return tuple(of_edges(each, kind) for each in dense if set(each.types) <= set(BITS) for kind in KINDS)
 
 
 def of_edges(product: WarpProduct, kind: str) -> WarpProduct:
-    """Return a product with other operands."""
+    """Return an MMA with operands of a kind."""
     random = np.random.default_rng(SEED)
     pairs = zip(product.fragments[1:], product.types[1:], strict=True)
     operands = tuple(registers(random, fragment, element, kind) for fragment, element in pairs)
@@ -80,7 +80,7 @@ def of_edges(product: WarpProduct, kind: str) -> WarpProduct:
 
 @dataclass(frozen=True)
 class GroupProduct:
-    """A product of a warpgroup: its case, and what its kernel is given."""
+    """A wgmma: its case, and the arrays that its kernel takes."""
 
     name: str
     case: Any
@@ -89,7 +89,7 @@ class GroupProduct:
 
 @cache
 def group_products() -> dict[str, GroupProduct]:
-    """Return dense products of floats with 8 columns, one of each combination of types, a in registers."""
+    """Return dense floating-point wgmma cases with 8 columns and A in registers, one of each combination of types."""
     found = dict[str, GroupProduct]()
     for form, cases in products.group_products().items():
         narrow = (each for each in cases if each.columns == COLUMNS and each.a is None and each.selector is None)
@@ -102,7 +102,7 @@ def group_products() -> dict[str, GroupProduct]:
 
 
 def group_of_edges(name: str, case: Any, kind: str) -> GroupProduct:
-    """Return a product of a warpgroup with such operands."""
+    """Return a wgmma with operands of a kind."""
     tests, random = products.group_tests, np.random.default_rng(SEED)
 
     def draw(element: str, rows: int, columns: int) -> np.ndarray:

@@ -1,9 +1,9 @@
-"""What hardware gave, as data: a file for each target, ready to be committed and asked by tests that have no GPU.
+"""Hardware results as data: one file per target, which is committed for tests that have no GPU.
 
-The file is JSON: `device`, `driver` and `target` say where it was recorded; `results` holds arrays by name, each with
-its type and shape and the base64 of its zlib-compressed bytes. What was put in is not stored: the tests make it again.
+The file is JSON. `device`, `driver` and `target` describe where it was recorded; `results` contains arrays by name,
+each with type, shape and the base64 of its zlib-compressed bytes. Inputs are not stored: the tests generate them again.
 
-`python -m tests.gpu.golden FOUND KEPT` makes of what a run left what is committed.
+`python -m tests.gpu.golden FOUND KEPT` extracts the file to commit from the results of a run.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-WHOLE = 1024  # words: what has more is recorded as a digest
-OF_THE_RUN = ("(hardware)", "(simulator)", "(cases)")  # what ends names of what only the run itself is about
+WHOLE = 1024  # words; larger arrays are recorded as a digest
+OF_THE_RUN = ("(hardware)", "(simulator)", "(cases)")  # suffixes of names that only concern the run itself
 
 
 def held(array: np.ndarray) -> np.ndarray:
-    """Return what is recorded of an array: itself, or 16 bytes that tell it from others."""
+    """Return the record of an array: the array, or a 16-byte digest if it is large."""
     if array.size <= WHOLE:
         return array
     return np.frombuffer(hashlib.blake2b(array.tobytes(), digest_size=16).digest(), np.uint8)
 
 
 def packed(array: np.ndarray) -> dict[str, Any]:
-    """Return an array as JSON takes it."""
+    """Return an array in JSON form."""
     data = base64.b64encode(zlib.compress(np.ascontiguousarray(array).tobytes())).decode()
     return {"dtype": array.dtype.str, "shape": list(array.shape), "data": data}
 
 
 def unpacked(entry: Mapping[str, Any]) -> np.ndarray:
-    """Return the array again."""
+    """Return the array of a JSON entry."""
     data = zlib.decompress(base64.b64decode(entry["data"]))
     return np.frombuffer(data, dtype=entry["dtype"]).reshape(entry["shape"])
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """Return what a file holds, by name."""
+    """Return the results of a file, by name."""
     results = json.loads(path.read_text(encoding="utf-8"))["results"]
     return {name: unpacked(entry) for name, entry in results.items()}
 
 
 def add(path: Path, where: Mapping[str, object], results: Mapping[str, np.ndarray]) -> None:
-    """Write results into a file, beside those that it holds already."""
+    """Write results to a file, in addition to the results that it contains."""
     held = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else {}
     held.update({name: packed(array) for name, array in results.items()})
     text = json.dumps({**where, "results": held}, indent=0, sort_keys=True)
@@ -59,7 +59,7 @@ def add(path: Path, where: Mapping[str, object], results: Mapping[str, np.ndarra
 
 
 def keep(found: Path, kept: Path) -> None:
-    """Write what a run has recorded without what only says how the run went."""
+    """Write the results of a run, without the entries that only concern the run itself."""
     where = json.loads(found.read_text(encoding="utf-8"))
     del where["results"]
     results = {name: array for name, array in read(found).items() if not name.endswith(OF_THE_RUN)}

@@ -1,7 +1,7 @@
-"""Instructions whose results are recorded on hardware, and the operands that they are given.
+"""Instructions whose results are recorded on hardware, and their operands.
 
-A row is an instruction of one result over register operands. Each runs once for every combination of edge values of its
-operands' types; where there are more than `SAMPLE` of them, for a seeded sample.
+A row is an instruction with one result and register operands. It runs once for every combination of edge values of its
+operand types, or for a seeded sample if there are more than `SAMPLE` combinations.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SAMPLE = 4096  # combinations of three operands
+SAMPLE = 4096  # limit on combinations
 
 
 def patterns(kind: str, words: str) -> np.ndarray:
@@ -20,13 +20,13 @@ def patterns(kind: str, words: str) -> np.ndarray:
 
 
 def integers(width: int) -> np.ndarray:
-    """Return the edges of an integer type: small values, amounts of shift, both ends, and the sign's two sides."""
+    """Return edge values of an integer type: small values, shift amounts, ends of the signed and unsigned ranges."""
     small = (0, 1, 2, 3, 5, 7, 31, 32, 33, 63, 64, 255, 0x01234567, 0x5A5A5A5A)
     ends = ((1 << (width - 1)) - 1, 1 << (width - 1), (1 << width) - 2, (1 << width) - 1)
     return np.unique(np.array([value % (1 << width) for value in (*small, *ends)], dtype=f"u{width // 8}"))
 
 
-# Zeros, ones, subnormals, least and greatest normals, infinities, NaNs, and values on which roundings disagree.
+# Zeros, ones, subnormals, smallest and largest normals, infinities, NaNs, and values that roundings distinguish.
 INTEGERS = {width: integers(width) for width in (16, 32, 64)}
 F32 = patterns(
     "u4",
@@ -67,7 +67,7 @@ def edges(kind: str) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An instruction: opcode, types of result and operands, and the bound in units of the last place (0: exact)."""
+    """An instruction: opcode, types of result and operands, and error bound in ulp (0: exact)."""
 
     opcode: str
     result: str
@@ -89,7 +89,7 @@ class Recorded:
 
 
 def same(opcode: str, kind: str, count: int, ulps: int = 0) -> Recorded:
-    """Return a row whose result and operands share one type, which ends the opcode."""
+    """Return a row whose result and operands have one type, which is the opcode's last modifier."""
     return Recorded(f"{opcode}.{kind}", kind, (kind,) * count, ulps)
 
 

@@ -1,4 +1,4 @@
-"""PTX written by hand for the tests of launching: one entry for each thing that a launch may ask of the hardware."""
+"""Handwritten PTX for the launch tests: one entry per launch feature."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ mad.lo.u32 i, block, size, i;
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry: its name, the declarations of its parameters, its body, its directives, and what stands before it."""
+    """An entry: name, parameter declarations, body, directives, and module-level text before it (`head`)."""
 
     name: str
     parameters: tuple[str, ...]
@@ -27,7 +27,7 @@ class Entry:
     head: str = ""
 
     def ptx(self, target: str) -> str:
-        """Return a module that holds it."""
+        """Return a module that contains the entry."""
         version = "{}.{}".format(*default_version(target))
         parameters = ",\n".join(f"\t.param {each}" for each in self.parameters)
         body = indent(dedent(self.body).strip(), "\t")
@@ -66,7 +66,7 @@ def scale(kind: str) -> Entry:
 
 
 def constant(number: int) -> Entry:
-    """out[0] = number: as many kernels as there are numbers."""
+    """out[0] = number. Each number gives a different kernel."""
     return Entry(
         "constant",
         (".u64 out",),
@@ -78,7 +78,7 @@ def constant(number: int) -> Entry:
     )
 
 
-ADD = Entry(  # x[i] += amount: launches that are lost or come twice show
+ADD = Entry(  # x[i] += amount: lost or repeated launches change the result
     "add",
     (".u64 x", ".u32 amount"),
     INDEX
@@ -115,7 +115,7 @@ SPIN = Entry(  # wait, then out[0] = value
 
 SMALL = Entry("small", (".u64 out",), constant(1).body, directives=".maxntid 128, 1, 1\n")
 
-# The room at its last byte: out[0] = what was written there, out[1] = the dynamic shared memory of the launch.
+# Dynamic shared memory, accessed at its last byte: out[0] = the byte written there, out[1] = %dynamic_smem_size.
 SHARED = Entry(
     "reach",
     (".u64 out", ".u32 bytes"),
@@ -134,7 +134,7 @@ SHARED = Entry(
     head=".extern .shared .align 16 .b8 room[];\n",
 )
 
-# Each block of a cluster reads its right neighbour's shared memory: out[3 * block] = rank, size, the neighbour's index.
+# Each CTA of a cluster reads its right neighbor's shared memory: out[3 * block] = rank, size, the neighbor's index.
 CLUSTER = Entry(
     "neighbours",
     (".u64 out",),
@@ -166,7 +166,8 @@ CLUSTER = Entry(
     """,
 )
 
-# All blocks meet: none goes on before the last has come. Without a cooperative launch, a grid too large would hang.
+# Grid barrier: no CTA continues before all CTAs have arrived. Without a cooperative launch, a grid that is too large
+# hangs.
 COOPERATIVE = Entry(
     "meet",
     (".u64 counter", ".u64 out"),
@@ -189,8 +190,8 @@ COOPERATIVE = Entry(
     """,
 )
 
-# Programmatic dependent launch: times[0] when the first ends, times[1] when the second begins, times[2] what the first
-# writes at its end, times[3] what the second sees of it.
+# Programmatic dependent launch: times[0] = end of the first kernel, times[1] = start of the second, times[2] = word
+# that the first writes at its end, times[3] = that word as read by the second.
 FIRST = Entry(
     "first",
     (".u64 times", ".u64 nanoseconds"),
@@ -226,7 +227,7 @@ SECOND = Entry(
     """,
 )
 
-# More local memory than registers could hold: the device needs that much for every thread that could be resident.
+# More local memory than fits in registers: the device needs it for every thread that could be resident.
 LOCAL = Entry(
     "deep",
     (".u64 out", ".u32 at"),
@@ -262,7 +263,7 @@ CROOKED = Entry(
 
 
 def tile(slot: str) -> Entry:
-    """Copy box (x, y) of a map by TMA, and the bytes as they lie in shared memory to out[y * blocks + x].
+    """Copy box (x, y) of a tensor map by TMA, and then its bytes in shared memory to out[y * blocks + x].
 
     `slot` is "value" (the map is the parameter) or "pointer" (the parameter is its address).
     """
@@ -323,7 +324,7 @@ bra copy;
 
 
 def many(count: int) -> Entry:
-    """out[i] = the scalar number i."""
+    """out[i] = scalar i."""
     body = ["ld.param.u64 p, [out];"]
     for number in range(count):
         body += [f"ld.param.u32 value, [s{number}];", f"st.global.u32 [p + {4 * number}], value;"]

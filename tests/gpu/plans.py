@@ -1,4 +1,4 @@
-"""Plans of the entries in kernels.py, for the device that is here."""
+"""Plans for the entries in kernels.py, for this machine's device."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plan_of(
     shared_bytes: int = 0,
     attributes: tuple[tuple[int, bytes], ...] = (),
 ) -> Plan:
-    """Return a plan over so many blocks of so many threads."""
+    """Return a plan with `blocks` CTAs of `threads` threads."""
     return Plan(
         module_of(entry),
         entry.name,
@@ -45,13 +45,13 @@ def plan_of(
 
 
 def scale_plan(count: int, kind: str = "f32") -> Plan:
-    """Return y[i] = x[i] * factor, for so many elements."""
+    """Return the plan for y[i] = x[i] * factor, for `count` elements."""
     parameters = (Pointer(0), Pointer(1), Scalar(kind, "factor", 2.0), Scalar("u32", "n", count))
     return plan_of(scale(kind), *parameters, blocks=-(-count // THREADS), threads=THREADS)
 
 
 def tile_plan(map_: TensorMap, slot: str = "value") -> Plan:
-    """Return the copy of a matrix by TMA, box by box, as the bytes lie in shared memory."""
+    """Return the plan that copies a matrix by TMA, box by box, in the layout of shared memory."""
     (rows, columns), (height, width) = map_.shape, map_.box
     size = map_.strides[-1] * height * width
     kind = Map if slot == "value" else MapPointer

@@ -1,8 +1,8 @@
-"""Kernels with a fault each, for NVIDIA's sanitizer beside the simulator's checks: those of the simulator's own tests.
+"""Kernels with one fault each, to compare NVIDIA's compute-sanitizer with the simulator: cases of its own tests.
 
-python -m tests.gpu.planted CASE faulty|mended
+    python -m tests.gpu.planted CASE faulty|mended
 
-launches one, and waits for it; the exit status says nothing, for a fault may be an error of the driver or none.
+Launches one kernel and waits for it. The exit status has no meaning: a fault may or may not cause a driver error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .driver import DriverError, device
 
 bugs: Any = import_module("packages.pyptx-sim.tests.planted_bugs")
 
-# Titles, a case's number being its place: what memcheck and racecheck are there to find, and one that they are not.
+# Titles; the index is the case number. Faults that memcheck and racecheck detect, and one that they do not.
 CASES = (
     "a load past the end of an array",
     "a store before the beginning",
@@ -33,18 +33,18 @@ CASES = (
 
 
 def case(title: str) -> Any:
-    """Return a planted fault by its title."""
+    """Return an injected fault by its title."""
     return next(each for each in bugs.PLANTED if each.title == title)
 
 
 def text(planted: Any, body: str, target: str) -> str:
-    """Return the module for this device."""
+    """Return the module for a target."""
     module: str = planted.text(body)
     return module.replace(".target sm_90a", f".target {target}", 1)
 
 
 def arrays() -> tuple[np.ndarray, np.ndarray]:
-    """Return what every case is given: 64 words that are full, and 64 zeros."""
+    """Return the arguments of every case: 64 nonzero words, and 64 zeros."""
     return np.arange(1, 65, dtype=np.uint32), np.zeros(64, np.uint32)
 
 
@@ -58,7 +58,7 @@ def simulated(title: str, which: str) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Launch the case that the command line names."""
+    """Launch the case named by the command line."""
     planted, which = case(CASES[int(sys.argv[1])]), sys.argv[2]
     target = device().target + "a" * (device().capability >= (9, 0))
     with suppress(DriverError):

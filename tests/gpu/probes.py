@@ -1,4 +1,4 @@
-"""The module that applies one instruction of the table to columns of operands, one element a thread."""
+"""Modules that apply one instruction to columns of operands, one element per thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .instructions import Recorded
 
 BLOCK = 128
-BITS = {"16": 16, "x2": 32, "32": 32, "64": 64}  # by the last two letters of a type's name
+BITS = {"16": 16, "x2": 32, "32": 32, "64": 64}  # key: last two characters of a type's name
 
 
 def width(kind: str) -> int:
@@ -21,7 +21,7 @@ def width(kind: str) -> int:
 
 
 def probe(row: Recorded, target: str) -> str:
-    """Return a module whose entry applies the instruction to one element a thread."""
+    """Return a module whose entry `probe` applies the instruction to one element per thread."""
     columns = [*row.operands, row.result]
     pointers = ",\n".join(f"\t.param .u64 p{i}" for i in range(len(columns)))
     registers = "\n".join(f"\t.reg .b{width(kind)} v{i};" for i, kind in enumerate(columns))
@@ -39,5 +39,5 @@ def probe(row: Recorded, target: str) -> str:
 
 
 def padded(column: np.ndarray) -> np.ndarray:
-    """Repeat a column's last value up to a whole number of blocks."""
+    """Pad a column with its last value to a multiple of `BLOCK`."""
     return np.pad(column, (0, -len(column) % BLOCK), mode="edge")

@@ -1,8 +1,8 @@
-"""Products of matrices to run on hardware: the cases of the simulator's tests, as modules with an entry `probe`.
+"""MMAs to run on hardware: the cases of the simulator's tests, as modules with an entry `probe`.
 
-A product of a warp (mma, mma.sp, wmma) is one instruction between loads and stores of its registers. A product of a
-warpgroup (wgmma) is the kernel of the Hopper plugin's tests. Inputs, fragments and bounds are those of the tests that
-hold the simulator against exact arithmetic; nothing here knows the simulator or a GPU.
+A warp-level MMA (mma, mma.sp, wmma) is one instruction between loads and stores of its registers. A wgmma uses the
+kernel of the Hopper plugin's tests. Inputs, fragments and bounds are those of the tests that compare the simulator with
+exact arithmetic; this module uses neither the simulator nor a GPU.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from pyptx_ir.isa.targets import default_version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-# Tests of other distributions, in folders that no import statement can name.
+# Tests of other distributions, in folders whose names are not valid in an import statement.
 warp_tests: Any = import_module("packages.pyptx-sim.tests.test_semantics_products")
 group_tests: Any = import_module("packages.pyptx-arch-hopper.tests.test_simulated_products")
 reference: Any = import_module("packages.pyptx-sim.tests.products_reference")
 
 LANES = 32
-NEWEST_FORMS = (8, 7)  # of PTX, in which the last forms for these targets came: fp8 with sums in f16
+NEWEST_FORMS = (8, 7)  # PTX version with the newest forms for these targets: fp8 with f16 accumulators
 SEED = 11
 FP8 = ("e4m3", "e5m2")
 
 
 @dataclass(frozen=True, slots=True)
 class WarpProduct:
-    """One instruction of a warp: `operands` are the registers of a, b, c and of metadata, each `[registers, 32]`."""
+    """A warp-level MMA; `operands` are the registers of A, B, C and of metadata, each `[registers, 32]`."""
 
     name: str
     opcode: str
@@ -43,10 +43,10 @@ class WarpProduct:
     types: tuple[str, str, str, str]
     fragments: tuple[Any, ...]
     operands: tuple[np.ndarray, ...]
-    columns: dict[int, list[int]] | None = None  # of a sparse a: where its stored elements stand, row by row
+    columns: dict[int, list[int]] | None = None  # sparse A: columns of its stored elements, for each row
 
     def probe(self, target: str) -> str:
-        """Return the module; its entry takes a pointer for each operand, then one for d."""
+        """Return the module; its entry takes a pointer for each operand, then a pointer for D."""
         sizes = [(each.shape[0], each.itemsize) for each in self.operands]
         sizes.append((self.fragments[0].registers, self.fragments[0].width // 8))
         body = ["mov.u32 lane, %tid.x;"]
@@ -61,29 +61,29 @@ class WarpProduct:
         return module(len(sizes), [*declared, *body, "ret;"], target)
 
     def _spelt(self, counts: Sequence[int]) -> str:
-        """Return the operands as the instruction names them: d first, metadata and selector last."""
+        """Return the operands of the instruction: D first, metadata and selector last."""
         lists = [f"{{{', '.join(f'v{i}_{r}' for r in range(count))}}}" for i, count in enumerate(counts)]
         metadata = [f"v3_0, {self.tail}"] if self.tail else []
         return ", ".join([lists[-1], *lists[:3], *metadata])
 
     def empty(self) -> np.ndarray:
-        """Return registers for d."""
+        """Return an array for the registers of D."""
         held = self.fragments[0]
         return np.zeros((held.registers, LANES), np.uint64 if held.width == 64 else np.uint32)
 
     @property
     def recorded_operands(self) -> dict[str, np.ndarray]:
-        """The registers that are recorded by name: those of wmma, for nobody promises which element lies where."""
+        """Registers that are recorded by name: the operands of wmma, whose fragment layout the manual leaves open."""
         if not self.opcode.startswith("wmma"):
             return {}
         return {f"{self.name} (operand {i})": registers for i, registers in enumerate(self.operands)}
 
     def of(self, recorded: Mapping[str, np.ndarray]) -> WarpProduct:
-        """Return the product of the operands that were recorded, where they were."""
+        """Return the MMA with its recorded operands, if there are any."""
         return replace(self, operands=tuple(recorded[name] for name in self.recorded_operands) or self.operands)
 
     def check(self, d: np.ndarray) -> None:
-        """Raise AssertionError unless every element of d is within its bound of the exact sum."""
+        """Raise AssertionError unless every element of D is within its bound of the exact result."""
         one_warp = [each[:, None, :] for each in self.operands[:3]]
         a, b, c = warp_tests.matrices(self.fragments, self.types, one_warp, 0)
         depth, words = self.fragments[1].columns, self.opcode.split(".")
@@ -103,9 +103,9 @@ class WarpProduct:
         warp_tests.agree(self.fragments[0], d[:, None, :], 0, self.types[0], wanted)
 
     def _roundings_within(self, terms: Sequence[tuple[Any, Any]]) -> float:
-        """Return what the bound lacks of 8-bit floats summed in f16, which sm_90 has no instruction for.
+        """Return the additional bound for fp8 operands with f16 accumulators, for which sm_90 has no instruction.
 
-        Two products of f16, each rounded to f16, come before the addition of c.
+        There, two f16 MMAs, whose results are rounded to f16, precede the addition of C.
         """
         if self.types[0] != "f16" or self.types[1] not in FP8:
             return 0.0
@@ -113,7 +113,7 @@ class WarpProduct:
 
 
 def module(parameters: int, body: Sequence[str], target: str) -> str:
-    """Return a module whose entry `probe` takes so many pointers and has this body, one warp's."""
+    """Return a module whose entry `probe` takes `parameters` pointers and runs `body` in one warp."""
     version = "{}.{}".format(*max(default_version(target), NEWEST_FORMS))
     registers = ["\t.reg .b32 lane;", f"\t.reg .b64 a<{parameters}>;"]
     lines = "\n".join([*registers, *(f"\t{line}" for line in body)])
@@ -141,7 +141,7 @@ def dense_products() -> Iterator[WarpProduct]:
 
 
 def dense(opcode: str, types: tuple[str, str, str, str], fragments: tuple[Any, ...]) -> WarpProduct:
-    """Return a product of random matrices."""
+    """Return an MMA of random matrices."""
     drawn = warp_tests.inputs(np.random.default_rng(SEED), fragments, types)
     return WarpProduct(opcode, opcode, "", types, fragments, tuple(np.ascontiguousarray(each[:, 0]) for each in drawn))
 
@@ -164,7 +164,7 @@ def sparse_products() -> Iterator[WarpProduct]:
 
 @cache
 def warp_products(target: str) -> tuple[WarpProduct, ...]:
-    """Return the products of a warp that a target has."""
+    """Return the warp-level MMAs that a target supports."""
     return tuple(
         each for each in every_product() if not any(found.is_error for found in check_text(each.probe(target)))
     )
@@ -172,9 +172,9 @@ def warp_products(target: str) -> tuple[WarpProduct, ...]:
 
 @cache
 def group_products() -> dict[str, list[Any]]:
-    """Return the products of a warpgroup by their types, dense and sparse apart: smallest, largest, the others.
+    """Return the wgmma cases by types, dense and sparse separately.
 
-    The smallest and the largest number of columns go first, so that they are run even where time ends early.
+    Cases with the smallest and the largest N come first, so that they run even if the time limit is reached.
     """
     held: dict[str, list[Any]] = {}
     for name, cases in groupby(group_tests.cases(), key=group_name):
@@ -184,11 +184,11 @@ def group_products() -> dict[str, list[Any]]:
 
 
 def columns_of(cases: Sequence[Any]) -> set[int]:
-    """Return the numbers of columns that occur in cases."""
+    """Return the values of N that occur in cases."""
     return {case.columns for case in cases}
 
 
 def group_name(case: Any) -> str:
-    """Return the types of a product: `wgmma f32 bf16 bf16`, or `wgmma.sp f32 bf16 bf16`."""
+    """Return the types of a wgmma: `wgmma f32 bf16 bf16`, or `wgmma.sp f32 bf16 bf16`."""
     kind = "wgmma" if case.selector is None else "wgmma.sp"
     return f"{kind} {case.form.d} {case.form.a} {case.form.b}"

@@ -1,4 +1,4 @@
-"""The simulator's side of what is recorded on hardware: the same instructions, products and copies of the same."""
+"""Simulator results for everything that is recorded on hardware: the same instructions, MMAs and copies."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from .products import WarpProduct
 
 FLOATS = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
-PAYLOADS = "f64"  # the type of the sums whose NaN keep what an operand had below its highest bits, and are not modelled
+PAYLOADS = "f64"  # accumulator type with unmodeled NaN payloads: the hardware keeps low bits of an operand
 
 
 def instruction(row: Recorded, target: str) -> np.ndarray:
-    """Return what an instruction gives, a bit pattern for each combination of operands."""
+    """Return the results of an instruction: a bit pattern for each combination of operands."""
     inputs = [padded(column) for column in row.inputs()]
     result = np.zeros(len(inputs[0]), dtype=f"u{width(row.result) // 8}")
     args = [*inputs, result]
@@ -32,7 +32,7 @@ def instruction(row: Recorded, target: str) -> np.ndarray:
 
 
 def warp_product(product: WarpProduct, target: str) -> np.ndarray:
-    """Return the registers of d, as exactly as the simulator can."""
+    """Return the registers of D, with exact numerics."""
     d = product.empty()
     args = [*product.operands, d]
     text = product.probe(target)
@@ -41,14 +41,14 @@ def warp_product(product: WarpProduct, target: str) -> np.ndarray:
 
 
 def group_product(case: Any, given: tuple[np.ndarray, ...] | None = None) -> np.ndarray:
-    """Return the registers of d of a case of wgmma, as exactly as the simulator can: of its problem, or of `given`."""
+    """Return the registers of D of a wgmma case, with exact numerics, for the inputs of the case or for `given`."""
     given = given or products.group_tests.problem_of(case, products.SEED).given
     (found,) = products.group_tests.kernel_of(case).simulate(*given, checks="none", numerics="exact").outputs
     return np.asarray(found).reshape(given[3].shape)
 
 
 def copy(case: Copy, target: str) -> np.ndarray:
-    """Return the bytes of each box as they lie in shared memory."""
+    """Return the bytes of each box in the layout of shared memory."""
     array, (height, width_) = case.array, case.box
     described = TensorMap(case.kind, array.shape, array.strides, case.box, (1, 1), **case.options)
     out, grid = case.empty(), case.grid
@@ -61,14 +61,14 @@ def copy(case: Copy, target: str) -> np.ndarray:
 
 
 def ordered(bits: np.ndarray) -> np.ndarray:
-    """Map floats, as bit patterns, to integers in which neighbours differ by one."""
+    """Map bit patterns of floats to integers such that adjacent floats differ by one."""
     sign = bits.dtype.type(1) << bits.dtype.type(bits.dtype.itemsize * 8 - 1)
     magnitude = (bits & ~sign).astype(np.int64)
     return np.where(bits & sign, -magnitude, magnitude)
 
 
 def is_nan(bits: np.ndarray, kind: str) -> np.ndarray:
-    """Tell which bit patterns are NaN; the manual leaves a NaN's payload open."""
+    """Return which bit patterns are NaN; the manual leaves the payload of a NaN open."""
     if kind in FLOATS:
         return np.isnan(bits.view(FLOATS[kind]))
     if kind == "bf16":
@@ -77,7 +77,7 @@ def is_nan(bits: np.ndarray, kind: str) -> np.ndarray:
 
 
 def agree(row: Recorded, hardware: np.ndarray, simulated: np.ndarray) -> None:
-    """Raise AssertionError unless an instruction's results are the same, or within the bound of its row."""
+    """Raise AssertionError unless an instruction's results are equal, or differ by at most the bound of its row."""
     both_nan = is_nan(hardware, row.result) & is_nan(simulated, row.result)
     distance = np.abs(ordered(hardware) - ordered(simulated)) if row.ulps else hardware != simulated
     wrong = np.flatnonzero((distance > row.ulps) & ~both_nan)
@@ -90,13 +90,13 @@ def agree(row: Recorded, hardware: np.ndarray, simulated: np.ndarray) -> None:
 
 
 def alike(kind: str, hardware: np.ndarray, simulated: np.ndarray) -> bool:
-    """Tell whether the registers of d, of that type, are the same, whatever else NaN of doubles say."""
+    """Return whether registers of D are equal; f64 NaNs are equal whatever their payloads."""
     same = hardware == simulated
     return bool((same | is_nan(hardware, kind) & is_nan(simulated, kind) if kind == PAYLOADS else same).all())
 
 
 def off(hardware: np.ndarray, simulated: np.ndarray) -> str:
-    """Say how many words of d differ, and show some."""
+    """Return the number of different words of D, with examples."""
     wrong = np.argwhere(hardware != simulated)
     shown = [(*map(int, at), hex(hardware[tuple(at)]), hex(simulated[tuple(at)])) for at in wrong[:6]]
     return f"{len(wrong)} of {hardware.size} words differ; place, hardware, simulator: {shown}"

@@ -1,6 +1,6 @@
-"""The example kernels for sm_100 on such a GPU: each row of the benchmarks that is made for it, against its reference.
+"""The example kernels for sm_100 on the GPU: each benchmark case for sm_100, compared with its reference.
 
-A kernel is asked as soon as a row of benchmarks/kernels/cases has its `capability`.
+A kernel is tested as soon as a case in benchmarks/kernels/cases has `capability` (10, 0).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.gpu, pytest.mark.torch, pytest.mark.sm_100, pytest.mark.hardware]
 
 CASES = [case for cases in subjects().values() for case in cases if case.capability == (10, 0)]
-TURNS = 20  # runs of the same kernel: what races on hardware does not always do so
+TURNS = 20  # runs per kernel: a race on hardware does not always change the result
 
 
 def generator() -> torch.Generator:

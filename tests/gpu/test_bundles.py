@@ -1,4 +1,4 @@
-"""Kernels compiled ahead of time, on the hardware: from C, and from Python without a compiler."""
+"""Ahead-of-time compiled kernels on the hardware: from C, and from Python without a compiler."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SIZE, THREADS = 1000, 128
     raw_params=[("f32", "alpha"), ("u32", "count")],
     grid=lambda N: -(-N // THREADS),
     block=(THREADS, 1, 1),
-    smem=64 * 1024,  # more than a launch gets unless it was allowed
+    smem=64 * 1024,  # exceeds the default limit: the launcher must raise it
     arch="sm_80",
 )
 def scaled(X, Y):
@@ -53,7 +53,7 @@ def scaled(X, Y):
 
 
 class Arguments(ctypes.Structure):
-    """`scaled_arguments`: `count` was given when the kernel was exported."""
+    """`scaled_arguments`; `count` was fixed at export."""
 
     _fields_ = (("X", ctypes.c_uint64), ("Y", ctypes.c_uint64), ("alpha", ctypes.c_float))
 
@@ -66,7 +66,7 @@ CUDA = DLDevice(2, 0)
 
 
 class DLTensor(ctypes.Structure):
-    """DLPack 1.x; strides are left null, for arrays that lie by rows."""
+    """DLPack 1.x; null strides mean row-major."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -97,7 +97,7 @@ def expected(x: np.ndarray, count: int = 700) -> np.ndarray:
 
 
 def compiled(bundle: Path) -> Any:
-    """Return the loader of a bundle, as a library in this process."""
+    """Return the loader of a bundle, loaded into this process."""
     library = bundle.parent / "libscaled.so"
     command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", str(bundle / "scaled.c")]
     subprocess.run([*command, "-o", str(library), "-ldl", "-pthread"], check=True)
@@ -164,7 +164,7 @@ def test_a_loader_in_c_loads_and_launches_while_its_stream_is_captured(gpu: Devi
 def test_a_loader_in_c_launches_in_the_context_of_the_stream(gpu: Device, bundle: Path) -> None:
     loader, other = compiled(bundle), ctypes.c_void_p()
     assert loader.scaled_load() == 0
-    gpu.call("cuCtxCreate_v2", ctypes.byref(other), 0, 0)  # it is current, so what is uploaded lies in its memory
+    gpu.call("cuCtxCreate_v2", ctypes.byref(other), 0, 0)  # becomes current, so uploads go to its memory
     x = np.random.default_rng(3).standard_normal(SIZE, dtype=np.float32)
     px, py, stream = gpu.upload(x), gpu.upload(np.full_like(x, np.nan)), gpu.stream()
     try:
@@ -195,10 +195,10 @@ def test_the_bundled_code_is_launched_as_it_is(gpu: Device, bundle: Path) -> Non
 
 
 @pytest.mark.torch
-def test_tensors_run_the_bundled_code(gpu: Device, bundle: Path) -> None:  # noqa: ARG001  there is a device
+def test_tensors_run_the_bundled_code(gpu: Device, bundle: Path) -> None:  # noqa: ARG001  requires a device
     import torch
 
     loaded: Any = pyptx.load(bundle)["scaled"]
     x = torch.randn(SIZE, device="cuda")
-    for _ in range(2):  # the long way, then the launcher
+    for _ in range(2):  # in full, then through the launcher
         assert np.array_equal(loaded(x, alpha=1.5).cpu().numpy(), expected(x.cpu().numpy()))

@@ -1,9 +1,9 @@
-"""Law L7 for tensor cores: each product of matrices runs on this GPU, and on the simulator as exactly as it can.
+"""Law L7 for tensor cores: each MMA runs on this GPU, and on the simulator with exact numerics.
 
-What the GPU gave is recorded under the product's name (see golden.py): the registers of d, or where they are many
-their digest; beside it, where the simulator gives anything else, what that is. Inputs are not stored but for those of
-wmma, whose layout nobody promises: `products.py` makes them again. `GPU_CHECK_PRODUCT_SECONDS` (40) bounds the time of
-wgmma, which its forms share: each runs at least once.
+The GPU's result is recorded under the name of the MMA (see golden.py): the registers of D, or a digest if they are
+many. If the simulator's result differs, it is recorded too. Inputs are not stored, because `products.py` generates them
+again; the exception is wmma, whose fragment layout the manual leaves open. `GPU_CHECK_PRODUCT_SECONDS` (40) limits the
+time of wgmma, divided among its forms; each form runs at least once.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.gpu
 
 SECONDS = float(os.environ.get("GPU_CHECK_PRODUCT_SECONDS", "40"))
-KEPT = 2  # of the cases of a form that the simulator gets wrong
+KEPT = 2  # number of recorded differing cases per form
 TARGET = device().target + "a" * (device().capability >= (9, 0))
-GROUPS = products.group_products() if device().capability[0] == 9 else {}  # no other has wgmma
+GROUPS = products.group_products() if device().capability[0] == 9 else {}  # only these devices have wgmma
 
 
 def record(
     truth: MutableMapping[str, np.ndarray], name: str, hardware: np.ndarray, found: np.ndarray, *, both: bool = True
 ) -> bool:
-    """Record a product; tell whether the simulator gives the same bits. `both` keeps all words where it doesn't."""
+    """Record an MMA; return whether the simulator gives the same bits. If not, `both` records both results in full."""
     truth[name] = held(hardware)
     same = bool((hardware == found).all())
     if both and not same:
@@ -99,7 +99,7 @@ def test_a_product_of_edges_of_a_warpgroup_is_what_the_simulator_says(
 
 
 def run_case(tests: Any, case: Any) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the words of d from the GPU and from the simulator, and by how much the GPU's exceed what is allowed."""
+    """Return the words of D from the GPU and from the simulator, and the GPU's largest excess over the error bound."""
     problem, kernel = tests.problem_of(case, products.SEED), tests.kernel_of(case)
     empty = np.zeros_like(problem.given[3])
     (hardware,) = device().run(kernel.ptx(), "product", 1, 128, problem.given, [empty])

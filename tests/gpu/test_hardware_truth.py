@@ -1,7 +1,7 @@
-"""Law L7 against the hardware itself: each instruction of the table runs on this GPU and on the simulator.
+"""Law L7 on hardware: each instruction of the table runs on this GPU and on the simulator.
 
-What the GPU gave is recorded under the opcode, a column of bit patterns (see golden.py). The operands are not stored;
-`instructions.py` makes the same ones again.
+The GPU's results are recorded under the opcode, as a column of bit patterns (see golden.py). The operands are not
+stored; `instructions.py` generates them again.
 """
 
 from __future__ import annotations

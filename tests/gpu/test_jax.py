@@ -1,4 +1,4 @@
-"""Kernels on jax arrays of a GPU, beside what jax computes and what the simulator says."""
+"""Kernels on jax arrays of a GPU, compared with jax's results and the simulator's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VECTOR = Tile("N", f32)
 
 
 def offset() -> Any:
-    """Emit the offset of this thread's float, of 128 in each block."""
+    """Emit the byte offset of this thread's float, for 128 threads per CTA."""
     thread, block = reg.from_(ptx.special.tid.x(), u32), reg.from_(ptx.special.ctaid.x(), u32)
     return (block * 128 + thread) * 4
 
@@ -246,7 +246,7 @@ def run(program: str, **environment: str) -> str:
 
 @pytest.mark.parametrize("commands", ["FUSION,CUSTOM_CALL", ""])
 def test_calls_are_part_of_command_buffers_where_there_are_any(commands: str, tmp_path: Path) -> None:
-    """XLA makes them of the thunks that it runs, which it writes down beside the text of the program."""
+    """XLA makes command buffers from its thunks; the dump of the thunks shows whether there are any."""
     flags = f"--xla_gpu_enable_command_buffer={commands} --xla_gpu_graph_min_graph_size=1"
     said = run(GRAPHS, XLA_FLAGS=f"{flags} --xla_dump_to={tmp_path} --xla_dump_hlo_as_text")
     assert "right" in said, said
@@ -262,5 +262,5 @@ def test_a_trap_is_an_error_and_no_crash() -> None:
 
 
 def test_code_is_compiled_for_this_device() -> None:
-    assert product.arch == "sm_80"  # and ran above, on whatever this is
+    assert product.arch == "sm_80"  # the tests above ran it on this device
     assert device().capability >= (8, 0)

@@ -1,4 +1,4 @@
-"""Every way to launch, on the hardware: plans with nothing above them, judged by what is in the device's memory."""
+"""Every kind of launch on the hardware: plans without a framework; the tests check device memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COOPERATIVE_LAUNCH, PROGRAMMATIC, PRIORITY = 2, 6, 8
 ON = struct.pack("<i", 1)
 MILLISECOND = 1_000_000
-# Handles of streams that every context has: the legacy default stream, by either name, and the thread's own.
+# Stream handles that every context has: the legacy default stream (two handles), and the per-thread default stream.
 DEFAULT_STREAMS = {"zero": 0, "legacy": 1, "per thread": 2}
 
 
@@ -35,7 +35,7 @@ def floats(count: int, kind: str = "f32", seed: int = 0) -> np.ndarray:
 
 
 def results(gpu: Device, plan: Plan, x: np.ndarray, stream: int = 0, **scalars: float) -> np.ndarray:
-    """Run y = x * factor and return y, whose memory held something else before."""
+    """Run y = x * factor and return y, whose memory contained NaN before."""
     px, py = gpu.upload(x), gpu.upload(np.full_like(x, np.nan))
     plan.launch((px, py), stream, 0, scalars)
     gpu.synchronize()
@@ -90,7 +90,7 @@ def test_launches_run_on_the_stream_that_was_named_and_in_its_order(gpu: Device)
     spin = plan_of(SPIN, Pointer(0), Scalar("u32", "value"), Scalar("u64", "nanoseconds", 100 * MILLISECOND))
     slow, fast = gpu.upload(np.zeros(1, np.uint32)), gpu.upload(np.zeros(1, np.uint32))
     add = plan_of(ADD, Pointer(0), Scalar("u32", "amount", 3))
-    for plan in (spin, add):  # the first launch loads the code, and may wait for the device
+    for plan in (spin, add):  # the first launch loads the code, which may wait for the device
         plan.launch((slow,), busy, 0, (1,))
     gpu.synchronize()
     spin.launch((slow,), busy, 0, {"value": 2})
@@ -193,11 +193,11 @@ def test_blocks_of_a_cooperative_launch_meet(gpu: Device) -> None:
 
 
 def stamps(gpu: Device, attributes: tuple[tuple[int, bytes], ...]) -> np.ndarray:
-    """Run two kernels in a row; return when the first ended, the second began, what was written, what was seen."""
+    """Run two consecutive kernels; return end of the first, start of the second, word written, word read."""
     times, stream = gpu.upload(np.zeros(4, np.uint64)), gpu.stream()
     first = plan_of(FIRST, Pointer(0), Scalar("u64", "nanoseconds", 5 * MILLISECOND))
     second = plan_of(SECOND, Pointer(0), attributes=attributes)
-    for _ in range(2):  # the first time loads the code, which keeps kernels apart
+    for _ in range(2):  # the first run loads the code, which serializes the kernels
         gpu.write(times, np.zeros(4, np.uint64))
         first.launch((times,), stream, 0)
         second.launch((times,), stream, 0)
@@ -231,7 +231,7 @@ def test_launches_of_every_priority_run(gpu: Device) -> None:
 
 def test_all_the_shared_memory_that_a_block_may_have_can_be_used(gpu: Device) -> None:
     most = driver.devices()[0].shared_optin
-    for size in (1, 48 * 1024, 48 * 1024 + 1, most, 1024):  # and less again: the limit stays as high as it got
+    for size in (1, 48 * 1024, 48 * 1024 + 1, most, 1024):  # at last less: the limit is not lowered
         out = gpu.upload(np.zeros(2, np.uint32))
         plan = plan_of(SHARED, Pointer(0), Scalar("u32", "bytes", size), shared_bytes=size)
         plan.launch((out,), 0, 0)
@@ -241,7 +241,7 @@ def test_all_the_shared_memory_that_a_block_may_have_can_be_used(gpu: Device) ->
         assert size <= told < size + 1024, "allocated in units"
 
 
-# --- kernels, and the framework beside us -----------------------------------------------------------
+# --- kernels, and the framework next to pyptx --------------------------------------------------------
 
 
 def test_two_specialisations_of_a_kernel_run_side_by_side(gpu: Device) -> None:
@@ -271,7 +271,7 @@ def test_torch_and_plans_share_the_primary_context(gpu: Device) -> None:
     gpu.call("cuCtxGetCurrent", ctypes.byref(context))
     with torch.cuda.stream(torch.cuda.Stream()):
         stream = torch.cuda.current_stream().cuda_stream
-        z = x + 1  # on the same stream: no other order holds the two together
+        z = x + 1  # only the stream orders these three operations
         scale_plan(1000).launch((z.data_ptr(), y.data_ptr()), stream, 0)
         w = y - 1
     torch.cuda.synchronize()
@@ -309,7 +309,7 @@ def test_a_launcher_follows_dtypes_shapes_and_streams_that_change(gpu: Device) -
 
 
 def resident() -> int:
-    """Return the bytes of memory that this process holds."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
@@ -327,7 +327,7 @@ def test_specialisations_that_are_dropped_leave_nothing_behind(gpu: Device, slot
         else:
             plan = tile_plan(TensorMap.dense("f32", (8, 8), (8, 8)), slot)
         plan.launch(pointers, 0, 0)
-        gpu.synchronize()  # code must not go while it runs
+        gpu.synchronize()  # code must not be unloaded while it runs
         del plan
         if number in (rounds // 5, rounds - 1):
             held.append((gpu.free_bytes(), resident()))

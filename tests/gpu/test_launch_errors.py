@@ -1,4 +1,4 @@
-"""Launches that the hardware or its driver refuses: each is an exception that says what to do, not a dead process."""
+"""Launches that the hardware or the driver refuses: each raises an exception with a remedy; the process survives."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def launched(plan: Plan, *pointers: int) -> None:
 
 
 def prepared(image: bytes, entry: str) -> Plan:
-    """Load an image as late as a driver does: it may look at the code when a plan first asks for an entry."""
+    """Return a plan; the driver may examine the image only when a plan first looks up its entry."""
     return Plan(Module(image), entry, grid=(1, 1, 1), block=(1, 1, 1), parameters=(Pointer(0),))
 
 
@@ -138,7 +138,7 @@ def test_a_launch_attribute_that_the_driver_does_not_know_is_refused(gpu: Device
     assert caught.value.hint
 
 
-# --- where it runs ----------------------------------------------------------------------------------
+# --- devices and contexts ---------------------------------------------------------------------------
 
 
 def test_a_device_that_is_not_there_is_named(gpu: Device) -> None:
@@ -162,11 +162,11 @@ def test_an_address_off_the_alignment_of_a_tensor_map_is_refused(gpu: Device, sl
         launched(tile_plan(Map.dense("f32", (8, 8), (8, 8)), slot), place + 4, place + 2048)
 
 
-# --- what kills the context, each in a process of its own -------------------------------------------
+# --- errors that destroy the context, each in its own process ---------------------------------------
 
 
 def outcome(case: str) -> dict[str, Any]:
-    """Run a case of crash.py."""
+    """Run a case of crash.py in its own process."""
     command = [sys.executable, "-m", "tests.gpu.crash", case]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

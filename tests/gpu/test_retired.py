@@ -1,4 +1,4 @@
-"""Code that nothing refers to any more, on the hardware: it runs to its end, and no capture suffers by it."""
+"""Unreferenced code on the hardware: running kernels complete, and stream captures are not affected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MILLISECOND = 1_000_000
 
 
 def own_plan(gpu: Device, *, nanoseconds: int) -> Plan:
-    """Return the plan of a module of its own: wait, then out[0] = value."""
+    """Return a plan with its own module: spin, then out[0] = value."""
     parameters = (Pointer(0), Scalar("u32", "value"), Scalar("u64", "nanoseconds", nanoseconds))
     return Plan(Module(SPIN.ptx(gpu.target).encode()), SPIN.name, grid=ONE, block=ONE, parameters=parameters)
 
@@ -47,7 +47,7 @@ def test_kernels_of_dead_plans_run_to_their_end_and_nobody_waits(gpu: Device) ->
     del plan, plans
     gc.collect()
     code = constant(1).ptx(gpu.target).encode()
-    keep = Module(code)  # records an event behind all of it
+    keep = Module(code)  # records an event after all launches
     assert not gpu.idle(stream), "it was waited for"
     assert len(RETIRED) == MANY
     gpu.synchronize()

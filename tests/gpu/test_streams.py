@@ -1,4 +1,4 @@
-"""Streams, events and graphs of cuda.core, of every kind of context; what a capture refuses; maps that graphs hold."""
+"""cuda.core streams, events and graphs; contexts of every kind; calls refused in a capture; tensor maps in graphs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def core(gpu: Device) -> Any:
 
 
 def done(result: tuple[Any, ...]) -> Any:
-    """Return what a function of cuda.bindings has returned; raise if it failed."""
+    """Return the result of a cuda.bindings function; raise AssertionError if it failed."""
     assert int(result[0]) == 0, cuda.cuGetErrorName(result[0])
     return result[1] if len(result) == 2 else result[1:]
 
@@ -61,7 +61,7 @@ def test_an_event_of_cuda_core_orders_launches_on_two_streams(gpu: Device, core:
     place = gpu.upload(ZERO)
     spin = plan_of(SPIN, Pointer(0), Scalar("u32", "value", 5), Scalar("u64", "nanoseconds", 50 * MILLISECOND))
     add = plan_of(ADD, Pointer(0), Scalar("u32", "amount", 3))
-    for _ in range(2):  # the first launches load the code, and may wait for the device
+    for _ in range(2):  # the first launches load the code, which may wait for the device
         spin.launch((place,), first, 0)
         second.wait(first.record())
         add.launch((place,), second, 0)
@@ -108,7 +108,7 @@ def test_many_threads_launch_on_streams_of_their_own(gpu: Device) -> None:
 
 @contextmanager
 def created_context(gpu: Device) -> Iterator[None]:
-    """Make a context of its own current, and afterwards the one that was."""
+    """Make a new context current for the body."""
     context = Handle()
     gpu.call("cuCtxCreate_v2", ctypes.byref(context), 0, 0)
     try:
@@ -118,7 +118,7 @@ def created_context(gpu: Device) -> Iterator[None]:
 
 
 def scaled_on(gpu: Device, stream: int) -> None:
-    """Launch on a stream twice, the first time of a plan and a later one, and compare."""
+    """Launch twice on a stream (the first and a later launch of a plan), and check the results."""
     x = np.random.default_rng(0).standard_normal(1000).astype(np.float32)
     px, py = gpu.upload(x), gpu.upload(np.full_like(x, np.nan))
     plan = scale_plan(len(x))
@@ -131,12 +131,12 @@ def scaled_on(gpu: Device, stream: int) -> None:
 def test_a_stream_of_a_created_context_takes_launches(gpu: Device) -> None:
     with created_context(gpu):
         scaled_on(gpu, gpu.stream())
-    scaled_on(gpu, gpu.stream())  # and the primary one again
+    scaled_on(gpu, gpu.stream())  # the primary context is current again
 
 
 @contextmanager
 def green_context(least: int) -> Iterator[Any]:
-    """Yield a green context over some multiprocessors of device 0."""
+    """Create a green context with at least `least` SMs of device 0 for the body."""
     whole = done(cuda.cuDeviceGetDevResource(0, MULTIPROCESSORS))
     groups, _, _ = done(cuda.cuDevSmResourceSplitByCount(1, whole, 0, least))
     description = done(cuda.cuDevResourceGenerateDesc(groups[:1], 1))
@@ -167,7 +167,7 @@ def test_launches_of_one_plan_go_to_streams_of_every_context_in_turn(gpu: Device
 
 
 def test_a_function_of_one_context_is_refused_on_a_stream_of_another_and_a_kernel_is_not(gpu: Device) -> None:
-    # What the launcher builds on: a CUkernel stands where a CUfunction does, and takes the context of the stream.
+    # The launcher relies on this: a CUkernel is accepted in place of a CUfunction, and runs in the stream's context.
     module = module_of(constant(9))
     kernel = Handle(module.kernel("constant"))
     function = Handle()
@@ -199,7 +199,7 @@ def test_every_one_of_many_scalars_arrives_whether_it_is_fixed_or_given(gpu: Dev
         gpu.synchronize()
         even = np.arange(count) % 2 == 0
         assert (gpu.download(out, wanted) == wanted + np.uint32(more) * even).all()
-    plan.launch((out,), 0, 0, [int(value) + 5 for value in wanted])  # all of them, in order
+    plan.launch((out,), 0, 0, [int(value) + 5 for value in wanted])  # all scalars, in order
     gpu.synchronize()
     assert (gpu.download(out, wanted) == wanted + 5).all()
 
@@ -212,7 +212,7 @@ def begin(gpu: Device, stream: int, mode: int = GLOBAL) -> None:
 
 
 def end(gpu: Device, stream: int) -> str | None:
-    """End a capture; return the error that it ends with."""
+    """End a capture; return its error, None if there is none."""
     graph = Handle()
     try:
         gpu.call("cuStreamEndCapture", Handle(stream), ctypes.byref(graph))
@@ -265,7 +265,7 @@ def test_the_first_launch_of_code_breaks_no_capture_of_its_own_stream_or_of_anot
     source, target, place = gpu.upload(array), gpu.upload(out), gpu.upload(ZERO)
     image = constant(1000 + 10 * mode + len(slot)).ptx(gpu.target).encode()
 
-    def work() -> None:  # loads and launches in a thread that captures nothing, beside one that does
+    def work() -> None:  # loads and launches in a thread without a capture, while another thread captures
         gpu.current()
         shape: Any = {"grid": (1, 1, 1), "block": (1, 1, 1)}
         Plan(Module(image), "constant", **shape, parameters=(Pointer(0),)).launch((place,), elsewhere, 0)
@@ -280,7 +280,7 @@ def test_the_first_launch_of_code_breaks_no_capture_of_its_own_stream_or_of_anot
     assert gpu.download(place, ZERO) == 1000 + 10 * mode + len(slot)
 
 
-# --- graphs, and memory that comes and goes ---------------------------------------------------------
+# --- graphs and freed memory ------------------------------------------------------------------------
 
 
 def test_a_graph_reads_what_lies_at_its_addresses_after_memory_was_given_back_and_taken_again(gpu: Device) -> None:
@@ -305,7 +305,7 @@ def test_a_graph_reads_what_lies_at_its_addresses_after_memory_was_given_back_an
 
 
 def copies(gpu: Device, plan: Plan, arrays: Sequence[np.ndarray], stream: int, rounds: int = 1) -> None:
-    """Copy each array through a plan of its map, all of them before anything is waited for, and compare."""
+    """Copy each array with a plan for its tensor map, without waiting between copies; check the results."""
     tiles = np.zeros((2, 16 * 32 * 4), np.uint8)
     sources = [gpu.upload(array) for array in arrays]
     targets = gpu.upload(np.zeros((len(arrays), *tiles.shape), np.uint8))

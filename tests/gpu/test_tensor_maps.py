@@ -1,4 +1,4 @@
-"""Tensor maps on the hardware: what a copy through one leaves in shared memory, from any stream and thread."""
+"""Tensor maps on the hardware: contents of shared memory after a copy, from any stream and thread."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INFINITIES = {"f32": 0x7F800000, "f16": 0x7C00, "bf16": 0x7F80}
 
 
 def boxes(array: np.ndarray, box: tuple[int, int], fill: int = 0) -> np.ndarray:
-    """Return the boxes of a matrix one after another, padded at the edges."""
+    """Return the boxes of a matrix consecutively, padded at the edges."""
     height, width = box
     rows, columns = array.shape
     padded = np.pad(array, ((0, -rows % height), (0, -columns % width)), constant_values=fill)
@@ -33,7 +33,7 @@ def boxes(array: np.ndarray, box: tuple[int, int], fill: int = 0) -> np.ndarray:
 
 
 def swizzled(tiles: np.ndarray, bits: int) -> np.ndarray:
-    """Return the bytes of each box as they lie in shared memory. PTX manual, "Swizzling modes"."""
+    """Return the bytes of each box in the layout of shared memory. PTX manual, "Swizzling modes"."""
     raw = tiles.reshape(len(tiles), -1).view(np.uint8)
     at = np.arange(raw.shape[1])
     moved = np.empty_like(raw)

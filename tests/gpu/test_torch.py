@@ -1,4 +1,4 @@
-"""Kernels on CUDA tensors through torch: streams, threads, graphs, devices, memory, faults; each result is compared."""
+"""Kernels on CUDA tensors through torch: streams, threads, graphs, devices, memory, faults, with checked results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 
 ROOT = Path(__file__).resolve().parents[2]
 DEVICES = [torch.device("cuda", number) for number in range(max(1, torch.cuda.device_count()))]
-ENOUGH = 100_000_000  # cycles, a twentieth of a second: longer than any launch
+ENOUGH = 100_000_000  # cycles (about 50 ms): longer than any launch
 
 
 def numbers(size: int = 4096, device: torch.device | str = "cuda") -> torch.Tensor:
@@ -99,7 +99,7 @@ def test_threads_launch_on_streams_of_their_own() -> None:
 
 
 def captured(call: Any) -> tuple[torch.cuda.CUDAGraph, Any]:
-    """Capture a call as the torch page does; return the graph and what the call returned."""
+    """Capture a call as on the torch documentation page; return the graph and the result of the call."""
     call()
     graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())

@@ -1,4 +1,4 @@
-"""Kernels on CUDA tensors across streams, captures and threads: whose memory an output is, and for how long."""
+"""Kernels on CUDA tensors across streams, captures and threads: owner and lifetime of output memory."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 
-ENOUGH = 100_000_000  # cycles, a twentieth of a second: longer than any launch
+ENOUGH = 100_000_000  # cycles (about 50 ms): longer than any launch
 LONG = 20 * ENOUGH  # longer than it takes to trace, compile and load a kernel
 SIZE = 1 << 20
-MANY = 40  # scalars: more than 16, the most that fit where they once were kept
+MANY = 40  # scalars; an earlier version kept at most 16
 
 
 def numbers(size: int = SIZE) -> torch.Tensor:
@@ -38,9 +38,9 @@ def numbers(size: int = SIZE) -> torch.Tensor:
 
 @pytest.fixture(params=["cold", "warm"])
 def double(request: pytest.FixtureRequest) -> Kernel[Any]:
-    """Return Y = X + X, which has not been called for this size before, or has.
+    """Return the kernel Y = X + X: warm (called for this size before) or cold.
 
-    Its code is loaded, and that of torch's own kernels: the driver may wait for all that runs before it loads more.
+    Its code and that of torch's own kernels are loaded: loading more code may wait for all running kernels.
     """
     built = build_double()
     for size in (2 * SIZE, *((SIZE, SIZE) if request.param == "warm" else ())):
@@ -92,7 +92,7 @@ def test_an_output_belongs_to_the_stream_that_it_was_made_on(double: Kernel[Any]
         torch.cuda._sleep(LONG)
         y = double(x)
     address = y.data_ptr()
-    del y  # the kernel that writes to it has not begun
+    del y  # the kernel that writes it has not started
     other = torch.full_like(x, 7)
     assert not side.query(), "the other stream was done already: nothing was tested"
     assert other.data_ptr() != address
@@ -120,7 +120,7 @@ def test_an_output_is_resized_and_counted_as_any_other_tensor(double: Kernel[Any
 
 
 def build_many() -> Kernel[Any]:
-    """Y[i] = the scalar number i; X is not read."""
+    """Y[i] = scalar i; X is not read."""
 
     @kernel(
         in_specs=(Tile("N", u32),),
@@ -174,7 +174,7 @@ def test_a_first_call_in_another_thread_breaks_no_capture() -> None:
 
     stream = torch.cuda.Stream()
 
-    def work() -> None:  # in place: torch must not be asked for memory while something is captured
+    def work() -> None:  # in place: torch must not allocate memory during a capture
         with torch.cuda.stream(stream):
             elsewhere(other, alpha=3.0, out=other)
 

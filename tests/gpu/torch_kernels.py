@@ -1,4 +1,4 @@
-"""The kernels of test_torch.py, for whatever GPU this machine has."""
+"""The kernels of test_torch.py, for this machine's GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.kernels.kernel import Kernel
 
 LANES = 32
-# What device 0 is; where there is none, these can still be traced.
+# Target of device 0; without a GPU, sm_90, so that the kernels can be traced.
 ARCH = "sm_{}{}".format(*torch.cuda.get_device_capability()) if torch.cuda.is_available() else "sm_90"
 VECTOR = Tile("N", f32)
 ALPHA = [("f32", "alpha")]
@@ -77,7 +77,7 @@ def build_scale() -> Kernel[Any]:
 
 
 def build_product() -> tuple[Kernel[Any], Kernel[Any]]:
-    """Y = X W, and its gradients."""
+    """Return the kernel Y = X W (elementwise), and the kernel of its gradients."""
 
     @kernel(in_specs=(VECTOR,) * 2, out_specs=(VECTOR,), grid=lambda N: N // LANES, block=LANES, arch=ARCH)
     def product(X, W, Y):
@@ -113,7 +113,7 @@ def fill(Y):
 
 @kernel(in_specs=(VECTOR,), grid=1, block=1, arch=ARCH)
 def trap(X):
-    """Do nothing with X but trap."""
+    """Trap."""
     ptx.global_ptrs(X)
     ptx.inst.trap()
     ptx.ret()

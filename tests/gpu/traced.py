@@ -1,8 +1,8 @@
-"""A kernel traced from Python with its lines, launched once: for a profiler or a debugger to show them.
+"""A kernel traced from Python with line information, launched once, for a profiler or a debugger.
 
-python -m tests.gpu.traced
+    python -m tests.gpu.traced
 
-runs it and prints how far it is off.
+Runs the kernel and prints its largest error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SOURCE = Path(__file__).resolve()
 
 
 def square() -> Any:
-    """Return Y = X * X, one element a thread."""
+    """Return Y = X * X, one element per thread."""
 
     @kernel(
         in_specs=(Tile("N", f32),),
@@ -55,13 +55,13 @@ def marked() -> int:
 
 
 def main() -> None:
-    """Launch it and say how far the result is off: by nothing."""
+    """Launch the kernel and print the largest error of its result, which is 0."""
     gpu, x = device(), np.random.default_rng(0).standard_normal(SIZE, np.float32)
     special = square().specialize([Argument((SIZE,), "f32", (1,), 0, "cuda:0")], {})
     px, py = gpu.upload(x), gpu.upload(np.zeros_like(x))
     plan_for(special, Module(image_of(special, gpu.target))).launch((px, py), 0, 0)
     gpu.synchronize()
-    print("off by", float(np.abs(gpu.download(py, x) - x * x).max()))  # noqa: T201 - its answer
+    print("off by", float(np.abs(gpu.download(py, x) - x * x).max()))  # noqa: T201 - the program's output
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which functions a piece of Python calls, and with which of their parameters, as its text shows."""
+"""Static analysis of Python source: which functions it calls, and with which of their parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def used(source: str) -> set[tuple[str, str]]:
-    """Return the pairs of a knob and a parameter that is passed to it; the parameter "" stands for the call itself."""
+    """Return pairs of a knob and a parameter that is passed to it; the parameter "" represents the call itself."""
     tree = ast.parse(source)
     modules = {name for name, value in _assigned(tree) if isinstance(value, ast.Call) and _dotted(value) == "module"}
     spread = {name: value for name, value in _assigned(tree) if isinstance(value, ast.Dict)}
@@ -38,7 +38,7 @@ def _dotted(call: ast.Call) -> str:
 
 
 def _passed(call: ast.Call, knob: str, spread: dict[str, ast.Dict]) -> Iterator[str]:
-    """Yield the names of the parameters that a call passes: by place, by keyword, by `**` of a dictionary."""
+    """Yield the names of the parameters that a call passes: by position, by keyword, or by `**` of a dictionary."""
     names = [name for name in inspect.signature(KNOBS[knob]).parameters if name != "self"]
     for place, argument in enumerate(call.args):
         if not isinstance(argument, ast.Starred) and place < len(names):

@@ -1,7 +1,7 @@
-"""What a newcomer gets wrong with each knob: called in the wrong place, twice, too early, with the wrong thing.
+"""Common mistakes with each knob: wrong place, repeated call, call too early, wrong argument.
 
-A misuse is a program. The line that must be named carries the mark `# <-`. `told` is the class of the error, `words`
-are in its text.
+A misuse is a program. The line that the error must name is marked with `# <-`. `told` is the class of the error;
+`words` must be in its message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MODULE = 'm = module(version=(8, 7), target="sm_90a")\n'
 
 @dataclass(frozen=True, slots=True)
 class Misuse:
-    """A program, and what must be told of it."""
+    """A program, with the error that it must raise."""
 
     source: str
     told: str
@@ -26,24 +26,24 @@ class Misuse:
 
 
 def outside(source: str, told: str, *words: str) -> Misuse:
-    """A mistake in the open, where nothing is traced."""
+    """A mistake outside any trace."""
     return Misuse(dedent(source).strip() + "\n", told, words)
 
 
 def of_module(source: str, told: str, *words: str) -> Misuse:
-    """A mistake while a module is written."""
+    """A mistake while a module is built."""
     return Misuse(MODULE + dedent(source).strip() + "\nm.ptx()\n", told, words)
 
 
 def in_body(source: str, told: str, *words: str) -> Misuse:
-    """A mistake in the body of a module's function, which has banks `p`, `r` and `rd`."""
+    """A mistake in the body of a module's function, which has register groups `p`, `r` and `rd`."""
     banks = 'p, r, rd = reg.bank("%p", pred, 4), reg.bank("%r", b32, 4), reg.bank("%rd", b64, 4)\n'
     body = indent(banks + dedent(source).strip(), "    ")
     return Misuse(f'{MODULE}@m.func("f")\ndef f():\n{body}\n', told, words)
 
 
 def in_kernel(source: str, told: str, *words: str) -> Misuse:
-    """A mistake in a kernel, which has registers `p` and `r`, and a barrier `full`."""
+    """A mistake in a kernel, which has registers `p` and `r`, and an mbarrier `full`."""
     registers = "p, r, full = reg.array(pred, 4), reg.array(u32, 4), smem.mbarrier(1)\n"
     body = indent(registers + dedent(source).strip(), "    ")
     return Misuse(f"@kernel\ndef k():\n{body}\n    ptx.ret()\nk.ptx()\n", told, words)

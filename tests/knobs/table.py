@@ -1,7 +1,7 @@
-"""The knobs: the functions by which PTX is written exactly, and the words that each takes.
+"""The knobs: functions that emit exact PTX, and their optional parameters.
 
-A knob is told by its name, as a page writes it (`m` is a module that is being written). Its words are its parameters
-that have a default; words that several functions share are asked of one of them.
+A knob is identified by its name on the pages (`m` is a module builder). Its words are its parameters with a default. A
+word that several functions share must be shown with one of them only.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ KNOBS: dict[str, Callable[..., object]] = {
     **{f"reg.{name}": getattr(reg, name) for name in ("bank", "declare", "pair")},
     **{f"ptx.{name}": ptx.mbarrier.wait if "." in name else getattr(ptx, name) for name in _OF_PTX},
 }
-"""Each knob, and the function that it is."""
+"""The functions of the knobs, by name."""
 
 SHARED: dict[frozenset[str], tuple[str, ...]] = {
     frozenset(VariableOptions.__annotations__): (*_VARIABLES, "ptx.var"),
@@ -84,7 +84,7 @@ SHARED: dict[frozenset[str], tuple[str, ...]] = {
     frozenset(["label", "uniform", "define_label"]): ("ptx.if_", "ptx.elif_"),
     frozenset(["pred", "uniform"]): ("ptx.break_", "ptx.continue_"),
 }
-"""Words that mean the same in several functions."""
+"""Words with the same meaning in several functions."""
 
 
 def words_of(function: Callable[..., object]) -> list[str]:
@@ -94,7 +94,7 @@ def words_of(function: Callable[..., object]) -> list[str]:
 
 
 def alternatives() -> list[tuple[str, tuple[str, ...]]]:
-    """Return each word with the knobs one of which must be seen with it; the word "" asks for a call of any kind."""
+    """Return each word with the knobs one of which must be shown with it; the word "" requires a call of any kind."""
     asked = {(word, knobs) for words, knobs in SHARED.items() for word in words if word != "name"}
     for knob, function in KNOBS.items():
         asked.add(("", (knob,)))

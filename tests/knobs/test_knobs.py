@@ -1,4 +1,4 @@
-"""Each knob has an example in an executed page, is known to type checkers, and its misuse is an error at its line."""
+"""Each knob has an example in an executed page, is typed, and its misuse raises an error at its line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MARK = "# <-"
 
 @functools.cache
 def in_pages() -> frozenset[tuple[str, str]]:
-    """Return what the executed blocks of all pages use."""
+    """Return the knobs and parameters that the executed blocks of all pages use."""
     found: set[tuple[str, str]] = set()
     for page in PAGES:
         code = [each.text for each in blocks(page.read_text(encoding="utf-8")) if each.language == "python"]
@@ -37,7 +37,7 @@ def in_pages() -> frozenset[tuple[str, str]]:
 
 @functools.cache
 def in_typed_code() -> frozenset[tuple[str, str]]:
-    """Return what the modules use that mypy and pyright hold."""
+    """Return the knobs and parameters that the modules of tests/typing use, which mypy and pyright check."""
     sources = sorted((ROOT / "tests" / "typing").glob("*.py"))
     return frozenset[tuple[str, str]]().union(*[used(path.read_text(encoding="utf-8")) for path in sources])
 

@@ -1,4 +1,4 @@
-"""Write the table of planted faults into the documentation; then read the diff.
+"""Write the page of injected faults, docs/injected-faults.md; then read the diff.
 
 python -m tests.mutations [--list | --check]
 """

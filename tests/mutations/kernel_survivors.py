@@ -1,7 +1,7 @@
-"""Which mutants of the examples' kernels survive every schedule, and why.
+"""Mutants of the example kernels that survive every schedule, and the reasons.
 
-A row speaks of the mutants by one operator of instructions that begin with its `code`, registers written without their
-numbers (`%r`), in the kernels that its patterns match.
+A row matches the mutants by one operator of instructions that start with its `code` (registers without numbers: `%r`),
+in the kernels that match its patterns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NUMBER_OF_REGISTER = re.compile(r"(%[a-z]+)\d+(_\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Survivor:
-    """One kind of survivor; `kernels` are patterns of names."""
+    """A kind of survivor; `kernels` are patterns of kernel names."""
 
     kind: Kind
     operator: str
@@ -30,7 +30,7 @@ class Survivor:
     kernels: tuple[str, ...]
 
     def speaks_of(self, kernel: str, mutant: Mutant) -> bool:
-        """Tell whether a mutant of a kernel is of this kind."""
+        """Return whether this row matches a mutant of a kernel."""
         code = _NUMBER_OF_REGISTER.sub(r"\1", mutant.before)
         here = any(fnmatchcase(kernel, pattern) for pattern in self.kernels)
         return here and mutant.operator.name == self.operator and code.startswith(self.code)

@@ -1,6 +1,7 @@
-"""The kernels of examples/ as subjects of mutations, each with a launch that is small and reaches all of its code.
+"""The example kernels as subjects of mutations, each with a small launch that reaches all of its code.
 
-Real kernels are unrolled: of mutants that differ in numbers alone, and stand among the same instructions, one is tried.
+Real kernels are unrolled. Of mutants that differ only in numbers and have the same neighboring instructions, one is
+tested.
 """
 
 from __future__ import annotations
@@ -30,19 +31,20 @@ if TYPE_CHECKING:
 
 Values: TypeAlias = NDArray[Any]
 Case: TypeAlias = "tuple[Sequence[Values], Sequence[Values]]"
-"""The arrays of a call, and what its outputs must hold."""
+"""Arguments of a call, and the expected values of its last arrays and outputs."""
 
-AROUND = 2  # instructions before and behind one that make up its surroundings
+AROUND = 2  # neighboring instructions, before and after a mutated one, that distinguish mutants
 _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A kernel of a file in examples/, the first word of its name; `kernel` finds it in that module, or makes it.
+    """An example kernel. The first word of `name` is its file; `kernel` returns it, given the file's module.
 
-    `case` is called with the module, too; `keywords` go with the arrays. What is wanted is wanted of outputs and, in
-    front of them, of the last arrays, if the kernel writes to them. Each may be `tolerance` away, relative to the
-    largest magnitude. Of a kernel that takes seconds to run, at `most` so many mutants by each operator are tried.
+    `case`, given the module, returns the arguments and the expected values. These are compared with the outputs and, if
+    there are more of them, with the last arguments, which the kernel modifies. The error may be at most `tolerance`,
+    relative to the largest magnitude. `keywords` are passed with the arrays. `most` limits the number of mutants per
+    operator for slow kernels.
     """
 
     name: str
@@ -54,7 +56,7 @@ class Shown:
 
     @cached_property
     def file(self) -> Any:
-        """The module of the file."""
+        """Module of the file."""
         return import_module(f"examples.{self.name.partition(' ')[0].replace('/', '.')}")
 
     @cached_property
@@ -64,12 +66,12 @@ class Shown:
 
     @cached_property
     def module(self) -> Module:
-        """The tree that the kernel is traced to for its arrays."""
+        """Syntax tree of the kernel, traced for its arrays."""
         arrays, _ = self.case(self.file)
         return self.launched.specialize([argument_of(array) for array in arrays], self.keywords).module
 
     def run(self, module: Module | None = None, **options: Any) -> SimulationResult:
-        """Run the kernel, or one with its launch; raise AssertionError for wrong numbers without a finding."""
+        """Run the kernel or a mutant; raise AssertionError if the result is wrong without a finding."""
         arrays, wanted = self.case(self.file)
         altered = Altered(self.launched, module or self.module)
         result = altered.simulate(*arrays, checks="all", **self.keywords, **options)
@@ -80,14 +82,14 @@ class Shown:
 
     @staticmethod
     def _away(got: Values, wanted: Values) -> float:
-        """Return the largest difference, relative to the largest magnitude; infinite where one is no number."""
-        with np.errstate(invalid="ignore"):  # a signalling NaN is converted, too
+        """Return the largest difference, relative to the largest magnitude; infinite if it is not finite."""
+        with np.errstate(invalid="ignore"):  # casting a signaling NaN warns
             away = np.abs(got.astype(np.float64) - wanted).max() / np.abs(wanted).max()
         return float(away) if np.isfinite(away) else np.inf
 
 
 def tried(subject: Shown) -> Iterator[Mutant]:
-    """Yield the mutants of a kernel, one of those that are alike; at most so many by each operator as it says."""
+    """Yield the mutants to test, at most `subject.most` per operator, evenly distributed."""
     by_operator: dict[str, list[Mutant]] = {}
     for mutant in unlike(subject):
         by_operator.setdefault(mutant.operator.name, []).append(mutant)
@@ -97,7 +99,7 @@ def tried(subject: Shown) -> Iterator[Mutant]:
 
 
 def unlike(subject: Shown) -> Iterator[Mutant]:
-    """Yield the mutants of a kernel, one of those that are alike."""
+    """Yield the mutants of a kernel, one of each group of similar mutants."""
     shapes = [_NUMBER.sub("#", line) for line in emit(subject.module).splitlines()]
     seen: set[tuple[str, ...]] = set()
     for mutant in mutants(subject.module):
@@ -115,7 +117,7 @@ def drawn(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16, seed: int =
 
 
 def of(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16) -> Callable[[Any], Case]:
-    """Return the case of a kernel that computes what its file's `reference` does, of arrays of these shapes."""
+    """Return the case of a kernel that computes its file's `reference`, for random arrays of these shapes."""
 
     def case(file: Any) -> Case:
         arrays = drawn(*shapes, dtype=dtype)
@@ -125,17 +127,17 @@ def of(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16) -> Callable[[A
 
 
 def product(m: int, n: int, k: int) -> Callable[[Any], Case]:
-    """Return the case of `C = A · B`."""
+    """Return the case of a GEMM, `C = A · B`."""
     return of((m, k), (k, n))
 
 
 def called(name: str) -> Callable[[Any], Launchable]:
-    """Return what finds a kernel in a file's module."""
+    """Return a function that returns a kernel of a file's module by name."""
     return lambda file: getattr(file, name)
 
 
 def built(maker: str, *arguments: Any, **sizes: Any) -> Callable[[Any], Launchable]:
-    """Return what makes a kernel with a function of its file."""
+    """Return a function that makes a kernel with function `maker` of a file's module."""
     return lambda file: getattr(file, maker)(*arguments, **sizes)
 
 
@@ -147,7 +149,7 @@ def _sum(file: Any) -> Case:
 def _attention(
     queries: int, keys: int, head_dim: int, heads: tuple[int, int] = (2, 1), spread: float = 1
 ) -> Callable[[Any], Case]:
-    """Return the case of attention; scores have the standard deviation `spread`."""
+    """Return the case of attention; `spread` is the standard deviation of the scores."""
 
     def case(file: Any) -> Case:
         shapes = (queries, heads[0]), (keys, heads[1]), (keys, heads[1])
@@ -171,7 +173,7 @@ def _gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Case]:
 
 
 def _fused_gradients(queries: int, keys: int, head_dim: int) -> Callable[[Any], Case]:
-    """Return the case of the kernel in the middle; what it adds to sums is what the kernel as it stands adds."""
+    """Return the case of the kernel `FUSED`; what it adds to dQ is compared with the unmodified kernel's result."""
 
     def case(file: Any) -> Case:
         shapes = (queries, 2), (keys, 1), (keys, 1), (queries, 2)
@@ -201,7 +203,7 @@ def _grouped(file: Any) -> Case:
 def _norm_gradients(file: Any) -> Case:
     x, w, dy = drawn((7, 264), (264,), (7, 264), dtype=np.float32)
     dx, dw = file.reference(x, w, dy)
-    return [x, w, dy], [dx, dw[None]]  # one block has all rows
+    return [x, w, dy], [dx, dw[None]]  # one CTA processes all rows
 
 
 def _column_sums(_: Any) -> Case:
@@ -218,7 +220,7 @@ def _scales_of_rows(file: Any) -> Case:
 
 
 def _quantised(k: int) -> Callable[[Any], Case]:
-    """Return the case of a product of 136 x 136 of factors that the example quantises."""
+    """Return the case of a 136 x 136 GEMM with operands quantized by the example."""
 
     def case(file: Any) -> Case:
         arrays = [each for pair in zip(*map(file.quantise, drawn((136, k), (136, k))), strict=True) for each in pair]
@@ -228,7 +230,7 @@ def _quantised(k: int) -> Callable[[Any], Case]:
 
 
 def _block_scaled(form: str, k: int) -> Callable[[Any], Case]:
-    """Return the case of a product of 136 x 136 of factors in one of the formats of the example."""
+    """Return the case of a 136 x 136 GEMM with operands in one of the example's formats."""
 
     def case(file: Any) -> Case:
         chosen = getattr(file, form)
@@ -241,18 +243,18 @@ def _block_scaled(form: str, k: int) -> Callable[[Any], Case]:
 
 def _ragged(file: Any) -> Case:
     x, w = drawn((147, 136), (3, 136, 136))
-    ends = np.array([31, 36, 147], np.int32)  # 31 rows, of the 32 that a warp has
+    ends = np.array([31, 36, 147], np.int32)  # 31 rows: one less than the lanes of a warp
     return [x, w, ends], [file.reference(x, w, ends)]
 
 
 def _largest(_: Any) -> Case:
     (x,) = drawn((9003,))
-    x[8980] = -99  # behind what the threads read first
+    x[8980] = -99  # after the elements that the threads read first
     return [x], [np.array([99.0])]
 
 
 def _quantisable(file: Any) -> Case:
-    """Take what the kernel as it stands makes of a matrix: other tests hold that against a model, bit for bit."""
+    """Return the case of a quantizer; it expects the unmodified kernel's result, which other tests verify."""
     (x,) = drawn((130, 160))
     x[3, :32] = 0
     return [x], [each.astype(np.float64) for each in file.quantise(x)]
@@ -263,7 +265,7 @@ def _quantisable_below(file: Any) -> Case:
     return [x, np.abs(x).max().astype(np.float32)[None]], outputs
 
 
-FEW = {"blocks": 2, "stages": 2}  # so that a block takes several tiles, and a stage several steps
+FEW = {"blocks": 2, "stages": 2}  # a CTA has several tiles, a stage several steps
 NARROW = FEW | {"block_n": 128}
 SINGLE = {"dtype": np.float32}
 KERNELS = {

@@ -1,6 +1,6 @@
-"""The table of planted faults: a kernel, a change, the marked line that it changes, and the finding that must name it.
+"""Table of injected faults: kernel, change, marked line that it changes, and finding that must name it.
 
-Lines are marks of the subject's text: that of the finding, and that of the other instruction where two are involved.
+Lines are marks in the subject's text: the line of the finding and, if two instructions are involved, the other line.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pyptx_sim.extension import extensions
 from .planted_tensors import PLANTED as TENSORS
 from .rows import planted
 
-_LUCK = frozenset({"tmem-race"})  # two works issued at once; one behind the other, the second has not waited
+_LUCK = frozenset({"tmem-race"})  # two operations issued at once; one after the other, it is a missing wait
 _OF_ARRAYS = frozenset({"element-type"})  # a note about the launch's arrays, which operators do not change
 # Rules that no operator triggers on these subjects. `test_barrier_phases`, `test_inactive_lanes` and
 # `test_unconverted_addresses` of the packages test them.
@@ -21,7 +21,7 @@ SHIPPED = (
     - _OF_ARRAYS
     - _ELSEWHERE
 )
-"""The rules of what ships: other plugins may be installed, too."""
+"""Rules of pyptx's own packages; other plugins may be installed, too."""
 
 PLANTED = (
     *planted(

@@ -1,4 +1,4 @@
-"""The part of the table that is of Blackwell: tensor memory, its products, launches that blocks take over."""
+"""Injected faults for Blackwell: tensor memory, tcgen05.mma, and cluster launch control."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row of the table of planted faults is: a kernel, a change, the marked line, and the finding that names it."""
+"""Row of the table of injected faults: kernel, change, marked line, and the finding that names it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """One fault; `number` chooses among several changes that an operator makes of one line."""
+    """An injected fault; `number` selects one of several changes that an operator makes to one line."""
 
     subject: str
     operator: str
@@ -17,11 +17,11 @@ class Planted:
     number: int = 0
 
     def __str__(self) -> str:
-        """Return the row in words."""
+        """Return the row as text."""
         which = f" ({self.number + 1})" if self.number else ""
         return f"{self.subject}: {self.operator}{which} at {self.at}"
 
 
 def planted(subject: str, *rows: tuple[str, str, str, str] | tuple[str, str, str, str, int]) -> tuple[Planted, ...]:
-    """Return the faults of a subject: operator, line, rule, lines that the finding names, and perhaps a number."""
+    """Return the faults of a subject; a row is operator, line, rule, lines named by the finding, [`number`]."""
     return tuple(Planted(subject, row[0], row[1], row[2], tuple(row[3].split()), *row[4:]) for row in rows)

@@ -1,6 +1,6 @@
-"""The kernels that faults are planted into: clean ones, each with its launch, its data, and what must come out.
+"""Kernels for fault injection: correct kernels without findings, each with its launch, data and expected results.
 
-A subject's PTX lies in `subjects/`. Comments `// @name` there mark lines that the table of planted faults names.
+The PTX of a subject is in `subjects/`. Comments `// @name` there mark lines for the table of injected faults.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _MARK = re.compile(r"// @([\w-]+)")
 
 Values: TypeAlias = NDArray[Any]
 Case: TypeAlias = "tuple[list[Any], list[tuple[Values, Values]]]"
-"""The arguments of a run, and the outputs among them with what they must hold."""
+"""Arguments of a run, and its outputs with their expected values."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel: its name is its entry's and its file's; `case` makes fresh arguments."""
+    """A kernel; `name` is the name of its entry and of its file, `case` makes new arguments."""
 
     name: str
     case: Callable[[], Case]
@@ -48,16 +48,16 @@ class Subject:
 
     @cached_property
     def module(self) -> Module:
-        """Its tree."""
+        """The syntax tree."""
         return parse(self.text)
 
     @cached_property
     def marks(self) -> dict[str, int]:
-        """The marked lines, from 1, by their names."""
+        """Line numbers of the marks, from 1, by name."""
         return {name: i for i, line in enumerate(self.text.splitlines(), 1) for name in _MARK.findall(line)}
 
     def run(self, module: Module | None = None, **options: Any) -> Result:
-        """Run the kernel, or one with its launch; raise AssertionError for wrong numbers without a finding."""
+        """Run the kernel or a mutant; raise AssertionError if the result is wrong without a finding."""
         arguments, outputs = self.case()
         result = run(
             module or self.module, grid=self.grid, block=self.block, cluster=self.cluster, args=arguments, **options
@@ -69,7 +69,7 @@ class Subject:
 
 
 def words(*shape: int) -> NDArray[np.uint32]:
-    """Return random words, the same each time."""
+    """Return random words; the same in every call."""
     return np.random.default_rng(7).integers(0, 1 << 16, shape).astype(np.uint32)
 
 
@@ -79,19 +79,19 @@ def _described(array: Values, box: tuple[int, int], swizzle: str = "none") -> Ma
 
 
 def _output(array: Values) -> Uninitialised:
-    """Return an array as what a runtime makes of an output: nothing to be read, and everything to be written."""
+    """Return an array marked as an output: uninitialized, and to be written completely."""
     strides = tuple(stride // array.itemsize for stride in array.strides)
     return Uninitialised(array, Output("out", array.shape, f"u{8 * array.itemsize}", strides))
 
 
 def _factor(*shape: int) -> tuple[NDArray[np.uint16], NDArray[np.float64]]:
-    """Return small whole numbers as the bits of bf16, and as they are."""
+    """Return small whole numbers as bf16 bits, and as float64."""
     values = np.random.default_rng(len(shape) + shape[-1]).integers(-4, 5, shape).astype(np.float32)
     return (values.view(np.uint32) >> np.uint32(16)).astype(np.uint16), values.astype(np.float64)
 
 
 def _of_warpgroup(product: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return what each of 128 threads holds of 64 rows of 8 columns: two in its row, two in the row 8 below."""
+    """Return the wgmma accumulators (64 x 8) of 128 threads: two columns of a row, and of the row 8 below."""
     thread = np.arange(128)
     row, column = thread // 32 * 16 + thread % 32 // 4, thread % 4 * 2
     held = [product[row, column], product[row, column + 1], product[row + 8, column], product[row + 8, column + 1]]
@@ -99,7 +99,7 @@ def _of_warpgroup(product: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _folded(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return what comes of `sum = 3 * sum + row` over rows."""
+    """Return the result of `sum = 3 * sum + row` over the rows."""
     total: NDArray[np.uint32] = np.zeros_like(rows[0])
     for row in rows:
         total = total * np.uint32(3) + row
@@ -109,7 +109,7 @@ def _folded(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 def _tile_pipeline() -> Case:
     x = words(8, 320).astype(np.float32)
     out = np.zeros(64, np.float32)
-    boxes = x.reshape(2, 4, 5, 16, 4)  # the upper and the lower half, rows, steps, threads of a row, words of a thread
+    boxes = x.reshape(2, 4, 5, 16, 4)  # upper and lower half, rows, steps, threads of a row, words of a thread
     return [out, _described(x, (8, 64))], [(out, boxes.sum((0, 2, 4)).reshape(64))]
 
 
@@ -165,7 +165,7 @@ def _last_block() -> Case:
     a, parts, done, out = words(3, 64), np.zeros(3, np.uint32), np.zeros(1, np.uint32), np.zeros(1, np.uint32)
     folded = a[:, :32] + a[:, 32:]
     lanes = np.arange(32)
-    # Lane 0 sums what four shuffles bring it: lanes 0 to 15, each with the one across.
+    # Lane 0 adds what four shuffles return: lanes 0 to 15, each added to lane 31 - i.
     expected = (folded + folded[:, lanes ^ 31])[:, :16].sum(1).astype(np.uint32)
     return [a, parts, done, out], [(parts, expected), (out, expected.sum(keepdims=True).astype(np.uint32))]
 
@@ -182,17 +182,15 @@ def _tile_transpose() -> Case:
 
 
 def _matrices() -> Case:
-    """Four matrices of 8 by 8; of the sparse factor the first two of four columns are there.
+    """Four 8 x 8 matrices; the sparse operand A stores the first two of every four columns.
 
-    Row r of matrix m is row 8 m + r of the tile. The factors are the first two matrices, side by side in K.
+    Row r of matrix m is row 8 m + r of the tile. Operand A consists of the first two matrices, adjacent in K.
     """
     tile = np.random.default_rng(3).integers(-4, 5, (4, 8, 8)).astype(np.float16)
     out, rows = np.zeros((2, 32, 4), np.float32), np.zeros((4, 8, 8), np.float16)
-    dense = np.concatenate([tile[0], tile[1]]).astype(
-        np.float64
-    )  # 16 rows of the left factor, 8 columns that are there
+    dense = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # operand A: 16 rows, 8 stored columns
     columns = [0, 1, 4, 5, 8, 9, 12, 13]
-    factor = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # 16 by 8: loaded with .trans
+    factor = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # 16 x 8: loaded with .trans
     product = dense @ factor[columns]
     lane = np.arange(32)
     row, column = lane // 4, lane % 4 * 2
@@ -233,7 +231,7 @@ def _warpgroup_pipeline() -> Case:
     (a, left), (b, right) = _factor(64, 256), _factor(8, 256)
     out = np.zeros((128, 4), np.float32)
     expected = _of_warpgroup(left @ right.T)
-    expected[:, 0] += 1  # what each thread begins with in its first register
+    expected[:, 0] += 1  # initial value of each thread's first accumulator
     return [_described(a, (64, 64), "128B"), _described(b, (8, 64), "128B"), out], [(out, expected)]
 
 
@@ -252,21 +250,21 @@ def _tensor_pair() -> Case:
 
 
 def _cores(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return rows of bytes as matrices of 8 rows of 16 bytes, those side by side in a row one behind the other."""
+    """Return rows of bytes as core matrices (8 rows x 16 bytes); those of the same rows are consecutive."""
     return rows.reshape(len(rows) // 8, 8, -1, 16).swapaxes(1, 2).reshape(-1)
 
 
 def _scaled_factor(rows: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float64]]:
-    """Return rows of 256 numbers as the bytes of e4m3, the scales of each 32 of them as those of ue8m0, and all."""
+    """Return rows of 256 e4m3 codes, a ue8m0 scale factor for each 32 of them, and the scaled values."""
     random = np.random.default_rng(rows)
     values, powers = random.integers(0, 8, (rows, 256)), random.integers(-2, 3, (rows, 8))
-    codes = np.array([0, 0x38, 0x40, 0x44, 0xB8, 0xC0, 0xC4, 0x48], np.uint8)  # as below
+    codes = np.array([0, 0x38, 0x40, 0x44, 0xB8, 0xC0, 0xC4, 0x48], np.uint8)  # codes of 0, 1, 2, 3, -1, -2, -3, 4
     numbers = np.array([0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 4.0])
     return codes[values], (powers + 127).astype(np.uint8), numbers[values] * np.exp2(powers).repeat(32, axis=1)
 
 
 def _scale_words(scales: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return four scales of each of up to 128 rows as 32 rows of 16 bytes: those of rows 32 apart stand in a row."""
+    """Return four scale factors per row, of up to 128 rows, as 32 lines of 16 bytes; rows 32 apart share a line."""
     words = np.zeros((128, 4), np.uint8)
     words[: len(scales)] = scales
     return words.reshape(4, 32, 4).swapaxes(0, 1).reshape(32, 16)
@@ -289,7 +287,7 @@ def _tensor_scales() -> Case:
 
 
 def _tensor_probabilities() -> Case:
-    """The products of q and k are whole numbers that bf16 has."""
+    """The elements of Q K^T are whole numbers that bf16 represents exactly."""
     random = np.random.default_rng(1)
     q, k, v = (random.integers(-1, 2, shape).astype(np.float32) for shape in ((128, 64), (64, 64), (16, 64)))
     of_q, of_k, of_v = ((each.view(np.uint32) >> np.uint32(16)).astype(np.uint16) for each in (q, k, v))
@@ -306,7 +304,7 @@ def _tensor_turns() -> Case:
 
 
 def _tensor_stationary() -> Case:
-    """A quarter of the columns lies in the lanes of each warp; of three columns two count."""
+    """Each warp's lanes hold a quarter of the columns; two of every three columns are nonzero."""
     (a, left), (b, right) = _factor(64, 16), (each[::-1] for each in _factor(64, 16))
     image = np.concatenate([_cores(each.view(np.uint8)) for each in (a, b)])
     right = right.reshape(4, 16, 16) * (np.arange(64).reshape(4, 16, 1) % 16 % 3 < 2)

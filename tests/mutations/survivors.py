@@ -1,6 +1,6 @@
-"""Which mutants of the subjects survive every schedule, and why: what differs makes no difference, or is not asked for.
+"""Mutants of the subjects that survive every schedule, and the reasons: no effect, or not checked on purpose.
 
-A row speaks of all mutants by one operator of instructions that begin with its `code`, in all subjects or in some.
+A row matches all mutants by one operator of instructions that start with its `code`, in all subjects or in some.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from pyptx_sim.mutations import Mutant
 
 Kind: TypeAlias = Literal["equivalent", "lenient", "gap"]
-"""`equivalent`: no run differs. `lenient`: wrong by the manual, and on purpose not asked for. `gap`: not seen."""
+"""`equivalent`: no run differs. `lenient`: wrong by the manual, deliberately not reported. `gap`: not detected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survivor:
-    """One kind of survivor; without `subjects`, of every subject."""
+    """A kind of survivor; without `subjects`, of every subject."""
 
     kind: Kind
     operator: str
@@ -26,7 +26,7 @@ class Survivor:
     subjects: tuple[str, ...] = ()
 
     def speaks_of(self, subject: str, mutant: Mutant) -> bool:
-        """Tell whether a mutant of a subject is of this kind."""
+        """Return whether this row matches a mutant of a subject."""
         here = not self.subjects or subject in self.subjects
         return here and mutant.operator.name == self.operator and mutant.before.startswith(self.code)
 

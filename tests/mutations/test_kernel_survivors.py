@@ -1,6 +1,6 @@
-"""Mutants of the examples' kernels are found, give wrong numbers, never end, or stand in a list with the reason.
+"""Mutants of the example kernels are found, give wrong results, do not terminate, or are listed with a reason.
 
-By default those of a small kernel; of all kernels in `nox -s mutants`, which takes most of an hour on two cores.
+By default the mutants of one small kernel are tested; `nox -s mutants` tests all kernels (about an hour on two cores).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell, pytest.mark.no_cover]
 
 TRIED = full(list(KERNELS), default=["ampere/transpose"])
-STEPS = 60_000  # of a run; what loops for ever is refused
+STEPS = 60_000  # limit for a run; endless loops are refused
 ENDLESS = "is still running after"
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
 
 
 def trial(subject: Shown, module: Module) -> SimulationResult:
-    """Run a module under schedule after schedule, up to the first finding."""
+    """Run a module under each schedule, up to the first finding."""
     for schedule in SCHEDULES[:-1]:
         result = subject.run(module, step_limit=STEPS, **schedule)
         if result.findings:
@@ -56,12 +56,12 @@ def test_a_mutant_is_found_or_stands_in_the_list(name: str) -> None:
 
 @cache
 def mutants_of(name: str) -> list[Mutant]:
-    """Return the mutants of a kernel, one of those that are alike."""
+    """Return the mutants of a kernel, one of each group of similar mutants."""
     return list(unlike(KERNELS[name]))
 
 
 def kernels_of(pattern: str) -> list[str]:
-    """Return the names that a pattern matches."""
+    """Return the kernel names that match a pattern."""
     return [name for name in KERNELS if fnmatchcase(name, pattern)]
 
 

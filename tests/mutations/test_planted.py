@@ -1,4 +1,4 @@
-"""Faults planted into working kernels are found, and named rightly, whatever the schedule; the kernels are clean."""
+"""Faults injected into correct kernels are found and named under every schedule; the kernels have no findings."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 RACES = {"shared-race", "global-race", "lane-race"}
-NAMED = 8  # the last seed that has to name a fault
+NAMED = 8  # last seed that may name a fault
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
-ROWS = full(PLANTED, default=tuple({row.rule: row for row in PLANTED}.values()))  # by default one fault of each rule
+ROWS = full(PLANTED, default=tuple({row.rule: row for row in PLANTED}.values()))  # by default one fault per rule
 
 
 def runs(things: Iterable[object]) -> list[ParameterSet]:
-    """Return each thing with every schedule; by default with one, in turn."""
+    """Return each item with every schedule; by default with one schedule, in rotation."""
     return [
         pytest.param(thing, schedule, id=f"{thing}-{schedule or 'in order'}")
         for number, thing in enumerate(things)
@@ -42,7 +42,7 @@ def runs(things: Iterable[object]) -> list[ParameterSet]:
 
 
 def planted(row: Planted) -> Mutant:
-    """Return the mutant that a row names."""
+    """Return the mutant of a row."""
     subject = SUBJECTS[row.subject]
     (operator,) = (operator for operator in mutations() if operator.name == row.operator)
     found = [mutant for mutant in mutants(subject.module, (operator,)) if mutant.line == subject.marks[row.at]]
@@ -64,7 +64,7 @@ def test_a_subject_assembles(name: str) -> None:
 
 @pytest.mark.parametrize(("row", "schedule"), runs(ROWS))
 def test_a_planted_fault_is_found_and_named(row: Planted, schedule: dict[str, Any]) -> None:
-    """Under a seed something is found, and what the row names under some of the next ones: one fault has many ends."""
+    """With a seed, some finding must occur; the row's finding must occur with this or a later seed."""
     subject, module = SUBJECTS[row.subject], planted(row).module
     found = subject.run(module, **schedule).findings
     assert found
@@ -76,11 +76,11 @@ def test_a_planted_fault_is_found_and_named(row: Planted, schedule: dict[str, An
 
 
 def named(row: Planted, findings: tuple[Finding, ...]) -> bool:
-    """Tell whether any of the findings is the one of a row."""
+    """Return whether one of the findings is the finding of the row."""
     marks = SUBJECTS[row.subject].marks
     rule, line, other = row.rule, *(*(marks[mark] for mark in row.lines), None)[:2]
     places = [(finding.line, finding.other_line) for finding in findings if finding.rule == rule]
-    # Which access of a race comes first, the schedule says.
+    # The order of the two accesses of a race depends on the schedule.
     return (line, other) in places or (rule in RACES and (other, line) in places)
 
 

@@ -1,4 +1,4 @@
-"""All mutants of the subjects are tried under every schedule; who survives stands in a list, with the reason."""
+"""All mutants of the subjects are tested under every schedule; survivors are listed with a reason."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 TRIED = full(list(SUBJECTS), default=["cluster_exchange"])
-STEPS = 60_000  # of a run; what loops for ever is refused
+STEPS = 60_000  # limit for a run; endless loops are refused
 
 
 def tried(subject: Subject, module: Module) -> Result:
-    """Run a module under schedule after schedule, up to the first finding."""
+    """Run a module under each schedule, up to the first finding."""
     schedules: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
     for schedule in schedules[:-1]:
         result = subject.run(module, step_limit=STEPS, **schedule)

@@ -1,1 +1,1 @@
-"""Law L6: what the instruction table accepts ptxas accepts, and what it refuses ptxas refuses."""
+"""Property L6: the instruction table and ptxas accept the same instructions."""

@@ -1,14 +1,14 @@
-"""Hold the instruction table against ptxas.
+"""Compare the instruction table with ptxas.
 
     python -m tests.oracle                          every chapter, with every ptxas given
     python -m tests.oracle --chapter wgmma …        these chapters
-    … --ptxas PATH …                                the executables to ask (default: the one that is found)
+    … --ptxas PATH …                                executables to run (default: the one found)
     … --valid N --broken N                          forms per row, and broken forms per row and class of fault
-    … --targets sm_90a …                            only on these targets
-    … --show N                                      how many differences to print (default: 40)
+    … --targets sm_90a …                            only these targets
+    … --show N                                      number of differences to print (default: 40)
 
-Exits with 1 if less than 99.5 % agree, a class that matters falls below 98 %, or ptxas accepts something that the table
-refuses for no listed reason.
+Exits with 1 if agreement is below 99.5 % in total or below 98 % in an important class, or if ptxas accepts an
+instruction that the table rejects without a listed reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ AGREEMENT_OF_A_CLASS = 0.98
 
 
 def main() -> int:
-    """Ask, print the matrix and the differences, and return the exit status."""
+    """Run the comparison, print the matrix and the differences, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--chapter", nargs="*", default=[])
     parser.add_argument("--ptxas", nargs="*", type=Path, default=[])

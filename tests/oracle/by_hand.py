@@ -1,10 +1,10 @@
-"""Instructions that were written by hand, from the manual's syntax lines: where ptxas takes them, and since when.
+"""Handwritten instructions, from the manual's syntax lines: where ptxas accepts them, and since which version.
 
     python -m tests.oracle.by_hand --ptxas PATH tests/oracle/forms/bulk_copy.tsv …
 
-A line of these files is the first PTX version, the targets (each stands for what it covers) and the instruction, with
-tabs between; `-` for both where no target takes it. The command asks ptxas, and writes the first two columns anew.
-The oracle's own forms come from the table and can't tell what the table lacks; these can.
+A line of these files is the first PTX version, the targets (each includes the targets that it covers) and the
+instruction, separated by tabs; `-` for both if no target has it. The command runs ptxas and rewrites the first two
+columns. The oracle's own forms are generated from the table and cannot reveal forms that it lacks; these can.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ VERSIONS = (
 
 @dataclass(frozen=True, slots=True)
 class HandWritten:
-    """An instruction, the first version that has it (None: none has), and targets that cover all that take it."""
+    """Instruction, its first version (None if ptxas rejects it), and targets that cover all that accept it."""
 
     text: str
     since: tuple[int, int] | None = None
     targets: tuple[str, ...] = ()
 
     def is_for(self, target: str, version: tuple[int, int]) -> bool:
-        """Tell whether ptxas takes the instruction there."""
+        """Return whether ptxas accepts the instruction for a target and version."""
         if self.since is None or version < self.since:
             return False
         return any(includes(target, need) for need in self.targets)
@@ -54,7 +54,7 @@ class HandWritten:
 
 
 def read(path: Path) -> tuple[HandWritten, ...]:
-    """Return the instructions of a file; a line that is an instruction alone has yet to be asked about."""
+    """Return the instructions of a file; a line with only an instruction has no results yet."""
     found: list[HandWritten] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         since, _, rest = line.partition("\t")
@@ -68,7 +68,7 @@ def read(path: Path) -> tuple[HandWritten, ...]:
 
 
 def ask(tool: Tool, texts: Sequence[str]) -> tuple[HandWritten, ...]:
-    """Ask ptxas about each instruction on every target, and at every version on the oldest that takes it."""
+    """Check each instruction for every target, and for every version on the oldest target that accepts it."""
     homes: dict[str, list[str]] = {text: [] for text in texts}
     for target in targets_of(tool.newest_ptx):
         for text in taken(Judge(tool, target.name, tool.newest_ptx), texts):
@@ -78,13 +78,13 @@ def ask(tool: Tool, texts: Sequence[str]) -> tuple[HandWritten, ...]:
 
 
 def taken(judge: Judge, texts: Sequence[str]) -> list[str]:
-    """Return the instructions that ptxas takes: some things it looks at only in a file that has no other errors."""
+    """Return the instructions that ptxas accepts; it performs some checks only if a file has no other errors."""
     found: list[str] = []
     pending = [text for text, complaint in judge.judge(texts).items() if complaint is None]
     while pending:
         verdicts = judge.judge(pending)
         first = next((index for index, text in enumerate(pending) if verdicts[text] is not None), len(pending))
-        found += pending[:first]  # and at the first fault it stops, which may be another line's
+        found += pending[:first]  # ptxas stops at the first fault, which may be that of another line
         found += [text for text in pending[first : first + 1] if judge.alone(text) is None]
         pending = pending[first + 1 :]
     return found
@@ -103,7 +103,7 @@ def _first_versions(tool: Tool, homes: dict[str, list[str]]) -> dict[str, tuple[
 
 
 def _cover(tool: Tool, names: list[str]) -> tuple[str, ...]:
-    """Return the fewest targets that cover these, and no other."""
+    """Return the fewest targets that cover exactly these."""
     every = [target.name for target in targets_of(tool.newest_ptx)]
     covered = {name: {other for other in every if includes(other, name)} for name in names}
     whole = {name: others for name, others in covered.items() if others <= set(names)}
@@ -111,7 +111,7 @@ def _cover(tool: Tool, names: list[str]) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Write the files anew."""
+    """Rewrite the files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", type=Path, required=True)
     parser.add_argument("paths", nargs="+", type=Path)

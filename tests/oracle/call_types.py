@@ -1,4 +1,4 @@
-"""Calls by every pair of types: of the parameter, and of what is passed for it. And results, and vectors."""
+"""Calls with every pair of parameter type and argument type; also results and vectors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _MODULE = (
 
 
 def _calls() -> Iterator[tuple[str, str, str]]:
-    """Yield the header of a function, what the caller declares, and the call.
+    """Yield the header of a function, the declarations of the caller, and the call.
 
-    Parameters are in registers and in .param space in turn: ptxas takes the same types in both, but for vectors.
+    Parameters are alternately in registers and in .param space: ptxas accepts the same types in both, except for
+    vectors.
     """
     kinds = (*TYPES, *VECTORS)
     for turn, (parameter, kind) in enumerate(itertools.product(kinds, kinds)):
@@ -44,5 +45,5 @@ def _typed(kind: str) -> str:
 
 
 def calls() -> tuple[str, ...]:
-    """Return the modules, each of one function and one call of it."""
+    """Return modules with one function and one call of it each."""
     return tuple(_MODULE.format(f"{header} {{ ret; }}", f"{declared}\n{call}") for header, declared, call in _calls())

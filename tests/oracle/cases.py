@@ -1,4 +1,4 @@
-"""What ptxas is asked: valid forms of every row of the table, and forms with one thing wrong, by the class of fault."""
+"""Test cases for ptxas: valid forms of every row of the table, and forms with one fault, by class of fault."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SELECTORS = ("x", "w", "r", "b0", "h1", "q")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A valid form of a row, to be broken, and where choices come from."""
+    """Valid form of a row, to be broken by random choices from `chance`."""
 
     row: InstructionRow
     node: Instruction
@@ -49,7 +49,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An instruction to ask about, the row that it was made from, and what was done to it."""
+    """Instruction to check, the row that it was made from, and its class of fault."""
 
     text: str
     row: InstructionRow
@@ -57,7 +57,7 @@ class Case:
 
 
 def broken(row: InstructionRow, form: str, chance: random.Random) -> Iterator[Case]:
-    """Yield `form` with one thing changed, in every way; ptxas and table must agree on each, whatever the verdict."""
+    """Yield `form` with one change, for every kind of change; ptxas and table must agree on each."""
     node = parse_instruction(form)
     for fault, change in CHANGES.items():
         for text in dict.fromkeys(change(Form(row, node, chance))):
@@ -75,7 +75,7 @@ def _operands(node: Instruction) -> list[str]:
 
 
 def _modifiers(form: Form) -> Iterator[str]:
-    """Put in a word of the instruction that is too many, or in the place of another."""
+    """Add a modifier of the opcode's other forms, or replace one by it."""
     known = sorted({word for pattern in _siblings(form.row) for item in pattern.items for word in item.words} - TYPES)
     first, *others = form.node.opcode
     for word in form.chance.sample(known, min(6, len(known))):
@@ -86,7 +86,7 @@ def _modifiers(form: Form) -> Iterator[str]:
 
 
 def _types(form: Form) -> Iterator[str]:
-    """Put in another type."""
+    """Replace a type."""
     known = sorted(TYPES)
     first, *others = form.node.opcode
     for i, other in enumerate(others):
@@ -122,7 +122,7 @@ def _replaced(node: Instruction, replacements: tuple[str, ...]) -> Iterator[str]
 
 
 def _operand_types(form: Form) -> Iterator[str]:
-    """Put in a register of another type, or several in a vector: everywhere, or in the last place."""
+    """Replace an operand by a register of another type; in vectors, all elements or the last one."""
     yield from _replaced(form.node, REGISTERS)
     operands = _operands(form.node)
     for i, operand in enumerate(form.node.operands):
@@ -139,7 +139,7 @@ def _operand_kinds(form: Form) -> Iterator[str]:
 
 
 def _addresses(form: Form) -> Iterator[str]:
-    """Put in an address that is a number, or one in a register of 32 bits."""
+    """Use a constant or a 32-bit register as an address."""
     operands = _operands(form.node)
     for i, operand in enumerate(form.node.operands):
         if isinstance(operand, Address):
@@ -148,7 +148,7 @@ def _addresses(form: Form) -> Iterator[str]:
 
 
 def _components(form: Form) -> Iterator[str]:
-    """Put in a component, or a part, of a register that may have none."""
+    """Add a component or part selector to a register."""
     operands = _operands(form.node)
     for i, operand in enumerate(form.node.operands):
         if isinstance(operand, Register):
@@ -168,7 +168,7 @@ def _vector_lengths(form: Form) -> Iterator[str]:
 
 
 def _immediates(form: Form) -> Iterator[str]:
-    """Put in constants just outside their limits, and far away."""
+    """Use constants just outside their range, and far outside."""
     pattern = compile_row(form.row)
     filled = match_modifiers(pattern, form.node.opcode[1:]) or {}
     places = [place for place in pattern.places if place.stands(filled)][: len(form.node.operands)]
@@ -219,7 +219,7 @@ CHANGES: dict[str, Callable[[Form], Iterator[str]]] = {
 
 
 def cases_of(row: InstructionRow, chance: random.Random, *, valid: int, broken_each: int) -> Iterator[Case]:
-    """Yield up to `valid` forms of a row, and of each class of fault up to `broken_each` broken ones."""
+    """Yield up to `valid` forms of a row, and up to `broken_each` broken ones for each class of fault."""
     every = list(forms(row))
     chosen = every if len(every) <= valid else [every[0], *chance.sample(every[1:], valid - 1)]
     yield from (Case(text, row, VALID) for text in chosen)

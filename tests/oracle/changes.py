@@ -1,4 +1,4 @@
-"""How a module is changed: one thing, somewhere in its lines. Each kind changes the list in place, or nothing."""
+"""Changes of one thing in the lines of a module. Each function changes the list in place, or does nothing."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ BASES = ("[0]", "[4096]", "[%r1]", "[%rd1]", "[%f1]", "[1.5]", "[%r1+4]")
 
 
 def deleted(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Take a line out."""
+    """Remove a line."""
     del lines[chance.choice(places)]
 
 
 def doubled(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Write a line twice."""
+    """Repeat a line."""
     i = chance.choice(places)
     lines.insert(i, lines[i])
 
 
 def moved(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Put a line somewhere else."""
+    """Move a line."""
     line = lines.pop(chance.choice(places))
     lines.insert(chance.choice(places[:-1]), line)
 
@@ -50,7 +50,7 @@ def exchanged(lines: list[str], chance: random.Random, places: list[int]) -> Non
 
 
 def renamed(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Write a name of another line for one of this."""
+    """Replace a name in a line by a name of another line."""
     i, k = chance.choice(places), chance.choice(places)
     mine, others = NAME.findall(lines[i]), NAME.findall(lines[k])
     if mine and others:
@@ -64,7 +64,7 @@ def less(lines: list[str], chance: random.Random, places: list[int]) -> None:
 
 
 def _replacing(pattern: re.Pattern[str], choices: tuple[str, ...], *, behind: bool = False) -> Change:
-    """Return a change that writes one of `choices` for something that fits the pattern, or behind it."""
+    """Return a change that replaces a match of the pattern by one of `choices`, or inserts it after the match."""
 
     def change(lines: list[str], chance: random.Random, places: list[int]) -> None:
         able = [i for i in places if pattern.search(lines[i])]

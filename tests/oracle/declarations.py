@@ -1,10 +1,10 @@
-"""What stands around instructions: headers, declarations, initialisers, directives, sections, with ptxas's verdicts.
+"""Module syntax other than instructions: headers, declarations, initializers, directives, sections, as ptxas sees them.
 
     python -m tests.oracle.declarations --ptxas NEWEST OLDEST
 
-asks two releases about each line of `declared/*.tsv` and writes the verdicts in front of it: `+` where ptxas makes code
-of the line's module, `-` where it refuses to, one sign for each release. A line to be asked about is the snippet alone.
-None declares billions of registers: whether ptxas has the memory for them is the machine's to say.
+runs two releases on each line of `declared/*.tsv` and writes their verdicts at its start: `+` if ptxas generates code
+for the line's module, `-` if it rejects it, one sign for each release. A new line contains the snippet only. No snippet
+declares billions of registers: whether ptxas has enough memory for them depends on the machine.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FOLDER = Path(__file__).with_name("declared")
-RELEASES = ((13, 5), (13, 0))  # whose verdicts stand in the files, in this order
+RELEASES = ((13, 5), (13, 0))  # releases whose verdicts are in the files, in this order
 PROCESSES = 2
 
 _HEAD = ".version 9.0\n.target sm_90a\n.address_size 64\n"
 _ENTRY = ".visible .entry k() { ret; }\n"
 _ABOVE = ".global .b8 g[16];\n.func f() { ret; }\n"
 _DATA = ".const .b32 c;\n.shared .b32 s;\n.global .texref tx;\n"
-# The module that a snippet of each kind stands in, in the place of the @.
+# The module around a snippet of each kind, which replaces the @.
 MODULES: dict[str, str] = {
     "header": f".version 9.0\n@\n{_ENTRY}",
     "module": f"{_HEAD}{_ABOVE}@\n{_ENTRY}",
@@ -53,7 +53,7 @@ MODULES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A snippet of one kind, and whether each release takes its module; its line breaks are spelt out."""
+    """Snippet of one kind, and whether each release accepts its module; line breaks are escaped."""
 
     kind: str
     snippet: str
@@ -65,7 +65,7 @@ class Declared:
         return MODULES[self.kind].replace("@", self.snippet.replace("\\n", "\n"), 1)
 
     def __str__(self) -> str:
-        """Spell the line of the file."""
+        """Return the line of the file."""
         return f"{''.join('+' if taken else '-' for taken in self.taken)}\t{self.snippet}"
 
 
@@ -81,19 +81,19 @@ def read(path: Path) -> tuple[Declared, ...]:
 
 
 def complaint(text: str) -> str | None:
-    """Return the first error that the check finds, or None."""
+    """Return the first error of the check, or None."""
     return next((f"{one.code}: {one.message}" for one in check_text(text) if one.is_error), None)
 
 
 def is_taken(tool: Tool, text: str, target: str = "sm_90a") -> bool:
-    """Tell whether ptxas makes code of a module."""
+    """Return whether ptxas generates code for a module."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "m.ptx").write_text(text, encoding="utf-8")
         return run(tool, [f"-arch={target}", "-O0", "m.ptx", "-o", "m.o"], Path(folder)).status == 0
 
 
 def ask(tools: Iterable[Tool], cases: Iterable[Declared]) -> list[Declared]:
-    """Ask every tool about every case."""
+    """Run every tool on every case."""
     tools = tuple(tools)
 
     def asked(case: Declared) -> Declared:
@@ -104,7 +104,7 @@ def ask(tools: Iterable[Tool], cases: Iterable[Declared]) -> list[Declared]:
 
 
 def main() -> None:
-    """Write the files anew."""
+    """Rewrite the files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", type=Path, nargs=len(RELEASES), required=True)
     options = parser.parse_args()

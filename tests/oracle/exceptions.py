@@ -1,6 +1,6 @@
-"""The sections of docs/checking.md about code on which ptxas and `pyptx check` differ, from the reviewed lists.
+"""Lists in docs/ptxas-differences.md of differences between ptxas and `pyptx check`, from the reviewed lists.
 
-python -m tests.oracle.exceptions        write the sections anew
+python -m tests.oracle.exceptions        rewrite the lists
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from pathlib import Path
 from . import known_declarations, known_generated, known_mutants
 from .report import chapter_reasons
 
-PAGE = Path(__file__).parents[2] / "docs" / "checking.md"
+PAGE = Path(__file__).parents[2] / "docs" / "ptxas-differences.md"
 BEGIN, END = "<!-- exceptions: python -m tests.oracle.exceptions -->", "<!-- end of exceptions -->"
 
 
 ACCEPTED = (
     "## Code that `pyptx check` accepts and ptxas refuses",
-    "What `pyptx check` does not look at, and where ptxas fails on code that the manual allows.",
+    "`pyptx check` does not check these properties, or ptxas fails on code that the manual allows.",
 )
 
 
 def section() -> str:
-    """Return the lines between the two marks: both lists of reasons, by chapter of the instruction table."""
+    """Return the lines between the two markers: both lists of reasons, by chapter of the instruction table."""
     parts = (BEGIN, *_reasons("STRICTER"), *ACCEPTED, *_reasons("LAXER"), END)
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
@@ -41,7 +41,7 @@ def _reasons(name: str) -> list[str]:
 
 
 def written(page: str) -> str:
-    """Return the page with the section as it should be."""
+    """Return the page with an up-to-date section."""
     before, _, rest = page.partition(BEGIN)
     return before + section() + rest.partition(END)[2].removeprefix("\n")
 

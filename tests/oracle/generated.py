@@ -1,10 +1,10 @@
-"""Operands, calls and sections that generators make: `pyptx check` has an error exactly where ptxas has one.
+"""Generated operands, calls and sections: `pyptx check` reports an error exactly where ptxas does.
 
     python -m tests.oracle.generated                2,000 statements, every call, 600 sections
-    … --ptxas PATH …                                against each of these (default: the one that is found)
-    … --seed N --show N                             which, and how many differences to print
+    … --ptxas PATH …                                compare with each of these (default: the one found)
+    … --seed N --show N                             seed of the cases, and number of differences to print
 
-Prints for each kind on how many both agree and how many are listed. Exits with 1 if a difference is not listed in
+Prints, for each kind, the number of agreeing and of listed cases. Exits with 1 if a difference is not listed in
 `known_generated`, or, for statements, in `known`.
 """
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 TARGET, VERSION = "sm_90a", (9, 0)
 STATEMENTS, SECTIONS = 2000, 600
-AT_ONCE = 200  # statements in a file: a syntax error ends ptxas's run, and the rest is asked about again
+AT_ONCE = 200  # statements per file: ptxas stops at a syntax error, and the remaining statements are checked again
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A statement or module, with what check and a ptxas say against it; `listed` if a known difference explains it."""
+    """Statement or module with the errors of the check and of ptxas; `listed` if a known difference explains it."""
 
     kind: str
     text: str
@@ -52,12 +52,12 @@ class Case:
 
     @property
     def differs(self) -> bool:
-        """Whether one accepts what the other refuses."""
+        """Whether only one of them accepts it."""
         return (self.ours is None) != (self.theirs is None)
 
     @property
     def listed(self) -> bool:
-        """Whether a list has the difference."""
+        """Whether a reviewed list has the difference."""
         line = f"{self.text} | {self.ours or ''} | {self.theirs or ''}"
         own = known_generated.LAXER if self.ours is None else known_generated.STRICTER
         of_statements = laxer() if self.ours is None else stricter()
@@ -70,7 +70,7 @@ class Case:
 
 
 def of_statements(tool: Tool, texts: Sequence[str]) -> list[Case]:
-    """Ask about statements, many in a file, and about each difference once more in a file of its own."""
+    """Check statements, many in a file, and each difference again in its own file."""
     judge = Judge(tool, TARGET, VERSION)
     parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
     theirs: dict[str, str | None] = {}
@@ -88,14 +88,14 @@ def _alone(judge: Judge, text: str) -> str | None:
 
 
 def of_modules(tool: Tool, kind: str, texts: Sequence[str]) -> list[Case]:
-    """Ask about modules."""
+    """Check modules."""
     with ThreadPoolExecutor(PROCESSES) as pool:
         theirs = pool.map(partial(refusal, tool), texts)
         return [Case(kind, text, _complaint(text), said) for text, said in zip(texts, theirs, strict=True)]
 
 
 def refusal(tool: Tool, text: str) -> str | None:
-    """Return what ptxas says against a module, or None."""
+    """Return the error of ptxas about a module, or None."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "m.ptx").write_text(text, encoding="utf-8")
         outcome = run(tool, [f"-arch={TARGET}", "-O0", "m.ptx", "-o", "m.o"], Path(folder))
@@ -108,7 +108,7 @@ def _complaint(text: str) -> str | None:
 
 
 def judged(tool: Tool, seed: int, *, share: int = 1) -> list[Case]:
-    """Ask a ptxas about one in `share` of what is made."""
+    """Compare the check with a ptxas for one in `share` of the generated cases."""
     return [
         *of_statements(tool, statements(seed, STATEMENTS // share)),
         *of_modules(tool, "call", calls()[seed % share :: share]),
@@ -135,7 +135,7 @@ def _outcome(case: Case) -> str:
 
 
 def main() -> int:
-    """Ask, print the table and the differences, and return the exit status."""
+    """Run the comparison, print the table and the differences, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", nargs="*", type=Path, default=[])
     parser.add_argument("--seed", type=int, default=0)

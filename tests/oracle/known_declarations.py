@@ -1,39 +1,51 @@
-"""The reviewed list of what the check and ptxas see differently in declarations, each with its reason.
+"""Reviewed differences between the check and ptxas in declarations, each with its reason.
 
-A key is a regular expression, searched in `KIND | SNIPPET | WHAT THE CHECK SAYS` (nothing where it accepts).
+A key is a regular expression, searched in `KIND | SNIPPET | MESSAGE OF THE CHECK` (empty where the check accepts).
 """
 
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"has more than 64 bits$": "the manual: integer constants have 64 bits; ptxas truncates longer ones silently",
-    r"\.align WARP_SZ|<WARP_SZ>": "the manual: alignments and counts are integers; the parser takes no constant's name",
-    r"\.(samplerref|texref|surfref) \w+\[4\]": (
-        "ptxas lets arrays of opaque types stand anywhere, and makes nothing of them"
+    r"has more than 64 bits$": "the manual has 64-bit integer constants; ptxas silently truncates longer ones",
+    r"\.align WARP_SZ|<WARP_SZ>": (
+        "the manual requires integers as alignments and counts; pyptx does not parse the name of a constant there"
     ),
-    r"\.e[45]m[23](x2)? \w+\[4\]": "ptxas takes an array of a type that no register or variable has, unused",
-    r"^initializer \| \.global \.f16x2 v = \{": "ptxas takes braces in front of the type, for which it has no literals",
-    r"filter_mode = wrap": "the manual: a filter is nearest or linear; ptxas takes the word of any field",
-    r"^\w+ \| \.(global|reg) \.b32; ": "ptxas takes a declaration of nothing; the manual has no such form",
-    r"^header \| \.target (sm_90b|compute_90a) ": "ptxas ignores a target that it does not know",
-    r"^body \| \.target sm_90a ": "ptxas takes .target inside functions; the manual: at the beginning of a module",
-    r"^module \| \.extern \.func ": "ptxas does not look at the types of an external function's parameters",
-    r"^module \| .*control character": "ptxas takes the character 0x1a for a blank",
+    r"\.(samplerref|texref|surfref) \w+\[4\]": ("ptxas accepts arrays of opaque types everywhere, and ignores them"),
+    r"\.e[45]m[23](x2)? \w+\[4\]": "ptxas accepts an unused array of a type that registers and variables cannot have",
+    r"^initializer \| \.global \.f16x2 v = \{": (
+        "ptxas accepts an initializer in braces for .f16x2, which has no literals"
+    ),
+    r"filter_mode = wrap": ("the manual has the filters nearest and linear; ptxas also accepts values of other fields"),
+    r"^\w+ \| \.(global|reg) \.b32; ": "ptxas accepts a declaration without a name; the manual does not have this form",
+    r"^header \| \.target (sm_90b|compute_90a) ": "ptxas ignores an unknown target",
+    r"^body \| \.target sm_90a ": (
+        "ptxas accepts .target inside functions; the manual requires it at the beginning of a module"
+    ),
+    r"^module \| \.extern \.func ": "ptxas does not check the parameter types of an external function",
+    r"^module \| .*control character": "ptxas reads the character 0x1a as a blank",
     r"^section \| \.b(8|16) (4294967296|18446744073709551616) ": (
-        "ptxas cuts numbers to 32 bits before it looks at them"
+        "ptxas truncates numbers to 32 bits before it checks them"
     ),
 }
 LAXER: dict[str, str] = {
-    r"\.(maxntid|reqntid) 4294967295": "ptxas dies on the largest number instead of refusing it",
-    r"\.align 2147483648 ": "ptxas runs out of memory, release by release differently",
-    r"^entry-directive \| \.pragma \"nounroll\", \"used": "which pragmas belong inside functions is not listed",
-    r"^func-directive \| \.pragma": ("ptxas has pragmas in the headers of entries alone, the manual in both"),
-    r"^variable \| \.extern \.\w+ \.b32 v\[\]; ": "an unresolved name is the linker's to find",
-    r"\.unified\(": "a variable at a unified address is for the linker; ptxas asks for --compile-only",
-    r"^body \| \.\w+ \.reg \.b32 v": "the tree has no linking of registers to refuse",
-    r"^body \| x: \.callprototype ": "a prototype is checked by the calls through it",
-    r"^header \| .*\bdebug\b": "whether debug information is there, and is DWARF, is not looked at",
-    r"^header \| .*address_size 32": "ptxas reads addresses of 32 bits, and has no code for them on any device",
-    r"^module \| \.section \.(reg|b32|add) ": "the words of PTX that ptxas refuses as section names are not listed",
-    r"^body \| \.local \.align 2147483648": "ptxas has no stack of that alignment",
+    r"\.(maxntid|reqntid) 4294967295": "ptxas crashes on the largest number",
+    r"\.align 2147483648 ": "ptxas runs out of memory, at a limit that differs between releases",
+    r"^entry-directive \| \.pragma \"nounroll\", \"used": (
+        "the table does not list which pragmas are allowed only inside functions"
+    ),
+    r"^func-directive \| \.pragma": (
+        "ptxas accepts pragmas in headers of entries only, the manual in headers of functions, too"
+    ),
+    r"^variable \| \.extern \.\w+ \.b32 v\[\]; ": "the linker, not the check, resolves external names",
+    r"\.unified\(": "a variable at a unified address requires linking; ptxas requires --compile-only",
+    r"^body \| \.\w+ \.reg \.b32 v": (
+        "the syntax tree does not represent linking directives of registers, so they are not refused"
+    ),
+    r"^body \| x: \.callprototype ": "a prototype is checked only at calls through it",
+    r"^header \| .*\bdebug\b": "pyptx check does not check whether debug information is present and is DWARF",
+    r"^header \| .*address_size 32": "ptxas parses 32-bit addresses, but does not support them on any target",
+    r"^module \| \.section \.(reg|b32|add) ": (
+        "the table does not list the PTX keywords that ptxas refuses as section names"
+    ),
+    r"^body \| \.local \.align 2147483648": "ptxas does not support this stack alignment",
 }

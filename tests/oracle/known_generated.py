@@ -1,15 +1,16 @@
-"""The reviewed list of operands, calls and sections that the check and ptxas see differently, each with its reason.
+"""Reviewed differences between the check and ptxas in operands, calls and sections, each with its reason.
 
-A key is a regular expression, searched in `TEXT | WHAT THE CHECK SAYS | WHAT PTXAS SAYS`. Differences of statements may
-stand in `known`, too.
+A key is a regular expression, searched in `TEXT | MESSAGE OF THE CHECK | MESSAGE OF PTXAS`. Differences of statements
+may also be in `known`.
 """
 
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"\.f16x2 a\)[^|]*\| call-argument: .* is a \.pred register": "ptxas takes .f16x2 registers for predicates",
+    r"\.f16x2 a\)[^|]*\| call-argument: .* is a \.pred register": "ptxas accepts .f16x2 registers as predicates",
     r"\| call-argument: .* is a (vector register, .* is not one|\.[\w.]+ register, .* is a \.v\d vector) \|": (
-        "ptxas passes a vector register for a number of the same size, and takes a result of either for the other"
+        "ptxas accepts a vector register as a scalar argument of the same size; for results it accepts either for the"
+        " other"
     ),
 }
 LAXER: dict[str, str] = {}

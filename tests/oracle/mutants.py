@@ -1,11 +1,11 @@
-"""Modules of the corpus with one thing changed: `pyptx check` has an error exactly where ptxas has one.
+"""Mutants of the corpus modules with one change: `pyptx check` reports an error exactly where ptxas does.
 
-    python -m tests.oracle.mutants                  2,000 mutants, against the ptxas that is found
-    … --ptxas PATH …                                against each of these
-    … --count N --seed N --show N                   how many, which, and how many differences to print
+    python -m tests.oracle.mutants                  2,000 mutants, with the ptxas that is found
+    … --ptxas PATH …                                compare with each of these
+    … --count N --seed N --show N                   number and seed of the mutants, differences to print
 
-Prints, for each kind of change, on how many check and ptxas agree, how many the check misses, and how many it refuses
-alone; `known_mutants` holds the reasons of those that are listed. Exits with 1 if one is not.
+Prints, for each kind of change, the number of mutants on which both agree, that only ptxas rejects, and that only the
+check rejects; `known_mutants` has the reasons of the listed ones. Exits with 1 if one is not listed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-MOST_BYTES = 12_000  # of a module that is changed
+MOST_BYTES = 12_000  # of a module to be changed
 FEWEST_LINES = 6
 PROCESSES = 2
 AGREE, MISS, ALONE, LISTED = "agree", "miss", "stricter", "listed"
@@ -45,7 +45,7 @@ AGREE, MISS, ALONE, LISTED = "agree", "miss", "stricter", "listed"
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A module of the corpus, for its target, with one change; `line` is what became of the line that was changed."""
+    """Corpus module with one change, and its target; `line` is the changed line after the change."""
 
     origin: str
     target: str
@@ -56,7 +56,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How check and ptxas see a mutant: `outcome` is one of four words, `said` the first that either says."""
+    """Result of check and ptxas for a mutant: `outcome` is one of four words, `said` the first message of either."""
 
     mutant: Mutant
     tool: Tool
@@ -71,7 +71,7 @@ class Verdict:
 
 @cache
 def small_modules(newest: tuple[int, int]) -> tuple[dict[str, str], ...]:
-    """Return the modules of the corpus to change: those that a ptxas reading PTX up to `newest` makes code of."""
+    """Return the corpus modules to change: all small ones that a ptxas with PTX up to `newest` assembles."""
     rows = tomllib.loads((CORPUS / "manifest.toml").read_text(encoding="utf-8"))["module"]
     return tuple(
         row
@@ -85,7 +85,7 @@ def small_modules(newest: tuple[int, int]) -> tuple[dict[str, str], ...]:
 
 
 def mutants(newest: tuple[int, int], seed: int, count: int) -> Iterator[Mutant]:
-    """Yield so many mutants, every kind in turn; the same ones for the same seed."""
+    """Yield `count` mutants, every kind in rotation; a seed determines them."""
     chance = random.Random(seed)
     kinds = list(CHANGES)
     made = 0
@@ -106,7 +106,7 @@ def mutants(newest: tuple[int, int], seed: int, count: int) -> Iterator[Mutant]:
 
 
 def complaints(tool: Tool, mutant: Mutant) -> list[str]:
-    """Return the errors of ptxas about a mutant, compiled without optimisation; functions may lack."""
+    """Return the errors of ptxas about a mutant, compiled without optimization and with undefined functions allowed."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "m.ptx").write_bytes(mutant.text.encode("utf-8", "surrogateescape"))
         outcome = run(tool, [f"-arch={mutant.target}", "-O0", "-c", "m.ptx", "-o", "m.o"], Path(folder))
@@ -115,7 +115,7 @@ def complaints(tool: Tool, mutant: Mutant) -> list[str]:
 
 
 def judge(tool: Tool, mutant: Mutant) -> Verdict:
-    """Ask check and ptxas about one mutant."""
+    """Compare check and ptxas on one mutant."""
     ours = [f"{one.code}: {one.message} (line {one.line})" for one in check_text(mutant.text) if one.is_error]
     theirs = complaints(tool, mutant)
     if bool(ours) == bool(theirs):
@@ -128,7 +128,7 @@ def judge(tool: Tool, mutant: Mutant) -> Verdict:
 
 
 def judge_all(tools: Sequence[Tool], seed: int, count: int) -> list[Verdict]:
-    """Ask about so many mutants, and each tool about all that it can read."""
+    """Compare each tool with the check on `count` mutants that it can read."""
     asked = [(tool, mutant) for tool in tools for mutant in mutants(tool.newest_ptx, seed, count)]
     with ThreadPoolExecutor(PROCESSES) as pool:
         return list(pool.map(judge, *zip(*asked, strict=True)))
@@ -148,7 +148,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 
 def main() -> int:
-    """Ask, print the table and the differences, and return the exit status."""
+    """Run the comparison, print the table and the differences, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", nargs="*", type=Path, default=[])
     parser.add_argument("--count", type=int, default=2000)

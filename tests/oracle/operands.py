@@ -1,4 +1,4 @@
-"""Statements with an operand that a grammar makes at random, most of them no PTX; the same ones for the same seed.
+"""Statements with a random operand of a grammar, mostly invalid PTX; a seed determines them.
 
 Registers and variables are those of `ptxas.Judge`.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# One instruction or more of each chapter that takes registers, numbers, names or addresses.
+# At least one instruction of each chapter that takes registers, numbers, names or addresses.
 STATEMENTS = (
     *("mov.u32 %u32_1, @;", "mov.b64 %b64_1, @;", "mov.u64 %u64_1, @;", "mov.u16 %u16_1, @;", "mov.pred %pred_1, @;"),
     *("add.u32 %u32_1, %u32_2, @;", "add.s64 %s64_1, @, %s64_2;", "add.f32 %f32_1, %f32_2, @;", "neg.f64 %f64_1, @;"),
@@ -34,7 +34,7 @@ _BINARY = ("+", "-", "*", "/", "%", "<<", ">>", "<", "==", "!=", "&", "|", "^", 
 
 
 def statements(seed: int, count: int) -> tuple[str, ...]:
-    """Return so many different statements."""
+    """Return `count` distinct statements."""
     return tuple(_different(random.Random(seed), count))
 
 
@@ -63,7 +63,7 @@ def _atom(chance: random.Random) -> str:
 
 
 def _sum(chance: random.Random, depth: int) -> str:
-    """Return what most operands with an operator are: a name or register plus a number."""
+    """Return the most common operand with an operator: a name or register plus a number."""
     return f"{chance.choice((*_REGISTERS, *_NAMES))}+{_constant(chance, depth)}"
 
 

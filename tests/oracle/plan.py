@@ -1,4 +1,4 @@
-"""Which cases are asked of which target and version."""
+"""Choice of the cases that are checked for each target and version."""
 
 from __future__ import annotations
 
@@ -24,27 +24,32 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.toolchain.finder import Tool
 
-OLDEST = 75  # the oldest device that ptxas 13 compiles for
+OLDEST = 75  # the oldest target that ptxas 13 compiles for
 BEFORE: dict[tuple[int, int], tuple[int, int]] = {(8, 0): (7, 8), (9, 0): (8, 8), (7, 0): (6, 5)}
 FIRST_MINOR_OF_TURING = (6, 3)
-FOREIGN = frozenset({"acme"})  # instructions of the tests' own plugin, which ptxas has never heard of
+FOREIGN = frozenset({"acme"})  # instructions of the tests' own plugin, unknown to ptxas
 
 
 def chapters() -> dict[str, str]:
-    """Return the chapter of every row, by the row's name: the file of the table that it stands in."""
+    """Return the chapter of every row by the row's name; a chapter is a file of the table."""
     chapters = (*CHAPTERS, *HOPPER, *BLACKWELL)
     return {row.name: chapter.__name__.rpartition(".table.")[2] for chapter in chapters for row in chapter.ROWS}
 
 
 def targets_of(newest: tuple[int, int]) -> list[TargetRow]:
-    """Return the targets that a ptxas reading PTX up to `newest` compiles for."""
+    """Return the targets that a ptxas with PTX up to `newest` compiles for."""
     return [row for row in TARGETS if row.number >= OLDEST and not row.until and row.since <= newest]
 
 
 def plan(
     tool: Tool, chosen: set[str], chance: random.Random, *, valid: int, broken: int
 ) -> Iterator[tuple[Judge, list[Case]]]:
-    """Yield what to ask: forms at home, some of each row everywhere and just before its version, and one with code."""
+    """Yield each ptxas run with its cases.
+
+    - All cases of a row run on some targets that have the instruction.
+    - Two valid forms of each row run on every target, and in the row's first version and the version before it.
+    - One valid form of each row is compiled to machine code.
+    """
     newest = tool.newest_ptx
     rows = [row for row in manager().instructions() if row.opcode not in FOREIGN and row.name in chosen]
     rows = [row for row in rows if row.since <= newest]
@@ -56,7 +61,7 @@ def plan(
         if not homes:
             continue
         cases = list(cases_of(row, chance, valid=valid, broken_each=broken))
-        # The first home, the last, and one between see a share each, so that words with demands of their own are met.
+        # The first, the last and a random home each get a share, to cover modifiers with their own requirements.
         for home, share in zip(dict.fromkeys((homes[0], homes[-1], chance.choice(homes))), (0, 1, 2), strict=False):
             at_home.setdefault(home, []).extend(cases if share == 1 or len(homes) == 1 else cases[share::3])
         samples.append((row, homes[0], [case for case in cases if case.fault == "valid"][:2]))
@@ -86,7 +91,7 @@ def _before(tool: Tool, samples: list[tuple[InstructionRow, str, list[Case]]]) -
 
 
 def _oldest_home(row: InstructionRow, home: str) -> TargetRow:
-    """Return the target on which a row's first version can be tried: the one that PTX knew first."""
+    """Return the target to test a row's first version: the one that PTX introduced first."""
     homes = [
         target
         for target in TARGETS

@@ -1,7 +1,7 @@
-"""ptxas as a judge of single instructions, thousands in one file.
+"""ptxas as a checker of single instructions, thousands in one file.
 
-Each instruction stands in a kernel on a line of its own. `-arch=compute_XX` checks without generating code; a semantic
-error costs its line alone, a syntax error ends the run, so that what stands behind it is asked about again.
+Each instruction is in a kernel on its own line. `-arch=compute_XX` checks without generating code. A semantic error
+affects only its line. A syntax error ends the run; the instructions after it are checked again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pyptx_ir.toolchain.finder import Tool
     from pyptx_ir.toolchain.runner import Outcome
 
-AT_ONCE = 3000  # instructions in a file
+AT_ONCE = 3000  # instructions per file
 PROCESSES = 2
 
-# What instructions may name beside registers. Every form of `pyptx_ir.isa.forms` is written for these.
+# Symbols that instructions may use besides registers. Every form of `pyptx_ir.isa.forms` uses only these.
 VARIABLES = (
     ".global .align 128 .b8 gmem[4096];",
     ".shared .align 128 .b8 smem[1024];",
@@ -37,21 +37,21 @@ VARIABLES = (
     ".global .u64 table[1] = { function };",
 )
 _NAMES = frozenset(SIZES) | {"pred"}
-# A register of 32 bits for a base, and one that ptxas refuses.
+# An address in a 32-bit register, and an instruction with one, which ptxas rejects.
 _NARROW = re.compile(r"\[%[bus]32_\d+\s*[+\]]")
 NARROW = "ld.global.b32 %b32_1, [%b32_2];"
 _CONFLICT = re.compile(r"uses 32-bit address on line '(\d+)'")
 _REGISTER = re.compile(r"%([a-z]\w*?)_(\d+)\b")
 LOCALS = ".local .align 16 .b8 lmem[64]; .param .b64 fp;"
-# What calls and branches name beside functions and labels.
+# Labels that calls and branches may use besides functions and code labels.
 LISTS = "branches: .branchtargets done; prototype: .callprototype _ (); callees: .calltargets function;"
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A ptxas that reads modules of one target and version; with `code`, it also generates (unoptimised) code.
+    """A ptxas for modules of one target and version; with `code`, it also generates (unoptimized) code.
 
-    With `independent`, textures and samplers are variables of their own (`.target …, texmode_independent`).
+    With `independent`, textures and samplers are separate variables (`.target …, texmode_independent`).
     """
 
     tool: Tool
@@ -61,7 +61,7 @@ class Judge:
     independent: bool = False
 
     def judge(self, instructions: Sequence[str]) -> dict[str, str | None]:
-        """Return, for each instruction, what ptxas has against it, or None."""
+        """Return the error of ptxas for each instruction, or None."""
         texts = list(dict.fromkeys(instructions))
         parts = [texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE)]
         verdicts: dict[str, str | None] = {}
@@ -71,15 +71,15 @@ class Judge:
         return verdicts if self.code else {**verdicts, **self._narrow_among(verdicts)}
 
     def alone(self, instruction: str) -> str | None:
-        """Judge one instruction in a file of its own: an error can leave ptxas confused about later lines."""
+        """Check one instruction in its own file, because ptxas may report wrong errors after a first one."""
         verdicts = self._part([instruction])
         return (verdicts if self.code else {**verdicts, **self._narrow_among(verdicts)})[instruction]
 
     def _narrow_among(self, verdicts: dict[str, str | None]) -> dict[str, str]:
-        """Return what ptxas has against addresses in 32-bit registers, among instructions that are right otherwise.
+        """Return errors about addresses in 32-bit registers, among instructions that are otherwise valid.
 
-        It looks at their width only on its way to code, which a module with one such address never reaches. So one is
-        added: no code is generated.
+        ptxas checks the address width only just before code generation. A module with one such address does not reach
+        it, so one is added, and no code is generated.
         """
         pending = [text for text, complaint in verdicts.items() if complaint is None and _NARROW.search(text)]
         found: dict[str, str] = {}
@@ -96,14 +96,14 @@ class Judge:
         found |= {pending[line]: message for line, message in errors.items() if line < len(pending)}
         if len(pending) in lines:
             return found
-        if errors:  # what stops ptxas before it looks at addresses
+        if errors:  # errors that stop ptxas before it checks addresses
             return found | self._narrow([text for line, text in enumerate(pending) if line not in errors])
         middle = len(pending) // 2
         return self._narrow(pending[:middle]) | self._narrow(pending[middle:]) if len(pending) > 1 else found
 
     def _part(self, pending: list[str]) -> dict[str, str | None]:
         verdicts: dict[str, str | None] = {}
-        parsed: list[str] = []  # what stood in front of a syntax error: parsed, but not resolved
+        parsed: list[str] = []  # before a syntax error: parsed, but not resolved
         while pending:
             outcome = self._ask(pending)
             if outcome.signal:
@@ -125,29 +125,29 @@ class Judge:
         return verdicts | self._part(parsed) if parsed else verdicts
 
     def _guilty(self, pending: list[str], fatal: int) -> int:
-        """Return whose syntax error it is: an open brace is noticed on the next line only."""
+        """Return the index of the instruction with the syntax error; an open brace is reported on the next line."""
         if fatal >= len(pending):
             return len(pending) - 1
         return fatal - 1 if fatal and self.alone(pending[fatal]) is None else fatal
 
     def _halves(self, pending: list[str], said: str) -> dict[str, str | None]:
-        """Find out which instruction brings down ptxas, or makes it fail without a line."""
+        """Find by bisection the instruction that crashes ptxas, or makes it fail without a line."""
         if len(pending) == 1:
             return {pending[0]: f"crash: {said}"}
         middle = len(pending) // 2
         return self._part(pending[:middle]) | self._part(pending[middle:])
 
     def _errors(self, outcome: Outcome) -> tuple[dict[int, str], int | None]:
-        """Return the first error of each line (counted from 0 behind the head), and the line of a syntax error."""
+        """Return the first error of each line (counted from 0 after the header), and the line of a syntax error."""
         first = len(self._head()) + 1
-        # A few remarks name a line of the head; whose they are is then found out by halves.
+        # A few remarks have a line of the header; their instruction is then found by bisection.
         remarks = [remark for remark in parse_log(outcome.output) if remark.is_error and (remark.line or 0) >= first]
         said = [((remark.line or 0) - first, remark) for remark in remarks]
         fatal = [line for line, remark in said if remark.severity == "fatal"]
         return {line: remark.message for line, remark in reversed(said)}, fatal[0] if fatal else None
 
     def module(self, instructions: Sequence[str]) -> str:
-        """Return a module with an entry for each instruction, a line each."""
+        """Return a module with an entry for each instruction, each on one line."""
         entry = ".visible .entry k{}(.param .u64 pp, .param .align 64 .b8 tmap[128]) {{ {} {} {} done: ret; }}"
         lines = [entry.format(i, self._registers(text), _locals(text), text) for i, text in enumerate(instructions)]
         return "\n".join([*self._head(), *lines, ""])
@@ -166,7 +166,7 @@ class Judge:
         return [f".version {major}.{minor}", target, ".address_size 64", *VARIABLES, *samplers]
 
     def _registers(self, instruction: str) -> str:
-        """Declare what an instruction names: declarations cost ptxas more than the instruction."""
+        """Declare the registers of one instruction only: declarations cost ptxas more time than the instruction."""
         largest: dict[str, int] = {}
         for name, number in _REGISTER.findall(instruction):
             largest[name] = max(largest.get(name, 0), int(number))

@@ -1,4 +1,4 @@
-"""Table against ptxas: the confusion matrix, and every difference that no reviewed list explains."""
+"""Instruction table compared with ptxas: the confusion matrix, and every difference that no reviewed list explains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .cases import Case
     from .ptxas import Judge
 
-# What the forms' symbols are.
+# Meanings of the symbols in forms.
 SYMBOLS: dict[str, str] = {
     "gmem": ".global",
     "smem": ".shared",
@@ -43,23 +43,23 @@ SYMBOLS: dict[str, str] = {
 
 
 def declared(name: str) -> str | None:
-    """Return what a name of a form stands for."""
+    """Return the type or state space of a name in a form."""
     return None if name in special_registers() else SYMBOLS.get(name) or register_type(name)
 
 
-# What is asked about one instruction is asked on target after target.
+# The same instruction is checked for target after target.
 parsed = functools.lru_cache(maxsize=20_000)(parse_instruction)
 
 
 def opinion(text: str, target: str, version: tuple[int, int]) -> str | None:
-    """Return what the table has against an instruction, or None."""
+    """Return the table's complaint about an instruction, or None."""
     verdict = verdict_on(parsed(text), declared, target, version)
     return None if verdict is None else f"{verdict.code}: {verdict.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An instruction on which table and ptxas differ; `reason` is the reviewed list's, or empty."""
+    """An instruction that only the table or only ptxas accepts; `reason` is the reviewed list's, or empty."""
 
     text: str
     target: str
@@ -75,7 +75,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one cell: both accept, both refuse, and the differences."""
+    """Counts of one cell: accepted by both, rejected by both, and the differences."""
 
     accepted: int = 0
     refused: int = 0
@@ -88,22 +88,22 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """Return how many cases were judged, those that a list explains not counted."""
+        """Return the number of cases, without cases that a list explains."""
         return self.accepted + self.refused + len(self.unexplained)
 
 
 class Report:
-    """The confusion matrix by chapter and class of fault."""
+    """Confusion matrix by chapter and class of fault."""
 
     def __init__(self) -> None:
         self.cells: dict[tuple[str, str], Tally] = {}
         self.used: Counter[str] = Counter()
 
     def ask(self, judge: Judge, chapter_of: dict[str, str], cases: Sequence[Case]) -> None:
-        """Let table and ptxas judge `cases`, and count."""
+        """Check `cases` with the table and ptxas, and count the results."""
         theirs = judge.judge([case.text for case in cases])
         ours = {case.text: opinion(case.text, judge.target, judge.version) for case in cases}
-        # ptxas looks at some things only in a file that has no other errors.
+        # ptxas performs some checks only if a file has no other errors.
         theirs |= judge.judge([text for text, mine in ours.items() if mine is None and theirs[text] is None])
         for case in cases:
             mine, other = ours[case.text], theirs[case.text]
@@ -132,7 +132,7 @@ class Report:
         return [difference for cell in self.cells.values() for difference in cell.unexplained]
 
     def table(self) -> str:
-        """Return the matrix as text: a line per chapter and class, and the sums."""
+        """Return the matrix as text: a line per chapter and class, and the totals."""
         lines = [f"{'chapter':28} {'class':20} {'accept':>7} {'refuse':>7} {'listed':>7} {'open':>5} {'agree':>8}"]
         sums: dict[str, Tally] = {}
         for (chapter, fault), cell in sorted(self.cells.items()):
@@ -146,7 +146,7 @@ class Report:
         return "\n".join(lines)
 
     def agreement(self, fault: str | None = None) -> float:
-        """Return the share of agreeing cases of a class (of all), those that a list explains left out."""
+        """Return the share of agreeing cases of a class (or of all classes), without cases that a list explains."""
         cells = [cell for (_, name), cell in self.cells.items() if fault in (None, name)]
         return 1 - sum(len(cell.unexplained) for cell in cells) / max(1, sum(cell.total for cell in cells))
 
@@ -171,17 +171,17 @@ def _lists() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def stricter() -> dict[str, str]:
-    """Return the reviewed list of what ptxas accepts and the table refuses."""
+    """Return the reviewed list of instructions that ptxas accepts and the table rejects."""
     return _lists()[0]
 
 
 def laxer() -> dict[str, str]:
-    """Return the reviewed list of what the table accepts and ptxas refuses."""
+    """Return the reviewed list of instructions that the table accepts and ptxas rejects."""
     return _lists()[1]
 
 
 def chapter_reasons(name: str = "STRICTER") -> dict[str, tuple[str, ...]]:
-    """Return by title of each chapter the reasons of its list of that name."""
+    """Return the reasons in the lists with this name, by chapter title."""
     modules = [importlib.import_module(f"{known.__name__}.{one.name}") for one in pkgutil.iter_modules(known.__path__)]
     listed = {(one.__doc__ or "").strip(): getattr(one, name) for one in modules}
     return {title: tuple(rows.values()) for title, rows in listed.items() if rows}

@@ -1,4 +1,4 @@
-"""Debugging sections with lines that a grammar makes at random; the same ones for the same seed."""
+"""Debug sections with random lines of a grammar; a seed determines them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AROUND = ("{}", "{}", "{}", "{};", "{} // x", "/* x */ {}", "{}\n", '# 1 "a.cu"
 
 
 def sections(seed: int, count: int) -> tuple[str, ...]:
-    """Return so many modules of one section, or of two."""
+    """Return `count` modules with one section or two."""
     chance = random.Random(seed)
     return tuple(_MODULE.format(*_parts(chance)) for _ in range(count))
 

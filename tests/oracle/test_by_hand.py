@@ -1,6 +1,6 @@
-"""The table is complete: it takes what was written by hand from the manual exactly where ptxas does.
+"""The table is complete: it accepts handwritten forms of the manual's instructions exactly where ptxas does.
 
-One form in six is looked at by default, on every third target in turn; `PYPTX_ORACLE=all` looks at all, everywhere.
+By default one form in six is checked on every third target, in rotation; with `PYPTX_ORACLE=all`, all on all targets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.no_cover
 
 EVERYTHING = os.environ.get("PYPTX_ORACLE") == "all"
-SHARE, TARGETS_SHARE = (1, 1) if EVERYTHING else (6, 3)  # one form in so many, one target in so many
+SHARE, TARGETS_SHARE = (1, 1) if EVERYTHING else (6, 3)  # one of this many forms, one of this many targets
 PATHS = sorted(FOLDER.glob("*.tsv"))
 ASKED = ("sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120a")
 RICHEST = ("sm_90a", "sm_100a", "sm_107a", "sm_120a")
@@ -37,14 +37,14 @@ forms_of = cache(read)
 
 
 def differences(form: HandWritten, turn: int) -> list[str]:
-    """Return where the table and what stands in the file differ, the reviewed list's differences left out.
+    """Return the differences between the table and the file, without reviewed ones.
 
-    `turn` says which share of the targets is looked at.
+    `turn` selects the share of the targets.
     """
     targets = [target.name for target in targets_of(NEWEST)] if form.since else RICHEST
     places = [(target, NEWEST) for target in targets[turn % TARGETS_SHARE :: TARGETS_SHARE]]
     if form.since is not None:
-        # Around the first version, on a target that is as old.
+        # Versions around the first one, on a target that is old enough.
         before = max((version for version in VERSIONS if version < form.since), default=form.since)
         old = [target for target in targets if find_target(target).since <= before and form.is_for(target, NEWEST)]
         places += [(target, version) for target in old[:1] for version in (before, form.since)]
@@ -57,7 +57,7 @@ def differences(form: HandWritten, turn: int) -> list[str]:
 
 
 def listed(line: str, patterns: Iterable[str]) -> bool:
-    """Tell whether a reviewed list has a difference."""
+    """Return whether a reviewed list has a difference."""
     return any(re.search(pattern, line) for pattern in patterns)
 
 
@@ -72,7 +72,7 @@ def test_the_table_takes_what_was_written_by_hand_where_ptxas_does(path: Path) -
 @pytest.mark.parametrize("target", ASKED)
 def test_what_stands_in_the_files_is_what_ptxas_says(target: str) -> None:
     ptxas = find_tool("ptxas")
-    # Each target gets a share: where ptxas stops at a syntax error, it is asked again about what stands behind.
+    # Each target gets a share of the forms, because ptxas is run again after each syntax error.
     shares = [form for path in PATHS for form in forms_of(path)][ASKED.index(target) :: 2 * len(ASKED)]
     forms = [form for form in shares if form.since is None or form.since <= ptxas.newest_ptx]
     accepted = set(taken(Judge(ptxas, target, ptxas.newest_ptx), [form.text for form in forms]))

@@ -1,7 +1,7 @@
-"""Headers, declarations, initialisers and directives are refused where ptxas refuses them, but for the reviewed list.
+"""The check rejects the same headers, declarations, initializers and directives as ptxas, except reviewed differences.
 
-The verdicts of two releases stand in the files; the present ptxas is asked about a share of them, and about all with
-`PYPTX_ORACLE=all`.
+The files contain the verdicts of two releases. The installed ptxas is run on a share of the cases, with
+`PYPTX_ORACLE=all` on all of them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ cases_of = cache(read)
 
 @cache
 def differences(path: Path) -> tuple[str, ...]:
-    """Return the lines of a file about which check and newest ptxas differ, with what the check says."""
+    """Return the lines of a file on which check and newest ptxas differ, with the check's message."""
     found: list[str] = []
     for case in cases_of(path):
         mine = complaint(case.text)
@@ -40,7 +40,7 @@ def differences(path: Path) -> tuple[str, ...]:
 
 
 def reasons(line: str) -> dict[str, str]:
-    """Return the list in which a difference may stand."""
+    """Return the list that may contain a difference."""
     return LAXER if line.endswith("| ") else STRICTER
 
 
@@ -70,7 +70,7 @@ def test_the_cases_are_many_and_of_every_kind() -> None:
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_what_stands_in_the_files_is_what_ptxas_says(path: Path) -> None:
     ptxas = find_tool("ptxas")
-    # Between the two releases, ptxas is asked about what they agree on.
+    # A ptxas that is neither of the two releases is run on the cases on which they agree.
     release = RELEASES.index(ptxas.release) if ptxas.release in RELEASES else None
     share = [case for case in cases_of(path)[::SHARE] if release is not None or len(set(case.taken)) == 1]
     wrong = [

@@ -1,4 +1,4 @@
-"""A share of the generated statements, calls and sections, on every run of the tests; `nox -s oracle` runs all."""
+"""A share of the generated statements, calls and sections runs with the tests; `nox -s oracle` runs all of them."""
 
 from __future__ import annotations
 

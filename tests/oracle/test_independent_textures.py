@@ -1,4 +1,4 @@
-"""Textures with samplers of their own: the forms of independent mode, which the oracle's own modules can't have."""
+"""Separate textures and samplers: forms of independent mode, which the oracle's own modules cannot have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .report import opinion
 
 pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 
-# A texture's own sampler, a register for the texture, and what stays behind them.
+# A texture with its own sampler, or a register for the texture.
 TEXTURES = re.compile(r"\[(?:tex0|%u64_1), ")
 QUERIES = (
     *(f"txq.{query}.b32 %b32_1, [smp0];" for query in ("filter_mode", "addr_mode_0", "force_unnormalized_coords")),
@@ -26,7 +26,7 @@ QUERIES = (
 
 
 def sampled() -> list[str]:
-    """Return the fetches and gathers that are written by hand, with a sampler beside the texture."""
+    """Return the handwritten texture fetches and gathers, with a separate sampler."""
     texts = [form.text for form in read(FOLDER / "textures.tsv") if form.text.startswith(("tex.", "tld4."))]
     return [TEXTURES.sub("[tex0, smp0, ", text) for text in texts]
 

@@ -1,4 +1,4 @@
-"""A share of the mutants of the corpus, on every run of the tests; `nox -s oracle` asks about 2,000."""
+"""A share of the mutants of the corpus runs with the tests; `nox -s oracle` runs 2,000."""
 
 from __future__ import annotations
 

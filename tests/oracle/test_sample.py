@@ -1,4 +1,4 @@
-"""A share of the oracle's run, on every run of the tests; `nox -s oracle` is the whole."""
+"""A share of the oracle's cases runs with the tests; `nox -s oracle` runs all of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 def test_table_and_ptxas_agree_but_for_the_reviewed_list() -> None:
     report = Report()
     known = chapters()
-    share = set(sorted(known)[::20])  # of every chapter some
+    share = set(sorted(known)[::20])  # rows of every chapter
     for judge, cases in plan(find_tool("ptxas"), share, random.Random(1), valid=6, broken=1):
         report.ask(judge, known, cases)
     assert sum(cell.accepted for cell in report.cells.values()) > 1200
@@ -48,7 +48,7 @@ def test_ptxas_takes_every_target_with_its_default_version() -> None:
 
 
 def test_ptxas_knows_no_target_before_its_version() -> None:
-    # sm_88: the manual says 9.0, ptxas 13.0 knows it from 7.4 on.
+    # sm_88: the manual says 9.0, ptxas 13.0 has it since 7.4.
     for target in TARGETS:
         if target.number < 75 or target.until or target.since > (9, 0) or target.name == "sm_88":
             continue

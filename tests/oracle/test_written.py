@@ -1,6 +1,6 @@
-"""What examples and wrappers write is legal on every target that the table allows, and on no other.
+"""Instructions that examples and wrappers emit are legal on exactly the targets that the table allows.
 
-By default each form is asked about on every eighth target in turn; `PYPTX_ORACLE=all` asks on all.
+By default each form is checked on every eighth target, in rotation; with `PYPTX_ORACLE=all`, on all targets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 
 WRITTEN = row("written", manual="examples and wrappers")
-SHARE = 1 if os.environ.get("PYPTX_ORACLE") == "all" else 8  # one target in so many
+SHARE = 1 if os.environ.get("PYPTX_ORACLE") == "all" else 8  # one of this many targets
 SIZES = {"B": 64, "N": 4096, "M": 4096, "F": 4096}
 
 

@@ -1,4 +1,4 @@
-"""The instructions that examples and wrappers write, as the oracle's forms: each register named by its type."""
+"""Instructions that examples and wrappers emit, as forms of the oracle: each register is named by its type."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "tests" / "end_to_end" / "gallery.py"
 WRAPPERS = ROOT / "packages" / "pyptx-dsl" / "tests" / "test_ptx_assembles.py"
 
-# What a form calls a variable of each space.
+# Names of variables in forms, by state space.
 VARIABLES = {"param": "pp", "shared": "smem", "global": "gmem", "const": "cmem", "local": "lmem"}
 _NAME = re.compile(r"[%$_A-Za-z][\w$%]*")
 
 
 def forms_in(text: str) -> Iterator[str]:
-    """Yield every instruction of a module, with the names that forms use, and without its guard."""
+    """Yield every instruction of a module, without its guard, and with the names of forms."""
     module = parse(text)
     shared = _variables(module.body)
     for function in module.body:
@@ -40,7 +40,7 @@ def forms_in(text: str) -> Iterator[str]:
 
 
 def _names(function: Function) -> dict[str, str]:
-    """Return the type of each register, and what forms call everything else."""
+    """Return the name in forms for each register and symbol; registers are named by their types."""
     names = {parameter.name: "pp" for parameter in function.parameters or ()}
     for node in walk(function.body) if function.body else ():
         match node:
@@ -81,7 +81,7 @@ def _renamed(node: Instruction, names: dict[str, str]) -> str:
 
 
 def written_by_wrappers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Run every test that puts the DSL's wrappers to ptxas, and return the modules that they wrote."""
+    """Run every test that assembles output of the DSL's wrappers with ptxas, and return the modules that they emit."""
     texts: list[str] = []
     assemble = pyptx_ir.toolchain.assemble
 
@@ -99,7 +99,7 @@ def written_by_wrappers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def loaded(path: Path) -> ModuleType:
-    """Import a file of another folder of tests, which may import what lies beside it."""
+    """Import a file of another test folder, which may import its neighbors."""
     folder = ModuleType(f"written_{path.parent.parent.name}".replace("-", "_"))
     folder.__path__ = [str(path.parent)]
     sys.modules[folder.__name__] = folder
@@ -107,13 +107,13 @@ def loaded(path: Path) -> ModuleType:
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module  # dataclasses look there
+    sys.modules[specification.name] = module  # dataclasses look it up there
     specification.loader.exec_module(module)
     return module
 
 
 def _arguments(test: Callable[..., object]) -> Iterator[dict[str, object]]:
-    """Yield the arguments that pytest's marks give a test."""
+    """Yield the arguments that pytest's parametrize marks give a test."""
     marks = [mark for mark in getattr(test, "pytestmark", ()) if mark.name == "parametrize"]
     choices = [list(_rows(*mark.args)) for mark in marks]
     for rows in itertools.product(*choices):

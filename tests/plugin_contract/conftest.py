@@ -1,4 +1,4 @@
-"""Scripts that run in a fresh interpreter which has acme_arch."""
+"""Scripts run in a fresh interpreter with acme_arch."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ ACME = Path(__file__).parent / "acme_arch"
 
 
 class Run(Protocol):
-    """Run a script in a fresh interpreter that has acme_arch; return what it printed."""
+    """Runner of a script in a fresh interpreter with acme_arch; returns its standard output."""
 
     def __call__(self, script: str, **environment: str) -> str:
-        """Set `environment` beside the present one; raise AssertionError with what went wrong."""
+        """Add `environment` to the current variables; raise AssertionError with the error output if it fails."""
         ...
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder for PYTHONPATH that has acme_arch, or an empty one if it is installed."""
+    """Return a folder for PYTHONPATH with acme_arch; an empty one if it is installed."""
     folder = tmp_path_factory.mktemp("site")
     if "acme-arch" not in {distribution.name for distribution in metadata.distributions()}:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
@@ -34,18 +34,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(site: Path, tmp_path: Path) -> Run:
-    """Return the runner; a test may put modules into `tmp_path`."""
+    """Return the runner; a test may add modules to `tmp_path`."""
     return runner(site, tmp_path)
 
 
 @pytest.fixture(scope="module")
 def run_once(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a runner for what many tests of a file ask: an interpreter takes longer to start than most questions."""
+    """Return a runner shared by the tests of a file: an interpreter takes longer to start than most scripts to run."""
     return runner(site, tmp_path_factory.mktemp("once"))
 
 
 def runner(site: Path, tmp_path: Path) -> Run:
-    """Return what runs scripts in a folder, from which they may import."""
+    """Return a runner of scripts in a folder, from which they may import."""
 
     def call(script: str, **environment: str) -> str:
         path = os.pathsep.join(filter(None, [str(tmp_path), str(site), os.environ.get("PYTHONPATH", "")]))

@@ -1,7 +1,7 @@
-"""A third party's plugin, installed as a user would install it, with everything that can go right and wrong around it.
+"""A third-party plugin, installed as a user would install it: correct use, and errors.
 
-`acme_arch` is a distribution of its own. Where the environment has it (nox installs it), that one is used; elsewhere
-it is built and installed into a temporary folder. Every case runs in a fresh interpreter.
+`acme_arch` is a separate distribution. If it is installed (nox installs it), the tests use it; otherwise they build and
+install it into a temporary folder. Every case runs in a fresh interpreter.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def frob(X, Y):
 
 
 def write_plugin(folder: Path, name: str, body: str, version: str = "API_VERSION") -> None:
-    """Write a plugin module that speaks `version` of the hooks."""
+    """Write a plugin module for `version` of the hooks."""
     head = "from pyptx_ir.isa.rows import row\nfrom pyptx_ir.plugins import API_VERSION, hookimpl\n\n"
     head += f"@hookimpl\ndef pyptx_api_version():\n    return {version}\n\n"
     (folder / f"{name}.py").write_text(head + body, encoding="utf-8")
@@ -281,7 +281,7 @@ CHECKED = """\
 
 
 def checked(body: str) -> str:
-    """Return a script that prints what `pyptx check` finds in an entry for acme_1."""
+    """Return a script that prints the findings of `pyptx check` in an entry for acme_1."""
     return f"""
 from pyptx_ir.isa.modules import check_text
 for found in check_text({CHECKED.format(body)!r}):
@@ -552,7 +552,7 @@ assert not hasattr(ptx, "acme")
 
 
 def shipped() -> list[str]:
-    """Return the modules of all plugins of this repository, installed or not."""
+    """Return the plugin modules of this repository, installed or not."""
     tables = [tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in PACKAGES.glob("*/pyproject.toml")]
     return sorted(module for table in tables for module in table.get("entry-points", {}).get("pyptx", {}).values())
 

@@ -1,7 +1,7 @@
-"""A third party's memory, asynchronous engine, proxy, rules and mutation in the simulator: right, and watched over.
+"""A third-party memory, asynchronous engine, proxy, rules and mutation in the simulator: results and checks.
 
-acme_1's blocks have a vault of 64 lines, which their warps take and give back, and a blender that multiplies matrices
-there in its own time.
+CTAs of acme_1 have a vault of 64 lines, which their warps allocate and free, and a blender that multiplies matrices in
+the vault asynchronously.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .conftest import Run
 
-# Lane i puts a row of four words at an address of its own, 20 * i + j; ldmatrix loads four matrices of eight such rows.
+# Lane i stores four words at address 20 * i + j; ldmatrix loads four matrices of eight such rows.
 TILES = """
 .version 8.5
 .target acme_1
@@ -77,7 +77,7 @@ HEAD = """
 ld.param.u64 %rd1, [out];
 mov.u32 %r1, %tid.x;
 """
-# Two matrices of 4 x 4 words, thread i's word i and i + 1, are put into lines of the vault, and multiplied.
+# Two matrices of 4 x 4 words, thread i's words i and i + 1, are stored to lines of the vault, and multiplied.
 PUT = """
 acme.alloc.b32 %r2;
 acme.alloc.b32 %r3;
@@ -109,7 +109,7 @@ DONE:
 FREE = "acme.free.b32 %r2;\nacme.free.b32 %r3;\nacme.free.b32 %r4;\n"
 END = "ret;\n}\n"
 KERNEL = HEAD + PUT + FENCE + MEET + BLEND + WAIT + MEET + GET + FREE + END
-# The same, told to an mbarrier.
+# The same, with completion signaled to an mbarrier.
 TOLD = KERNEL.replace(
     WAIT,
     """@%p2 mbarrier.init.shared.b64 [bar], 1;
@@ -120,13 +120,14 @@ mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0;
 @!%p3 bra WAITS;
 """,
 )
-# The words of the first matrix are moved in the order of a recipe, the word i + 5 to place i.
+# The words of the first matrix are permuted by a recipe: word i + 5 goes to position i.
 PUBLISH = "acme.publish;\n"
 CONSULT = "@%p2 acme.consult.b32 [%r3];\n"
 RECIPE = PUT.replace("%r11, 1;", "%r11, 5;")
 SHUFFLE = "setp.eq.u32 %p2, %r11, 0;\n" + CONSULT + "@%p2 acme.shuffle.b32 [%r4], [%r2], [%r3];\n"
 SHUFFLED = HEAD + RECIPE + FENCE + PUBLISH + MEET + SHUFFLE + WAIT + MEET + GET + FREE + END
-# The product is written by columns; comes to the place of the first factor; is multiplied once more, and comes there.
+# The result is written by columns; FIRST loads the line of matrix a; the result overwrites a; it is multiplied again
+# into the line of a.
 COLUMNS = KERNEL.replace("acme.blend", "acme.blend.columns")
 FIRST = KERNEL.replace("add.u32 %r9, %r4", "add.u32 %r9, %r2")
 IN_PLACE = FIRST.replace(BLEND, BLEND.replace("%r4", "%r2"))
@@ -199,7 +200,7 @@ ALONE = [
 
 @pytest.fixture(scope="module")
 def found(run_once: Run) -> Found:
-    """Return the rules of what is found in kernels, by their texts and the options of the run."""
+    """Return the rules of the findings in kernels, by kernel text and options of the run."""
     asked = [(kernel, schedule) for kernel, _ in ORDERS for schedule in SCHEDULES[::2]]
     asked += [(kernel, "late=True") for kernel, _ in FAULTS]
     asked += [(kernel, f"checks={rule!r}") for kernel, rule in ALONE]
@@ -241,7 +242,7 @@ def test_two_warps_race_in_its_memory(run: Run) -> None:
 
 
 def test_each_warp_that_reads_its_memory_is_held_against_a_later_write(run: Run) -> None:
-    """Warps 0 to 3 read what warp 4 writes anew; one of them does not come to the barrier in between."""
+    """Warps 0 to 3 read lines that warp 4 overwrites; one of them skips the barrier in between."""
     kernel = (
         HEAD + "mov.u32 %r2, 0;\nshr.u32 %r12, %r1, 5;\nsetp.eq.u32 %p1, %r12, 4;\nsetp.ne.u32 %p2, %r12, MISSING;\n"
         "and.b32 %r11, %r1, 31;\nsetp.eq.and.u32 %p3, %r11, 0, %p1;\n"
@@ -269,7 +270,7 @@ def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:
         for options in SCHEDULES
     )
     text = HEAD + "acme.alloc.b32 %r13;\n" + PUT + FENCE + MEET + BLEND + WAIT + MEET + GET + FREE
-    run(f"{SCRIPT}TEXT = {KERNEL!r}\n{calls}")  # 90 lines are wanted, and there are 64
+    run(f"{SCRIPT}TEXT = {KERNEL!r}\n{calls}")  # 90 lines are requested, 64 exist
     printed = run(
         f"{SCRIPT}text = {text + 'bar.sync 0;' + chr(10) + 'acme.free.b32 %r13;' + chr(10) + END!r}\n"
         "print(*go(text.replace('acme.free.b32 %r2;', 'bar.sync 0;'), warps=30)[1], sep='\\n')"

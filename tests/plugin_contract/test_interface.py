@@ -1,4 +1,4 @@
-"""What simulates an architecture stands on the interface for extensions, and on nothing else of the simulator."""
+"""Simulator extensions of architectures use only the extension interface of the simulator."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 FOLDERS = [*ROOT.glob("packages/pyptx-arch-*/src/*/sim"), *ROOT.glob("tests/plugin_contract/*/src/*/sim")]
 FILES = [path for folder in FOLDERS for path in folder.rglob("*.py")]
-# Beside the interface: what only computes, types of PTX as dtypes, and errors. For annotations too.
+# Modules allowed besides the interface: numerics, PTX types as dtypes, and errors. Also for annotations.
 OFFERED = ("extension", "numerics", "types", "errors")
-# Attributes of waves, turns and arenas behind which the machine's own objects and arrays are.
+# Attributes of `Wave`, `Turn` and arenas that lead to internal objects and arrays of the machine.
 INTERNAL = frozenset(
     {"_lanes", "_splits", "data", "engine", "frames", "defined", "machine", "mbarriers", "memories", "splits"}
 )

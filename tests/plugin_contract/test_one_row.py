@@ -1,4 +1,4 @@
-"""A plugin's instruction is a row and a function of arrays: the check, docs, stub, wrapper and simulator follow."""
+"""A plugin's instruction is a row and a function of arrays; check, docs, stub, wrapper and simulator use them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def swap(X, Y):
 
 x = np.arange(32, dtype=np.uint32) * np.uint32(0x01020304)
 """
-# Forms with slots, operands of several kinds, in other places than usual; what they compute of words a and b.
+# Forms with slots, with operands of several kinds and in unusual positions; and their results for words a and b.
 FORMS = {
     'row("foo.wide.type d, a", type=("b32", "u32"), operands={"d": "wide(type)"})': (
         "def foo(a):\n    return a.astype('u8') << np.uint64(32)\n",
@@ -80,19 +80,19 @@ FORMS = {
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
-    """Write the plugin, as the module `foo_plugin`, and return its path."""
+    """Write the plugin as the module `foo_plugin`, and return its path."""
     path = tmp_path / "foo_plugin.py"
     path.write_text(PLUGIN.format(row=ROW, function=FUNCTION), encoding="utf-8")
     return path
 
 
 def kernel(call: str, more: str = "") -> str:
-    """Return the module of a kernel with this call, and what follows."""
+    """Return the module of a kernel with this call, followed by `more`."""
     return KERNEL.replace("CALL", call) + more
 
 
 def refused(ask: str) -> str:
-    """Return what prints the error of a call."""
+    """Return a script that prints the error of a call."""
     return f"from pyptx_ir.errors import PyptxError\ntry:\n    {ask}\nexcept PyptxError as error:\n    print(error)"
 
 

@@ -1,1 +1,1 @@
-"""The law that anything which a compiler writes can be written by hand: trees printed as Python, run, and compared."""
+"""Everything that a compiler writes can be written by hand: trees are printed as Python, run, and compared."""

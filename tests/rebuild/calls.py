@@ -1,4 +1,4 @@
-"""Calls as Python text. What they are given are values whose `repr` is Python: numbers, strings, lists, other calls."""
+"""Calls as Python text. Arguments are values whose `repr` is Python: numbers, strings, lists, other calls."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _FLOATS = frozenset({"f32", "f64", "f32x2"})
 
 
 class Code(str):
-    """Python as text: its `repr` is the text itself."""
+    """Python source text; its `repr` is the text itself."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
 def call(function: str, *arguments: object, **keywords: object) -> Code:
-    """Return a call; keywords that are None are left out."""
+    """Return a call; keywords that are None are omitted."""
     given = [repr(each) for each in arguments]
     given += [f"{name}={value!r}" for name, value in keywords.items() if value is not None]
     return Code(f"{function}({', '.join(given)})")
 
 
 def expression(operand: tree.Operand, names: Mapping[str, Code], opcode: tuple[str, ...] = ()) -> object:
-    """Return an operand of an instruction; `names` says which Python holds a register."""
+    """Return an operand of an instruction; `names` maps registers to Python expressions."""
     match operand:
         case tree.Register(name) | tree.Symbol(name):
             return names.get(name, name)
@@ -57,7 +57,7 @@ def expression(operand: tree.Operand, names: Mapping[str, Code], opcode: tuple[s
 
 
 def constant(operand: tree.Operand | str | None) -> object:
-    """Return a constant of a declaration; a text has its quotes, and a dimension that is left open is 0."""
+    """Return a constant of a declaration; strings get quotes, and an open dimension is 0."""
     match operand:
         case None:
             return 0
@@ -70,7 +70,7 @@ def constant(operand: tree.Operand | str | None) -> object:
 
 
 def dtype(name: str) -> object:
-    """Return a type; those without a name in Python are strings."""
+    """Return a type; a type without a Python name is a string."""
     return Code(name) if hasattr(types, name) else name
 
 
@@ -92,7 +92,7 @@ def parameter(node: nodes.Parameter) -> Code:
 
 
 def header(function: str, *first: object, node: nodes.Function | nodes.CallPrototype, **options: object) -> Code:
-    """Return the call for a header: of an entry, a function, or a prototype."""
+    """Return the call for the header of an entry, a function, or a prototype."""
     if isinstance(node, nodes.Function):
         options |= {"linking": node.linking, "attributes": _attributes(node.attributes)}
     given = None if node.parameters is None else [parameter(each) for each in node.parameters]
@@ -120,5 +120,5 @@ def _attributes(given: tuple[nodes.Attribute, ...]) -> object:
 
 
 def _value(node: nodes.HeaderDirective) -> object:
-    """Return the arguments of a directive of a header, or that it has none."""
+    """Return the arguments of a header directive; True if it has none."""
     return tuple([each if isinstance(each, str) else constant(each) for each in node.arguments]) or True

@@ -1,6 +1,6 @@
-"""A module as Python that calls public names only, a statement a line; no sugar, no raw text.
+"""Print a module as Python that calls public names only, one statement per line, without sugar and raw text.
 
-What the tree leaves open of white space and spelling is left open: `ptx.written` is printed for the rest alone.
+Whitespace and source text that the tree leaves unset follow the style; `ptx.written` is printed for the others.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .calls import Code, call, constant, dtype, expression, header, variable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-DEEPEST = 12  # `with` blocks in one another; CPython compiles no more than 20
-PART = 500  # statements of a body that are compiled together
+DEEPEST = 12  # nested `with` blocks; CPython compiles at most 20
+PART = 500  # statements of a body per part: a part is compiled as one function
 HEAD = "from pyptx import module, ptx, reg\nfrom pyptx.types import *\n"
 
-# What is called for a statement, behind `m.` or `ptx.`.
+# Call for a statement: a method of `m` or of `ptx`.
 CALLS: dict[type, Callable[[Any], Code]] = {
     nodes.Version: lambda node: call("version", node.major, node.minor),
     nodes.Target: lambda node: call("target", *node.names),
@@ -46,7 +46,7 @@ CALLS: dict[type, Callable[[Any], Code]] = {
 
 
 def printed(module: nodes.Module, *, unchecked: bool = False) -> Iterator[str]:
-    """Yield the Python, in parts that may be compiled one by one."""
+    """Yield the Python source, in parts that may be compiled separately."""
     yield f"{HEAD}m = {call('module', unchecked=unchecked, tail=module.tail)}\n"
     for node in module.body:
         match node:
@@ -59,12 +59,12 @@ def printed(module: nodes.Module, *, unchecked: bool = False) -> Iterator[str]:
 
 
 def lines(*given: str) -> str:
-    """Return lines as a text."""
+    """Return lines as text."""
     return "".join([f"{line}\n" for line in given])
 
 
 def said(owner: str, lead: str | None, spelling: str | None = None) -> list[str]:
-    """Return the line that says how the next statement is written, if that is not left open."""
+    """Return the line that sets the formatting of the next statement; none if its formatting is unset."""
     if lead is None and spelling is None:
         return []
     return [call(f"{owner}.written", lead=lead, spelling=spelling)]
@@ -79,7 +79,7 @@ def section(node: nodes.Section) -> Iterator[str]:
 
 
 def definition(node: nodes.Function, block: nodes.Block) -> Iterator[str]:
-    """Yield a function: all but the end of a long body as functions of their own, in front of it."""
+    """Yield a function. All parts of a long body but the last are functions of their own, which precede it."""
     body = Body(block)
     for number, part in enumerate(body.parts):
         yield lines(f"def part_{number}():", *part)
@@ -94,7 +94,7 @@ def definition(node: nodes.Function, block: nodes.Block) -> Iterator[str]:
 
 
 class Body:
-    """The statements of a function as Python: `parts` of many lines each, and the `lines` behind them."""
+    """The statements of a function as Python: `parts`, which become functions, and the remaining `lines`."""
 
     def __init__(self, block: nodes.Block) -> None:
         """Print a body."""
@@ -111,7 +111,7 @@ class Body:
         self.add(*said("ptx", block.close_lead))
 
     def add(self, *given: str) -> None:
-        """Print lines at the indentation of this place."""
+        """Add lines at the current indentation."""
         self.lines += ["    " * self.indent + line for line in given]
 
     def statement(self, node: nodes.Statement) -> None:
@@ -128,7 +128,7 @@ class Body:
                 self.add(f"ptx.{CALLS[type(node)](node)}")
 
     def block(self, node: nodes.Block) -> None:
-        """Print a scope; what nests deep has no indentation."""
+        """Print a scope; deeply nested scopes are not indented."""
         nested = self.indent < DEEPEST
         self.add("with ptx.scope():" if nested else "ptx.open_scope()")
         self.names = self.names.new_child()
@@ -149,7 +149,7 @@ class Body:
         self.add(call(function(node.opcode), *operands, pred=predicate))
 
     def declaration(self, node: nodes.RegisterDeclaration) -> None:
-        """Print a `.reg`, and give each of its names a variable that all parts know."""
+        """Print a `.reg`; each of its names gets a global variable, which all parts share."""
         variables = [f"r{self.variables + number}" for number in range(len(node.names))]
         self.variables += len(variables)
         for each, held in zip(node.names, variables, strict=True):
@@ -164,12 +164,12 @@ class Body:
 
 @cache
 def function(opcode: tuple[str, ...]) -> str:
-    """Return what emits an instruction: `ptx.inst.add.s32`."""
+    """Return the function that emits an instruction: `ptx.inst.add.s32`."""
     return repr(ptx.inst[".".join(opcode)])
 
 
 def inlined(at: nodes.InlinedAt | None) -> dict[str, object]:
-    """Return the keywords of the tail of a `.loc`."""
+    """Return the keywords for the `inlined_at` part of a `.loc`."""
     if at is None:
         return {}
     return {"function_name": (at.function_label, at.offset), "inlined_at": (at.file, at.line, at.column)}

@@ -1,10 +1,10 @@
-"""Whatever a compiler writes can be written by hand: each module of the corpus, rebuilt through public names alone.
+"""Everything that a compiler writes can be written by hand: corpus modules are rebuilt with public names only.
 
-A module is parsed, printed as Python that calls nothing but `pyptx`, one call a statement and no raw text, and run. The
-tree that comes of it equals the one that was parsed, in order and place; its text in the style that is learnt from the
-source is the same bytes. The Python says the white space and the spelling of those statements alone that deviate from
-that style, and of what compilers write few do. By default the laws take a share of what compilers wrote, and all of it
-with `PYPTX_KERNELS=all`.
+A module is parsed, printed as Python, and run. The Python only calls `pyptx`, one call per statement, without raw text.
+The resulting tree equals the parsed tree, with the same order and positions. Its text, in the style inferred from the
+source, is byte-identical. The Python sets whitespace and source text only for statements that deviate from the style,
+which are few in compiled modules. By default the tests use a share of the compiled modules, and all of them with
+`PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-PER_PRODUCER = 3  # modules of each, by default
-MOST = 5.0  # of what a compiler wrote, the statements of which something is said, in percent at most
+PER_PRODUCER = 3  # default number of modules per producer
+MOST = 5.0  # limit for statements with explicit formatting in compiled modules, in percent
 
 
 def some(folder: str, turn: int) -> list[Path]:
@@ -72,7 +72,7 @@ def test_white_space_and_spelling_can_be_said_of_every_statement(folder: str) ->
 
 
 def test_the_corpus_has_every_statement() -> None:
-    """A kind of statement that no module has would not be under these laws."""
+    """These tests would not cover a kind of statement that no module contains."""
     paths = sorted((CORPUS / BY_HAND).glob("*.ptx"))
     found = {type(node) for path in paths for node in walk(parse(decode(path.read_bytes())))}
     assert {kind for kind in nodes.Statement.__args__ if kind is not nodes.Invalid} <= found

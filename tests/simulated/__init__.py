@@ -1,1 +1,1 @@
-"""What the instruction table knows of a target, held against the simulator."""
+"""Forms of the instruction table, compiled and run on the simulator."""

@@ -1,4 +1,4 @@
-"""Forms of the instruction table as kernels: everything that one names stands around it, with values in it."""
+"""Forms of the instruction table as kernels that declare and initialize everything that a form names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
 
 FOREIGN: Final = frozenset({"acme"})  # instructions of the tests' own plugin
-# What forms name beside registers, and what it is.
+# Names other than registers in forms, and their kinds.
 NAMES: Final = {
     **dict.fromkeys(("gmem", "table"), ".global"),
     **dict.fromkeys(("pp", "tmap", "fp"), ".param"),
@@ -68,7 +68,7 @@ ret;
 }}
 """
 LISTS: Final = "branches: .branchtargets done; prototype: .callprototype _ (); callees: .calltargets function;"
-STRIDE: Final = 16  # bytes from lane to lane of what registers are loaded from
+STRIDE: Final = 16  # bytes between the data of adjacent lanes
 THREADS: Final = 128
 _REGISTER: Final = re.compile(r"%([a-z]\w*?)_(\d+)\b")
 _ADDRESS: Final = re.compile(r"\[(%u\d+_\d+)")
@@ -76,7 +76,7 @@ _RANK: Final = re.compile(r"\.(\d)d\.")
 
 
 def rows_of(target: str, version: tuple[int, int]) -> list[InstructionRow]:
-    """Return the rows that a target has in a version of PTX."""
+    """Return the rows that a target supports in a version of PTX."""
     every = (row for row in manager().instructions() if row.opcode not in FOREIGN)
     return [row for row in every if unavailable(row, (row.opcode,), target, version) is None]
 
@@ -84,7 +84,7 @@ def rows_of(target: str, version: tuple[int, int]) -> list[InstructionRow]:
 def legal_forms(
     row: InstructionRow, target: str, version: tuple[int, int], chance: random.Random, most: int | None
 ) -> Iterator[str]:
-    """Yield forms of a row that are legal on `target`: the first and some more, `most` in all, or every one."""
+    """Yield forms of a row that are legal on `target`: the first and some others, `most` in all; every form if None."""
     chosen = forms(row) if most is None else some_forms(row, chance, most)
     return (form for form in chosen if _is_legal(form, target, version))
 
@@ -102,7 +102,7 @@ def _declared(name: str) -> str | None:
 
 
 def kernel_of(form: str, target: str, version: tuple[int, int]) -> str:
-    """Return a module whose entry k loads every register that `form` names, and executes it."""
+    """Return a module whose entry `k` loads every register that `form` names, and executes the form."""
     largest: dict[str, int] = {}
     for kind, number in _REGISTER.findall(form):
         largest[kind] = max(largest.get(kind, 0), int(number))
@@ -116,7 +116,7 @@ def kernel_of(form: str, target: str, version: tuple[int, int]) -> str:
 
 
 def _load(name: str, position: int, form: str) -> str:
-    """Return what gives a register a value: an address where one is due, anything else otherwise."""
+    """Return the instructions that initialize a register: to an address if `form` uses it as one, else to data."""
     kind = name[1:].rpartition("_")[0]
     if name in _ADDRESS.findall(form):
         if ".tensor" in form:
@@ -128,7 +128,7 @@ def _load(name: str, position: int, form: str) -> str:
 
 
 def arguments_of(form: str, chance: random.Random) -> list[NDArray[np.uint8] | Mapped]:
-    """Return the arguments of `kernel_of(form)`: values for registers, corners among them, and a tensor map."""
+    """Return the arguments of `kernel_of(form)`: register values, with edge cases among them, and a tensor map."""
     count = len(dict.fromkeys(_REGISTER.findall(form))) + 1
     values = np.frombuffer(chance.randbytes(count * 32 * STRIDE), np.uint8).copy()
     corners = np.array([0, 1, 0x80000000, 0xFFFFFFFF, 0x7FC00000, 0x3F800000], np.uint32)

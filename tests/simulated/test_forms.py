@@ -1,6 +1,6 @@
-"""Every form of Hopper and Blackwell compiles on the simulator, but for those that are listed; a share of them runs.
+"""Every form of Hopper and Blackwell compiles on the simulator, except for the listed ones; a share of them runs.
 
-`PYPTX_KERNELS=all` asks for every form of every row, in all types and words; otherwise some of each stand for the rest.
+`PYPTX_KERNELS=all` tests every form of every row, with all types and modifiers; the default is some forms of each row.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.scaled
 
 TARGET = "sm_90a"
 MOST = full(None, default=2)
-RUN_VERSION = (9, 0)  # the oldest ptxas that the tests are run with knows it
+RUN_VERSION = (9, 0)  # supported by the oldest ptxas that runs these tests
 STEPS = 3000
 RUNS = full(400, default=120)
 ROOT = Path(__file__).parents[2]
@@ -38,9 +38,9 @@ SAMPLES = "textures of several samples, which no interface of CUDA makes"
 FABRIC = "other nodes of a fabric, of which there are none here"
 PACKED = "arithmetic of PTX 9.4 on four floats of 8 bits and fewer, whose rounding is not known here"
 WIDENED = "ldmatrix of PTX 9.4 that widens s4 to s8: how its rows lie in memory is not known here"
-HALO = "im2col::w with a halo"  # of which the manual shows figures alone; values say whether there is one
+HALO = "im2col::w with a halo"  # the manual has only figures of it; whether there is a halo depends on values
 SWIZZLE = "a swizzle of 96 bytes, of which the manual does not show how rows lie"
-# What Hopper has and the simulator has not, by opcode or by a word of it, and why.
+# Instructions that Hopper supports and the simulator does not: an opcode or modifier, and the reason.
 NOT_SIMULATED = {
     **dict.fromkeys(("2dms", "a2dms"), SAMPLES),
     "layout::v1": "mbarriers of PTX 9.3, whose layout the manual leaves open",
@@ -48,7 +48,7 @@ NOT_SIMULATED = {
     "phase_type::conditional": "phases of these mbarriers",
     "m8n16": WIDENED,
 }
-# What Blackwell has beside that, by the beginning of an instruction.
+# Likewise for Blackwell, in addition: a pattern that matches the start of an instruction.
 NOT_SIMULATED_NEWER = {
     r"fabric\.": FABRIC,
     r"(add|sub|mul|fma)\.\S*\be[45]m[23]x4\b": PACKED,
@@ -59,7 +59,7 @@ OF_FOUR, OF_96_BYTES = (
     r"(add|sub|mul|fma)\.\S*\be[45]m[23]x4\b",
     r"tensormap\.replace\.tile\.swizzle_mode\S* \[\S+\], 4;",
 )
-# What is listed, and has no instruction on a target.
+# Listed entries without an instruction on a target.
 LACKING: dict[str, set[str]] = {
     TARGET: set(),
     "sm_100a": {"m8n16", OF_96_BYTES},
@@ -70,14 +70,14 @@ LACKING: dict[str, set[str]] = {
 
 
 def reasons_for(form: str, target: str) -> set[str]:
-    """Return which entries say that a form is not simulated."""
+    """Return the entries that list a form as not simulated."""
     words = NOT_SIMULATED.keys() & set(parse_instruction(form).opcode)
     newer = {each for each in NOT_SIMULATED_NEWER if re.match(each, form)}
     return words if target == TARGET else (words - {"m8n16"}) | newer
 
 
 def missing(form: str, target: str) -> str | None:
-    """Return why the simulator cannot compile a form, or None."""
+    """Return why the simulator cannot compile a form; None if it can."""
     try:
         compile_program.anew(lower(parse(kernel_of(form, target, TABLE_VERSION)), "k"), checked=True)
     except ProgramError as error:
@@ -87,7 +87,7 @@ def missing(form: str, target: str) -> str | None:
 
 @pytest.mark.parametrize("target", share(LACKING, 2))
 def test_every_form_of_a_target_compiles_but_for_those_that_are_listed(target: str) -> None:
-    chance = random.Random(3)  # with it the forms of every listed word are among them
+    chance = random.Random(3)  # with this seed, every listed entry has a form
     unlisted, listed, asked = {}, set(), 0
     for row in rows_of(target, TABLE_VERSION):
         for form in legal_forms(row, target, TABLE_VERSION, chance, MOST):
@@ -122,7 +122,7 @@ def test_every_special_register_of_hopper_can_be_read() -> None:
 
 @cache
 def drawn(target: str, version: tuple[int, int]) -> list[str]:
-    """Return random forms that are simulated, of as many rows."""
+    """Return random simulated forms, each of a random row."""
     chance = random.Random(2)
     rows = rows_of(target, version)
     found: list[str] = []
@@ -149,7 +149,7 @@ def test_ptxas_takes_the_forms_that_are_run(target: str) -> None:
 @pytest.mark.parametrize("target", RUN_TARGETS)
 @pytest.mark.parametrize("checks", ["all", "none"])
 def test_random_forms_run_on_random_values(checks: str, target: str) -> None:
-    """What an instruction does with values that mean nothing may be a fault, and never one of the simulator's."""
+    """With meaningless values an instruction may fault, but the simulator must not fail."""
     chance = random.Random(3)
     broken = {}
     for form in drawn(target, RUN_VERSION):

@@ -1,6 +1,6 @@
-"""What type checkers see of the namespaces that Blackwell's plugin provides. Never run: `nox -s types` holds it.
+"""Types of the namespaces of Blackwell's plugin. Never run: `nox -s types` checks it.
 
-`assert_type` fails where a type changes; an ignore with its code fails where an error is no longer seen.
+`assert_type` fails if a type changes; an ignore with its code fails if an error is no longer reported.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 
 def tensor_memory(warp: Reg) -> None:
-    """Tensor memory is a resource, and its parts are tensor memory."""
+    """An allocation of tensor memory and its slices have type `TensorMemory`."""
     with ptx.tmem.alloc(512, when=warp == 0, relinquish=True) as t:
         assert_type(t, TensorMemory)
         assert_type(t[0:32, 64:], TensorMemory)
         assert_type(t.quarter(warp), TensorMemory)
         assert_type(t.address(), Reg)
         t.quater(warp)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
-    ptx.tmem.alloc("512")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a number
+    ptx.tmem.alloc("512")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a number is expected
 
 
 def products(t: TensorMemory, a: SharedAlloc) -> None:
-    """A product takes tiles, descriptors and places; what makes descriptors returns them."""
+    """`tcgen05.mma` takes tensor memory, tiles and descriptors."""
     product = InstructionDescriptor("f16", d="f32", a="bf16", b="bf16", m=128, n=256)
     assert_type(product.bits, int)
     assert_type(ptx.tcgen05.descriptor(a, k=16), Reg)
     assert_type(ptx.tcgen05.mma(t, a, a, product), None)
     ptx.tcgen05.mma.async_2sm(t, a, a, shape=(256, 256), dtype_d=f32, dtype_a=bf16, dtype_b=bf16)
-    ptx.tcgen05.mma(t, a, a, product, block="16")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a number
-    ptx.tcgen05.mma.async_2sm(t, a, a, product, cta_group=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  it says which
+    ptx.tcgen05.mma(t, a, a, product, block="16")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a number is expected
+    ptx.tcgen05.mma.async_2sm(t, a, a, product, cta_group=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  its name fixes the group
     ptx.tcgen05.mma_wz(t, a, a)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
 
 

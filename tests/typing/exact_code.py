@@ -1,7 +1,7 @@
-"""What type checkers see of everything by which PTX is written exactly. Never run: `nox -s types` holds it.
+"""Types of all functions that emit exact PTX. Never run: `nox -s types` checks it.
 
-`assert_type` fails where a type changes; an ignore with its code fails where an error is no longer seen. That every
-keyword of every such function stands here is held by tests/knobs.
+`assert_type` fails if a type changes; an ignore with its code fails if an error is no longer reported. tests/knobs
+checks that every keyword of every such function is used here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyptx_ir.syntax.nodes import Declarator, Module, Parameter
 
 
 def head() -> None:
-    """A module begins with its head, all at once or statement by statement."""
+    """A module begins with its header, in one call or statement by statement."""
     m = module(
         version=(8, 7), target=["sm_90a", "debug"], address_size=None, unchecked=True, tail="\n\n", labels="$L_{block}"
     )
@@ -29,13 +29,13 @@ def head() -> None:
     m.empty()
     assert_type(m.module(), Module)
     assert_type(m.ptx(), str)
-    module(version="8.7")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a pair of numbers
-    module(arch="sm_90a")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  it is called target
+    module(version="8.7")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a pair of numbers is expected
+    module(arch="sm_90a")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  its name is target
     m.globl("lut", u32)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
 
 
 def variables() -> None:
-    """Variables have their keywords in modules and in bodies."""
+    """Keywords of variables in modules and in bodies."""
     m = module(version=(8, 7), target="sm_90a")
     other = m.declarator("other", 2, init=[1, 2], count=None, dtype=u32)
     assert_type(other, Declarator)
@@ -46,13 +46,13 @@ def variables() -> None:
     assert_type(ptx.declarator("w", size=3, init=(0, 1, 2), count=2, dtype=u32), Declarator)
     assert_type(ptx.var("shared", u32, "s", size=4, align=16, linking=None, init=None, vector=2, count=2), str)
     ptx.var("global", u32, "g", attributes=["managed"], also=[ptx.declarator("h")])
-    m.global_("v", u32, initial=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  it is called init
-    m.global_("v", u32, also=["w"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]  no declarator
+    m.global_("v", u32, initial=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  its name is init
+    m.global_("v", u32, also=["w"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]  a name is not a declarator
     ptx.var("shared", u32, "s", sise=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
 
 
 def functions() -> None:
-    """Functions have parameters and directives; a decorated body is the function's name."""
+    """Functions have parameters and directives; a decorated body becomes the function's name."""
     m = module(version=(8, 7), target="sm_90a")
     assert_type(m.param("X", u64, ptr="global", ptr_align=16), Parameter)
     array = ptx.parameter("map", b8, 128, align=64, ptr=False, vector=None, space="param", attributes=())
@@ -69,12 +69,12 @@ def functions() -> None:
     m.func("g", noreturn=True, abi_preserve=8, abi_preserve_control=2, language=1)
     m.alias("twice", "double")
     m.entry("k", maxtnid=128)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
-    m.entry("k", ["X"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]  a name is no parameter
-    m.entry("k", returns=[array])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  an entry returns nothing
+    m.entry("k", ["X"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]  a name is not a parameter
+    m.entry("k", returns=[array])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  entries have no return value
 
 
 def directives() -> None:
-    """What is said of source, sections and the rest."""
+    """Source locations, sections and other directives."""
     m = module(version=(8, 7), target="sm_90a")
     m.file(1, "a.cu", timestamp=1, size=2)
     m.pragma("nounroll")
@@ -90,14 +90,14 @@ def directives() -> None:
     ptx.comment("text")
     ptx.empty()
     ptx.written(unchecked=True)
-    ptx.loc(1, 2, 3, inlined_at=(1, 2))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  three numbers
+    ptx.loc(1, 2, 3, inlined_at=(1, 2))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  three numbers are expected
     ptx.written(spellng="ret;")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
     with m.sections(".debug_str"):  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
         pass
 
 
 def operands(p: Reg) -> None:
-    """Registers, scopes, addresses, calls and lists."""
+    """Registers, scopes, addresses, calls and label lists."""
     assert_type(reg.bank("%v", f32, 2, vector=4, align=16), RegArray)
     assert_type(reg.declare(b64, "%a", vector=2, align=8), tuple[Reg, ...])
     assert_type(ptx.addr(p, 0), AddressOperand)
@@ -114,12 +114,12 @@ def operands(p: Reg) -> None:
     ptx.branchtargets("a", "N<2>")
     reg.bank("%r", "b32", 4)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a type is a value
     reg.bank("%r", b32, 4, vektor=2)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a typo
-    ptx.calltargets(["f"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  names, not a list of them
-    ptx.call("f", arguments=[p])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  it is called args
+    ptx.calltargets(["f"])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  names as arguments, not a list
+    ptx.call("f", arguments=[p])  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  its name is args
 
 
 def structures(p: Reg, r: RegArray) -> None:
-    """Labels and branches of structures."""
+    """Labels and branches of control-flow structures."""
     ptx.label("here")
     ptx.bra("here", pred=p, uni=True)
     with ptx.if_(p, label="out", uniform=True, define_label=False):
@@ -142,18 +142,18 @@ def structures(p: Reg, r: RegArray) -> None:
         ptx.ret()
     ptx.kloop(r[0], unroll=4, body=ptx.ret, loop_label="main", tail_label="tail", rest_label="rest", end_label="out")
     ptx.kloop(8, unroll=4, body=ptx.ret, uniform=True)
-    ptx.kloop(8, unroll=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  it has a body
-    ptx.if_(p, define_label="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a switch
-    ptx.block(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a name
+    ptx.kloop(8, unroll=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  the body is missing
+    ptx.if_(p, define_label="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a bool is expected
+    ptx.block(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a name is expected
     ptx.loop(pred=p, last_label="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  its name is end_label
-    ptx.asm_region("begin")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  a keyword
+    ptx.asm_region("begin")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]  keyword-only
 
 
 def waits(p: Reg, r: Reg) -> None:
-    """A wait takes names and registers for its steps."""
+    """A wait takes names and registers for its instructions."""
     ptx.mbarrier.wait("bar", r, form="poll_retry", result=r, failed=p, label="L", selp="selp.u32", setp="setp.ne.u32")
     ptx.mbarrier.wait("bar", r, form="scoped_done", past_label="D", done="P1", uniform=True, suspend_time_hint=64)
     ptx.mbarrier.wait("bar", r, poll="test_wait", parity=False, sem="acquire", scope="cluster", space=None, pred=p)
     ptx.mbarrier.wait("bar", r, form="backoff", nanoseconds=64, loc=(1, 20, 5))
     ptx.mbarrier.wait("bar", lambda: ptx.inst.mov.b32(r, 0), loc=(1, 20, 5, "$name", (1, 7, 3)))
-    ptx.mbarrier.wait("bar", r, form="spin")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  no such
+    ptx.mbarrier.wait("bar", r, form="spin")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  no such value

@@ -1,6 +1,6 @@
-"""What type checkers see of the namespaces that Hopper's plugin provides. Never run: `nox -s types` holds it.
+"""Types of the namespaces of Hopper's plugin. Never run: `nox -s types` checks it.
 
-`assert_type` fails where a type changes; an ignore with its code fails where an error is no longer seen.
+`assert_type` fails if a type changes; an ignore with its code fails if an error is no longer reported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyptx_dsl.shared_memory.tiles import SharedTile
 
 
 def tiles() -> None:
-    """A tile is one value, and what comes of it is typed."""
+    """Attributes and methods of a tile are typed."""
     tile = SharedTile(bf16, (128, 64), swizzle="128B", stages=4)
     assert_type(smem.tile(tile), SharedAlloc)
     assert_type(tile.tma_box, tuple[int, int])
@@ -23,17 +23,17 @@ def tiles() -> None:
 
 
 def products(a: SharedAlloc, descriptor: Reg) -> None:
-    """A product takes tiles, descriptors and registers, and nothing else."""
+    """`wgmma.mma_async` takes tiles, descriptors and registers."""
     acc = reg.array(f32, 64)
     assert_type(ptx.wgmma.descriptor(a, k=16), Reg)
     ptx.wgmma.mma_async(shape=(64, 128, 16), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=acc, a=a, b=descriptor)
     ptx.wgmma.mma_async(shape=(64, 128, 16), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=acc, a=acc, b=descriptor)
-    ptx.wgmma.mma_async(shape=(64, 128, 16), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=acc, a="x", b=a)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  text is no matrix
+    ptx.wgmma.mma_async(shape=(64, 128, 16), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=acc, a="x", b=a)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  a string is not a matrix
     ptx.wgmma.fences()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]  a typo
 
 
 def copies(a: SharedAlloc, bar: Reg) -> None:
-    """Namespaces of the core show what the plugin hands in, and no more."""
+    """Namespaces of the core have the names that the plugin adds, and no others."""
     ptx.cp.async_.bulk.tensor_2d(dst=a, src="map", coord=(0, 0), mbar=bar)
     ptx.cp.async_.bulk.tensor_2d.store(dst="map", src=a, coord=(0, 0))
     ptx.cp.async_.bulk.tensor.tile_3d(a, "map", (0, 0, 0), mbar=bar)
@@ -48,7 +48,7 @@ def copies(a: SharedAlloc, bar: Reg) -> None:
 
 
 def control() -> None:
-    """What warps and blocks tell each other."""
+    """Types of warp and cluster control."""
     assert_type(ptx.elect_sync(), Reg)
     assert_type(ptx.cluster.rank(0), Reg)
     assert_type(ptx.cluster.map_shared_u32(reg.scalar(u32), 1), Reg)

@@ -1,7 +1,7 @@
-"""What type checkers must see of a kernel's call. Never run: `nox -s types` holds it under mypy and pyright, strict.
+"""Types of kernel calls. Never run: `nox -s types` checks it with mypy and pyright, strict.
 
-A kernel returns what its `out_specs` say, of the framework of its arrays. `tests/typing` is checked without torch and
-JAX, so a class with one method of theirs stands for their arrays; tests/editor/test_call_types.py asks their own.
+A kernel returns the arrays of its `out_specs`, of the framework of its inputs. `tests/typing` is checked without torch
+and JAX, so a class with one method represents their arrays; tests/editor/test_call_types.py uses their own.
 """
 
 from __future__ import annotations
@@ -28,51 +28,51 @@ class Tensor:
 
 
 class Parameter(Tensor):
-    """A kind of tensor that no computation returns."""
+    """A subclass of tensor that no computation returns."""
 
 
 @kernel(in_specs=(N,), out_specs=(N,))
 def one(X: object, Y: object) -> None:
-    """Stand for a kernel with an output."""
+    """Kernel with one output."""
 
 
 @kernel(in_specs=(N,), out_specs=(N, N))
 def two(X: object, Y: object, Z: object) -> None:
-    """Stand for a kernel with several outputs."""
+    """Kernel with several outputs."""
 
 
 @kernel(in_specs=(N,))
 def in_place(X: object) -> None:
-    """Stand for a kernel that writes to its input."""
+    """Kernel that writes to its input."""
 
 
 @kernel(in_specs=(N,), out_specs=())
 def empty(X: object) -> None:
-    """Stand for a kernel whose tuple of outputs is empty."""
+    """Kernel with an empty tuple of outputs."""
 
 
 @kernel(out_specs=(N,), block=32)
 def fill(Y: object, *, value: float = 0.0) -> None:
-    """Stand for a kernel without inputs."""
+    """Kernel without inputs."""
 
 
 @kernel(raw_params=[("u32", "n")])
 def raw() -> None:
-    """Stand for a kernel with a parameter of its own."""
+    """Kernel with a raw parameter."""
 
 
 @kernel(in_specs=[N], out_specs=[N])
 def listed(X: object, Y: object) -> None:
-    """Stand for a kernel whose number of outputs no checker sees."""
+    """Kernel whose number of outputs is unknown to type checkers."""
 
 
 @kernel
 def bare() -> None:
-    """Stand for a kernel without a contract."""
+    """Kernel without a contract."""
 
 
 def kernels(any_kernel: Kernel) -> None:
-    """A kernel's type tells its outputs, and a bare `Kernel` takes each of them."""
+    """A kernel's type gives its outputs; a bare `Kernel` accepts any kernel."""
     assert_type(one, Kernel[tuple[Tile]])
     assert_type(two, Kernel[tuple[Tile, Tile]])
     assert_type(in_place, Kernel[None])
@@ -88,7 +88,7 @@ def kernels(any_kernel: Kernel) -> None:
 def numpy_arrays(
     x: NDArray[np.float32], half: NDArray[Any], index: NDArray[np.uint32], arrays: list[NDArray[Any]]
 ) -> None:
-    """A NumPy array gives a NumPy array, of any element type and rank: both are the kernel's to choose."""
+    """A NumPy array gives a NumPy array of any element type and rank: the kernel determines both."""
     assert_type(one(x), NDArray[Any])
     assert_type(one(x, half, index), NDArray[Any])
     assert_type(one(x, *arrays), NDArray[Any])
@@ -101,7 +101,7 @@ def numpy_arrays(
 
 
 def other_arrays(x: Tensor, weight: Parameter, arrays: Any) -> None:
-    """An array of another framework gives one of that, and what is not known stays so."""
+    """An array of another framework gives an array of that framework; `Any` gives `Any`."""
     assert_type(one(x), Tensor)
     assert_type(one(weight), Tensor)
     assert_type(one(x, weight, N=4), Tensor)
@@ -110,7 +110,7 @@ def other_arrays(x: Tensor, weight: Parameter, arrays: Any) -> None:
 
 
 def outputs_given(x: Tensor, weight: Parameter, maybe: Tensor | None) -> None:
-    """`out=` is what comes back."""
+    """`out=` determines the type of the result."""
     assert_type(one(x, out=weight), Parameter)
     assert_type(fill(out=x), Tensor)
     assert_type(two(x, out=(x, x)), tuple[Tensor, ...])
@@ -119,14 +119,14 @@ def outputs_given(x: Tensor, weight: Parameter, maybe: Tensor | None) -> None:
 
 
 def unknown_outputs(x: Tensor, any_kernel: Kernel) -> None:
-    """Where the number of outputs or the framework cannot be seen, the type says so."""
+    """If the number of outputs or the framework is unknown, the type includes all cases."""
     assert_type(listed(x), Tensor | tuple[Tensor, ...] | None)
     assert_type(any_kernel(x), Tensor | tuple[Tensor, ...] | None)
     assert_type(fill(N=4), object)
 
 
 def nothing(x: Tensor) -> None:
-    """A kernel without outputs returns None, and its result is of no use."""
+    """A kernel without outputs returns None."""
     in_place(x)
     empty(x)
     raw(n=4)
@@ -135,7 +135,7 @@ def nothing(x: Tensor) -> None:
 
 
 def simulated(x: Tensor, n: NDArray[np.float32]) -> None:
-    """The simulator's outputs are typed as a call's are, always a tuple."""
+    """Outputs of the simulator have the types of a call's outputs, always as a tuple."""
     assert_type(one.simulate(x), Simulation[Tensor])
     assert_type(one.simulate(x).outputs, tuple[Tensor, ...])
     assert_type(two.simulate(n, checks="all", seed=1).outputs[0], NDArray[Any])
@@ -144,14 +144,14 @@ def simulated(x: Tensor, n: NDArray[np.float32]) -> None:
 
 
 def differentiated(x: Tensor) -> None:
-    """A differentiable function returns what its forward kernel returns."""
+    """A differentiable function returns the outputs of its forward kernel."""
     assert_type(differentiable_kernel(one, two, save_for_backward=[0])(x), Tensor)
     assert_type(differentiable_kernel(two, one)(x, x), tuple[Tensor, ...])
     assert_type(differentiable_kernel(listed, one)(x), Tensor | tuple[Tensor, ...] | None)
 
 
 def mistakes() -> None:
-    """What is no array is refused."""
+    """Arguments must be arrays."""
     one([1.0, 2.0])  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]  a list
     one(3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]  a number
     one.simulate("x")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]  a string

@@ -1,4 +1,4 @@
-"""What type checkers see of launches on the simulator. Never run: `nox -s types` holds it."""
+"""Types of launches on the simulator. Never run: `nox -s types` checks it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def arguments(x: NDArray[np.float32], p: ctypes.Structure, tensor: Any) -> None:
-    """Arrays, numbers, structures and descriptors are arguments; other things are none."""
+    """Arguments are arrays, numbers, structures and descriptors."""
     memory = Memory()
     placed = memory.put(x, "x")
     assert_type(placed, DeviceArray)
@@ -38,7 +38,7 @@ def arguments(x: NDArray[np.float32], p: ctypes.Structure, tensor: Any) -> None:
 
 
 def launches(launch: Launch, compiled: Any) -> None:
-    """A launch, or its fields; a typo is none."""
+    """`run` takes a launch, or its fields."""
     assert_type(run("", launch, seed=1), Result)
     assert_type(run("", launch, block=32), Result)
     assert_type(run("", grid=1, block=32, args=[1], checks="none"), Result)

@@ -1,1 +1,1 @@
-"""Laws on PTX that others wrote, the corpus and published wheels: syntax, rebuilding, and `pyptx check`."""
+"""Properties of other people's PTX (the corpus and published wheels): syntax, rebuilding, and `pyptx check`."""

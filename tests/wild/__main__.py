@@ -1,20 +1,20 @@
-"""Hold the laws of syntax and of rebuilding on the PTX inside published wheels, and check it against ptxas.
+"""Check syntax and rebuilding properties of the PTX in published wheels, and `pyptx check` against ptxas.
 
-Every module is read, written and read again (`laws`), and checked: what ptxas accepts has no error (`checks`). A few
-dozen of each wheel are rebuilt from Python that calls public names alone (`rebuilding`), and transpiled
-(`transpiling`).
+Every module is parsed, emitted and parsed again (`laws`), and checked: a module that ptxas accepts must have no error
+(`checks`). A few dozen modules of each wheel are rebuilt from Python that calls only public names (`rebuilding`), and
+transpiled (`transpiling`).
 
     python -m tests.wild                       the wheels of `WHEELS`, at most 100 modules of each
     python -m tests.wild --all                 every module of them
     python -m tests.wild xgboost==3.2.0 …      these wheels
     … --only laws --only checks                these parts, of laws, checks, rebuilding and transpiling
-    … --jobs 1                                 so many processes that rebuild and transpile (default: 2)
-    … --cache FOLDER                           where wheels are kept (default: .nox/wild)
-    … --keep FOLDER                            write every module that breaks a law, or has an error, there
+    … --jobs 1                                 number of processes that rebuild and transpile (default: 2)
+    … --cache FOLDER                           folder of downloaded wheels (default: .nox/wild)
+    … --keep FOLDER                            write every module with a fault to this folder
 
-Needs pip, ptxas, the packages lz4 and zstandard, and a network for what isn't cached: the wheels are 2 GB. To transpile
-takes an hour, to rebuild takes longer. Exits with 1 if a law is broken, ptxas accepts what the check refuses, a wheel
-can't be had, or a wheel holds no PTX.
+Needs pip, ptxas, the packages lz4 and zstandard, and a network for wheels that are not cached: they are 2 GB. The
+transpiling part takes an hour, rebuilding takes longer. Exits with 1 if a property is violated, ptxas accepts a module
+that the check rejects, a wheel cannot be downloaded, or a wheel has no PTX.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def say(line: str) -> None:
-    """Print a line at once: a run takes minutes."""
+    """Print a line and flush: a run takes minutes."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def examine(requirement: str, options: argparse.Namespace) -> int:
-    """Hold the laws on one wheel, print what came of it, and return the number of faults."""
+    """Run the selected parts on one wheel, print the results, and return the number of faults."""
     try:
         wheel = fetch(requirement, options.cache)
     except FetchError as error:
@@ -95,7 +95,7 @@ def examine(requirement: str, options: argparse.Namespace) -> int:
 
 
 def described(wheel: Path, sample: Sample) -> str:
-    """Return the line that says what was taken out of a wheel, and that it is a sample if it is one."""
+    """Return a summary line for a wheel; it states if only a sample of the modules was taken."""
     size = wheel.stat().st_size / 1e6
     line = f"{wheel.name} ({size:.0f} MB): {sample.distinct} distinct modules in {sample.files} files"
     if len(sample.modules) < sample.distinct:
@@ -104,7 +104,7 @@ def described(wheel: Path, sample: Sample) -> str:
 
 
 def report(sample: Sample, parts: Sequence[str], keep: Path | None) -> int:
-    """Hold the laws on every module of a sample, and check it; print figures, and return the number of faults."""
+    """Check the properties of every module of a sample; print figures and return the number of faults."""
     judged, checked, faults = list[Outcome](), list[Checked](), 0
     for module in sample.modules:
         name = f"{module.file}#{module.digest[:12]}"
@@ -128,7 +128,7 @@ def report(sample: Sample, parts: Sequence[str], keep: Path | None) -> int:
 
 
 def rebuildings(work: Sequence[Work], jobs: int) -> int:
-    """Rebuild modules from Python that calls public names alone; print figures and return the number of faults."""
+    """Rebuild modules from Python that calls only public names; print figures and return the number of faults."""
     with ProcessPoolExecutor(jobs) as pool:
         rebuilt = list(pool.map(rebuild, work))
     for one, outcome in zip(work, rebuilt, strict=True):
@@ -143,7 +143,7 @@ def rebuildings(work: Sequence[Work], jobs: int) -> int:
 
 
 def transpilings(work: Sequence[Work], jobs: int) -> int:
-    """Transpile modules, plain and with every rule; print figures and return the number of faults."""
+    """Transpile modules with and without rules; print figures and return the number of faults."""
     both = [(one, sugar) for one in work for sugar in (False, True)]
     with ProcessPoolExecutor(jobs) as pool:
         outcomes = list(pool.map(hold, *zip(*both, strict=True)))
@@ -162,14 +162,14 @@ def transpilings(work: Sequence[Work], jobs: int) -> int:
 
 
 def laws(judged: list[Outcome], size: float) -> str:
-    """Return the line that says how fast the modules are read and written; empty if they weren't."""
+    """Return a line with the speed of parsing and emitting; "" if no module was measured."""
     parsing = sum(one.parsing for one in judged) or 1e-9
     emitting = sum(one.emitting for one in judged) or 1e-9
     return f"parsed at {size / parsing:.1f} MB/s, emitted at {size / emitting:.0f} MB/s" if judged else ""
 
 
 def checks(checked: list[Checked], size: float) -> str:
-    """Return the line that says what the checks found; empty if there were none."""
+    """Return a line with the findings of the checks; "" if there were none."""
     wrong = [one for one in checked if one.errors]
     refused = sum(one.refused for one in wrong)
     seconds = sum(one.seconds for one in checked)
@@ -179,7 +179,7 @@ def checks(checked: list[Checked], size: float) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Carry out the command line; return the exit status."""
+    """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheels", nargs="*", default=WHEELS, metavar="REQUIREMENT")
     parser.add_argument("--all", action="store_true")

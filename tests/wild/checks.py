@@ -1,4 +1,4 @@
-"""`pyptx check` on one module, against ptxas: what ptxas accepts has no error."""
+"""`pyptx check` on one module, compared with ptxas: a module that ptxas accepts has no error."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pyptx_ir.toolchain.finder import find_tool
 from pyptx_ir.toolchain.runner import run
 
 _TARGET = re.compile(rb"\.target[ \t]+sm_(\d+)([af]?)")
-_OLDEST = 75  # what a present ptxas generates code for; it reads PTX for older devices
+_OLDEST = 75  # the oldest target of a current ptxas, which reads PTX for older devices too
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How a check fared: errors and warnings, the first error, whether ptxas refuses the module too, and seconds.
+    """Result of a check: errors and warnings, the first error, whether ptxas rejects the module too, and seconds.
 
-    `refused` is asked only where there are errors. `retired` tells that the module is for a device older than the
-    instruction table, by which its instructions are not judged.
+    `refused` is determined only if there are errors. `retired`: the module is for a device older than the instruction
+    table, so its instructions are not checked.
     """
 
     errors: int
@@ -34,12 +34,12 @@ class Checked:
 
     @property
     def fault(self) -> str:
-        """The first error that ptxas does not know of, or an empty string."""
+        """The first error of a module that ptxas accepts, or an empty string."""
         return "" if self.refused else self.first
 
 
 def check(data: bytes, name: str) -> Checked:
-    """Check a module, and ask ptxas about it if there is an error."""
+    """Check a module; if it has an error, run ptxas on it."""
     started = time.perf_counter()
     found = check_text(decode(data), name)
     seconds = time.perf_counter() - started
@@ -53,7 +53,7 @@ def check(data: bytes, name: str) -> Checked:
 
 
 def ptxas_takes(data: bytes) -> bool:
-    """Tell whether ptxas assembles a module, for its own target or the oldest that there is."""
+    """Return whether ptxas assembles a module, for its own target or the oldest supported one."""
     target = _TARGET.search(data)
     number, suffix = (int(target[1]), target[2].decode()) if target else (_OLDEST, "")
     arch = f"sm_{number}{suffix}" if number >= _OLDEST else f"sm_{_OLDEST}"

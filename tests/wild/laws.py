@@ -1,4 +1,4 @@
-"""Laws L1 and L2 on one module, with what they cost."""
+"""Round-trip properties L1 and L2 of one module, with their run time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx_ir.syntax import PtxSyntaxError, decode, emit, parse, spell
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the laws fared on a module: what broke (`""`: nothing), and the seconds that parsing and emitting took."""
+    """Result of a module: the fault (`""` if none), and the seconds of parsing and emitting."""
 
     fault: str
     parsing: float
@@ -18,7 +18,7 @@ class Outcome:
 
 
 def judge(data: bytes, name: str) -> Outcome:
-    """Hold `emit(parse(text)) == text` (L1) and `parse(spell(tree)) == tree` (L2) on one module."""
+    """Check `emit(parse(text)) == text` (L1) and `parse(spell(tree)) == tree` (L2) for one module."""
     text = decode(data)
     started = time.perf_counter()
     try:
@@ -39,7 +39,7 @@ def judge(data: bytes, name: str) -> Outcome:
 
 
 def first_difference(text: str, other: str) -> str:
-    """Return the first line on which two texts differ, both ways."""
+    """Return the first line that differs between two texts, in both versions."""
     lines, others = text.split("\n"), other.split("\n")
     for number, (line, changed) in enumerate(zip(lines, others, strict=False), 1):
         if line != changed:

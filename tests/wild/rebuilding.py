@@ -1,7 +1,7 @@
-"""The laws of rebuilding on one module: whatever a compiler writes can be written by hand.
+"""Rebuilding properties of one module: anything that a compiler emits can be written by hand.
 
-The module is printed as Python that calls public names alone (`tests.rebuild.printer`), and run. What it makes is the
-same tree and, in the style that is learnt from the source, the same bytes.
+The module is printed as Python that calls only public names (`tests.rebuild.printer`), and run. The result is the same
+tree and, in the style inferred from the source, the same bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """How a module fared: what broke (`""`: nothing), its statements, how many of them deviate, and seconds."""
+    """Result of a module: the fault (`""` if none), its statements, how many are not in that style, and seconds."""
 
     fault: str
     statements: int
@@ -39,7 +39,7 @@ class Rebuilt:
 
 
 def rebuild(work: Work) -> Rebuilt:
-    """Hold both laws on one module."""
+    """Check both properties of one module."""
     started = time.perf_counter()
     text, name = decode(work.text), work.name
     try:
@@ -54,7 +54,7 @@ def rebuild(work: Work) -> Rebuilt:
 
 
 def _fault(python: Iterable[str], name: str, text: str, tree: nodes.Module, style: Style) -> str:
-    """Return in what the module that the Python makes is another one, or an empty string."""
+    """Return the first difference of the module that the Python builds, or an empty string."""
     try:
         module = run(python, name)
         if module.module() != tree:
@@ -66,10 +66,10 @@ def _fault(python: Iterable[str], name: str, text: str, tree: nodes.Module, styl
 
 
 def run(python: Iterable[str], name: str) -> ModuleBuilder:
-    """Run what the printer wrote, and return the module that it makes."""
+    """Run the printer's output, and return the module that it builds."""
     names: dict[str, object] = {}
     for part in python:
-        exec(compile(part, f"<{name}>", "exec"), names)  # noqa: S102  what the printer wrote
+        exec(compile(part, f"<{name}>", "exec"), names)  # noqa: S102  output of the printer
     module = names["m"]
     assert isinstance(module, ModuleBuilder)
     return module

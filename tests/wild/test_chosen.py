@@ -1,4 +1,4 @@
-"""Which modules of a wheel are rebuilt and transpiled: no more than so many, none too large, spread over all sizes."""
+"""Choice of a wheel's modules to rebuild and transpile: limited in number and size, spread over all sizes."""
 
 from __future__ import annotations
 

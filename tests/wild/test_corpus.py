@@ -1,6 +1,6 @@
-"""Laws L1 and L2 on every module of `corpus/`, with its own spelling and with every kept spelling dropped.
+"""Round-trip properties L1 and L2 of every module of `corpus/`, with its own formatting and with default formatting.
 
-A few modules of each compiler are judged by default, and each with `PYPTX_KERNELS=all`.
+By default a few modules of each compiler are checked, with `PYPTX_KERNELS=all` all of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .laws import judge
 
 pytestmark = pytest.mark.scaled
 
-MOST = 6  # modules of a producer, by default, but for those made by people
+MOST = 6  # modules per producer, by default; handmade modules are all checked
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

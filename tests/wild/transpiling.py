@@ -1,6 +1,6 @@
-"""The law of the transpiler on one module: Python that is printed, plain or with every rule, emits the same bytes.
+"""Round trip of one module through the transpiler: printed Python, with or without rules, emits the same bytes.
 
-Of one module of each wheel, ptxas makes the same machine code.
+For one module of each wheel, the machine code by ptxas is compared too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Transpiled:
-    """How a module fared, plain or with rules: what broke (`""`: nothing), withdrawn claims, and seconds."""
+    """Result of a module, with or without rules: the fault (`""` if none), rejected rewrites, and seconds."""
 
     name: str
     sugar: bool
@@ -35,7 +35,7 @@ class Transpiled:
 
 
 def hold(work: Work, sugar: bool) -> Transpiled:  # noqa: FBT001 - mapped over a pool, which passes by position
-    """Print one module, run what is printed, and compare what that emits with the source."""
+    """Transpile one module, run the printed Python, and compare its PTX with the source."""
     started = time.perf_counter()
     source = decode(work.text)
     rules = manager().sugar_rules() if sugar else ()
@@ -54,14 +54,14 @@ def hold(work: Work, sugar: bool) -> Transpiled:  # noqa: FBT001 - mapped over a
 def emitted(python: str) -> str:
     """Run printed Python and return the text that its module emits."""
     names: dict[str, object] = {"__name__": "printed"}
-    exec(compile(python, "<printed>", "exec"), names)  # noqa: S102  what the transpiler wrote
+    exec(compile(python, "<printed>", "exec"), names)  # noqa: S102  output of the transpiler
     module = names["module"]
     assert isinstance(module, ModuleBuilder)
     return module.ptx()
 
 
 def machine_code(text: bytes) -> str:
-    """Return what is wrong with the machine code of one module's sugared Python; "" if ptxas refuses the source."""
+    """Compare the machine code of a module's sugared Python; return "" if equal or if ptxas rejects the source."""
     source = decode(text)
     target = re.search(r"^\s*\.target\s+(\w+)", source, re.MULTILINE)
     if target is None:

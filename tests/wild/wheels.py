@@ -1,4 +1,4 @@
-"""Published wheels: fetching them once, and taking the PTX modules out of their files."""
+"""Published wheels: cached downloads, and extraction of the PTX modules in their files."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 ELF = b"\x7fELF"
 ARCHIVE = b"!<arch>\n"
 WINDOWS = b"MZ"
-# A module begins with its .version; the comments that compilers write above it belong to it.
+# A module begins with its .version, or with the comments that compilers write before it.
 _BARE = re.compile(rb"(?://[^\n\0]*\n|[ \t\r\n])*\.version[ \t]+\d+\.\d+[^\0]*?\.target[ \t]+\w[^\0]*")
 TEXT_SUFFIXES = (".ptx", ".cubin.ptx", ".fatbin", ".o", ".a", ".bc")
 
 
 class FetchError(Exception):
-    """A wheel could not be fetched."""
+    """A wheel could not be downloaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One PTX module of a wheel: the file that holds it, the bytes of its text, and their hash."""
+    """PTX module of a wheel: the file that contains it, its bytes, and their hash."""
 
     file: str
     text: bytes
@@ -42,7 +42,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The modules taken from a wheel, out of how many `distinct` ones; `files` held PTX."""
+    """Modules taken from a wheel, out of `distinct` ones; `files` is the number of files with PTX."""
 
     modules: tuple[Found, ...]
     distinct: int
@@ -50,9 +50,9 @@ class Sample:
 
 
 def fetch(requirement: str, cache: Path) -> Path:
-    """Return the wheel of `requirement`, from `cache` or else fetched into it.
+    """Return the wheel of `requirement` from `cache`; download it first if necessary.
 
-    Raises FetchError, with pip's own words, if it can't be had: no network is an error, never an empty run.
+    Raises FetchError with pip's message if the download fails: a missing network is an error, never an empty run.
     """
     folder = cache / requirement
     present = sorted(folder.glob("*.whl"))
@@ -69,7 +69,7 @@ def fetch(requirement: str, cache: Path) -> Path:
 
 
 def take(wheel: Path, limit: int | None) -> Sample:
-    """Take the distinct PTX modules out of a wheel; no more than `limit`, if given: those of the smallest hashes.
+    """Return the distinct PTX modules of a wheel; with `limit`, at most that many, those with the smallest hashes.
 
     Members are unpacked one at a time into a temporary file and mapped, so that memory holds one text at a time.
     """
@@ -116,7 +116,7 @@ def _texts_of_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Itera
 
 
 def bare_texts(data: Bytes, found: Sequence[Image]) -> Iterator[bytes]:
-    """Yield the modules that stand in `data` as text, outside the images that were found, each up to its first NUL."""
+    """Yield the modules in `data` that are plain text outside the given images, each up to its first NUL."""
     starts = [image.start for image in found]
     for match in _BARE.finditer(data):
         nearest = bisect_right(starts, match.start()) - 1
@@ -125,7 +125,7 @@ def bare_texts(data: Bytes, found: Sequence[Image]) -> Iterator[bytes]:
 
 
 def _is_new(data: mmap.mmap, image: Image, payloads: set[bytes]) -> bool:
-    """Tell whether a payload is met for the first time: libraries repeat theirs, and unpacking costs the most."""
+    """Return whether a payload is new: libraries repeat payloads, and unpacking is the most expensive step."""
     digest = hashlib.sha256(data[image.start : image.end]).digest()
     if digest in payloads:
         return False

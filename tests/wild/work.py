@@ -1,6 +1,6 @@
-"""What is rebuilt and transpiled of a wheel, since printing and running a large module takes seconds.
+"""Choice of the modules of a wheel to rebuild and transpile; printing and running a large module takes seconds.
 
-That is up to `MOST` modules of a wheel, of at most `LARGEST` bytes, spread evenly over their sizes.
+At most `MOST` modules of at most `LARGEST` bytes, spread evenly over their sizes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LARGEST = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One module to be printed as Python: `unchecked` for those that the instruction table refuses as ptxas does."""
+    """Module to print as Python; `unchecked` if check and ptxas reject it, or its target is retired."""
 
     text: bytes
     name: str
@@ -29,14 +29,14 @@ class Work:
 
     @classmethod
     def of(cls, module: Found) -> Self:
-        """Check a module first."""
+        """Return the work for a module, after checking it."""
         name = f"{module.file}#{module.digest[:12]}"
         verdict = check(module.text, name)
         return cls(module.text, name, verdict.refused or verdict.retired)
 
 
 def chosen(modules: Sequence[Found]) -> list[Found]:
-    """Return the modules to print: all that are small enough or, of more than `MOST`, that many, spread by size."""
+    """Return the modules to print: all with at most `LARGEST` bytes; of more than `MOST`, that many, spread by size."""
     small = sorted((one for one in modules if len(one.text) <= LARGEST), key=lambda one: (len(one.text), one.digest))
     count = min(len(small), MOST)
     return [small[at * len(small) // count] for at in range(count)]

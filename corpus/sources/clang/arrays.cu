@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps, reductions and tables, as clang writes them.
+// Maps, reductions and tables, as emitted by clang.
 #include "device.h"
 
 __constant__ float weights[7] = {0.5f, -1.25f, 3e10f, 0.0f, -0.0f, 1e-40f, 7.0f};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls, recursion, switches, stack objects, atomics and inline assembly, as clang writes them.
+// Calls, recursion, switches, stack objects, atomics and inline assembly, as emitted by clang.
 #include "device.h"
 
 struct Wide { int a; double b; short c[5]; };

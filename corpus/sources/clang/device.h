@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The little that CUDA code needs from clang when no toolkit is installed.
+// Minimal declarations for CUDA code in clang without a toolkit.
 #pragma once
 
 #define __global__ __attribute__((global))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL C for the same back end: other address-space spellings and kernel attributes.
+// OpenCL C for the same back end: other address space names and kernel attributes.
 
 __constant float coefficients[4] = {0.25f, 0.5f, -0.25f, 1.0f};
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices in CuTe DSL on the tensor cores of three generations; all operands have K contiguous."""
+"""GEMM in CuTe DSL on the tensor cores of three generations; all operands are K-major."""
 
 import cutlass
 import cutlass.utils.blackwell_helpers as blackwell
@@ -172,7 +172,7 @@ def warpgroups(m, n):
 
 
 def tensor_memory(n, element):
-    """TMA, tcgen05, sums in tensor memory; a tile for each block."""
+    """TMA, tcgen05, accumulators in tensor memory; one tile per CTA."""
     tile = (128, n, 1024 // element.width)
 
     @cute.struct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors in CuTe DSL: layouts of threads and values, reductions, loops that are unrolled or not."""
+"""Vectors in CuTe DSL: layouts of threads and values, reductions, unrolled and rolled loops."""
 
 import cutlass
 from cutlass import cute, utils

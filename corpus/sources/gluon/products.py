@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices in Gluon, where layouts, barriers and copies are said outright."""
+"""GEMM in Gluon, where layouts, barriers and copies are explicit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def warpgroups(
     LC: gl.constexpr,
     SUMS: gl.constexpr,
 ):
-    """Hopper: a ring of stages, one product in flight."""
+    """Hopper: a ring of pipeline stages, one MMA group in flight."""
     left = tma.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK], LA)
     right = tma.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN], LB)
     out = tma.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN], LC)
@@ -89,7 +89,7 @@ def tensor_memory(
     LC: gl.constexpr,
     SUMS: gl.constexpr,
 ):
-    """Blackwell: sums in tensor memory, one stage."""
+    """Blackwell: accumulators in tensor memory, one stage."""
     left = tma.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK], LA)
     right = tma.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN], LB)
     out = tma.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN], LC)
@@ -167,7 +167,7 @@ def roles(
     SUMS: gl.constexpr,
     OUT: gl.constexpr,
 ):
-    """Blackwell: a warp copies, a warp multiplies, four round and store."""
+    """Blackwell: one warp copies, one warp issues MMAs, four warps round and store."""
     left = tma.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK], LA)
     right = tma.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN], LB)
     tile_a = gl.allocate_shared_memory(gl.float16, [BM, BK], LA)

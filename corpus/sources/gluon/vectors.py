@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors in Gluon, in layouts that say which thread holds what."""
+"""Vectors in Gluon, in layouts that map elements to threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def totals(x, out, width, ROWS: gl.constexpr, COLUMNS: gl.constexpr, LAYOUT: gl.
 
 @gluon.jit
 def turned(x, y, SIDE: gl.constexpr, READ: gl.constexpr, WRITTEN: gl.constexpr, SHARED: gl.constexpr):
-    """A tile goes through shared memory and comes out transposed."""
+    """Transpose a tile through shared memory."""
     rows = gl.arange(0, SIDE, layout=gl.SliceLayout(1, READ))
     columns = gl.arange(0, SIDE, layout=gl.SliceLayout(0, READ))
     tile = gl.allocate_shared_memory(gl.float32, [SIDE, SIDE], SHARED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole-array functions of JAX, which XLA cuts into kernels: fusions, reductions, scans, sorting, gathering."""
+"""Whole-array functions of JAX, which XLA splits into kernels: fusions, reductions, scans, sorting, gathering."""
 
 import jax
 import jax.numpy as jnp

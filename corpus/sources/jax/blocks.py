@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels in Pallas, compiled by Triton: elements, a product, rows, a scan in a loop, attention."""
+"""Kernels in Pallas, compiled by Triton: elements, GEMM, rows, a scan in a loop, attention."""
 
 from functools import partial
 

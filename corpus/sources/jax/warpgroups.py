@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels in Pallas, compiled by Mosaic GPU: copies by tensor maps, wgmma, warps with roles."""
+"""Kernels in Pallas, compiled by Mosaic GPU: TMA copies, wgmma, warp specialization."""
 
 from functools import partial
 
@@ -34,7 +34,7 @@ def normalised(x):
 
 
 def product(a, b, *, tile=128, step=64, stages=4):
-    """C = A · B by wgmma, with copies some steps ahead."""
+    """C = A · B with wgmma, copies some steps ahead."""
     (rows, depth), columns = a.shape, b.shape[1]
     swizzle = plgpu.SwizzleTransform(128)
     layout = (plgpu.TilingTransform((8, 64)), swizzle)
@@ -72,7 +72,7 @@ def product(a, b, *, tile=128, step=64, stages=4):
 
 
 def product_with_roles(a, b, *, tile=128, step=64, stages=4):
-    """The same, with a warp group that copies for two that multiply, each half of the rows."""
+    """The same, with one warpgroup for copies and two for MMA, half of the rows each."""
     (rows, depth), columns = a.shape, b.shape[1]
     layout = (plgpu.TilingTransform((8, 64)), plgpu.SwizzleTransform(128))
     half = tile // 2
@@ -121,7 +121,7 @@ def product_with_roles(a, b, *, tile=128, step=64, stages=4):
 
 
 def product_in_tensor_memory(a, b, *, tile=128, step=64):
-    """The same by tcgen05, from two buffers in turn."""
+    """The same with tcgen05, alternating between two buffers."""
     (rows, depth), columns = a.shape, b.shape[1]
     layout = (plgpu.TilingTransform((8, 64)), plgpu.SwizzleTransform(128))
 

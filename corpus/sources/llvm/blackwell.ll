@@ -1,5 +1,5 @@
 ; SPDX-License-Identifier: Apache-2.0
-; Tensor memory of sm_100a as LLVM's back end spells it.
+; Tensor memory of sm_100a, as emitted by LLVM's back end.
 target triple = "nvptx64-nvidia-cuda"
 
 declare void @llvm.nvvm.tcgen05.alloc.shared.cg1(ptr addrspace(3), i32)

@@ -1,3 +1,3 @@
 ; SPDX-License-Identifier: Apache-2.0
-; A module with nothing in it: only the header comes out.
+; An empty module: only the header is emitted.
 target triple = "nvptx64-nvidia-cuda"

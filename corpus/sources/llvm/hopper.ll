@@ -1,5 +1,5 @@
 ; SPDX-License-Identifier: Apache-2.0
-; Hopper's asynchronous instructions as LLVM's back end spells them.
+; Hopper's asynchronous instructions, as emitted by LLVM's back end.
 target triple = "nvptx64-nvidia-cuda"
 
 declare void @llvm.nvvm.wgmma.fence.sync.aligned()

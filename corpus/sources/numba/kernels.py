@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of Python as kernels: loops, shared and local arrays, atomics, mathematics, complex numbers."""
+"""Python functions as kernels: loops, shared and local arrays, atomics, mathematics, complex numbers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def multiply(a, b, c):
 
 
 def total(x, out):
-    """Warps by shuffles, the block by shared memory, the grid by an atomic addition."""
+    """Reduce a warp with shuffles, the CTA in shared memory, the grid with an atomic addition."""
     parts = cuda.shared.array(32, float64)
     mine = float64(0.0)
     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
@@ -57,7 +57,7 @@ def total(x, out):
 
 
 def counted(x, counts, low, high):
-    """A histogram in shared memory, then one for all."""
+    """A histogram per CTA in shared memory, then one for all."""
     own = cuda.shared.array(64, int32)
     if cuda.threadIdx.x < 64:
         own[cuda.threadIdx.x] = 0
@@ -110,7 +110,7 @@ def escape(image, limit):
 
 
 def sorted_locally(x, out):
-    """Insertion into an array of the thread's own."""
+    """Insertion sort in a thread-local array."""
     own = cuda.local.array(24, float32)
     base = cuda.grid(1) * 24
     for i in range(24):
@@ -139,7 +139,7 @@ def divided(x, out):
 
 
 def horner(x, degree):
-    """A device function, by C's conventions."""
+    """A device function with the C ABI."""
     value = float32(0.0)
     for i in range(degree):
         value = value * x + i

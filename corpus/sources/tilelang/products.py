@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices in TileLang: pipelines of copies, tensor cores of four generations, attention."""
+"""GEMM in TileLang: pipelines of copies, tensor cores of four generations, attention."""
 
 import tilelang.language as T
 
 
 def product(rows, columns, depth, element, total, step, stages, threads=128, *, turned=True):
-    """C = A · B, where B has K contiguous if it is `turned`."""
+    """C = A · B, where B is K-major if `turned`."""
     shape_b = (columns, depth) if turned else (depth, columns)
 
     @T.prim_func
@@ -30,7 +30,7 @@ def product(rows, columns, depth, element, total, step, stages, threads=128, *, 
 
 
 def product_in_tensor_memory(rows, columns, depth, step, stages):
-    """The same by tcgen05: the product stands in tensor memory, a barrier tells when."""
+    """The same with tcgen05: accumulators in tensor memory, completion through an mbarrier."""
     element, tile = "bfloat16", 128
 
     @T.prim_func

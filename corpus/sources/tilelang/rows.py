@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements, rows and sums in TileLang."""
+"""Elements, rows and reductions in TileLang."""
 
 import tilelang.language as T
 
@@ -49,7 +49,7 @@ def softmax(rows, width):
 
 
 def gathered(count, rows, width):
-    """Rows by their numbers, added up in place by atomics."""
+    """Gather rows by index, and add them in place with atomics."""
 
     @T.prim_func
     def kernel(

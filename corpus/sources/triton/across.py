@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What crosses the elements of a block: reductions, scans, sorting, counting, gathering."""
+"""Operations across the elements of a block: reductions, scans, sorting, counting, gathering."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cases import Case
 
 @triton.jit
 def reductions(x, out, BLOCK: tl.constexpr):
-    """Whole blocks, rows and columns."""
+    """Reductions of whole blocks, rows and columns."""
     values = tl.load(x + tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :])
     lanes = tl.arange(0, BLOCK)
     tl.store(out + lanes, tl.sum(values, 0))
@@ -21,7 +21,7 @@ def reductions(x, out, BLOCK: tl.constexpr):
 
 @triton.jit
 def merged(mean, spread, count, other_mean, other_spread, other_count):
-    """Welford's: two means with their spreads become one."""
+    """Merge two means and variances (Welford)."""
     both = count + other_count
     weight = tl.where(both == 0.0, 0.0, other_count / both)
     apart = other_mean - mean
@@ -57,7 +57,7 @@ def recurrence(decays, values, out, length, BLOCK: tl.constexpr):
 
 @triton.jit
 def sums(x, out, BLOCK: tl.constexpr):
-    """Running sums, forth and back."""
+    """Prefix sums, forward and backward."""
     at = tl.arange(0, BLOCK)
     values = tl.load(x + at)
     tl.store(out + at, tl.cumsum(values, 0))
@@ -73,7 +73,7 @@ def sorting(x, out, BLOCK: tl.constexpr):
 
 @triton.jit
 def counting(x, counts, length, BLOCK: tl.constexpr, BINS: tl.constexpr):
-    """A histogram of the block, added to the whole one."""
+    """A histogram of the block, added to the global one."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(x + at, mask=at < length, other=0)
     found = tl.histogram(values % BINS, BINS)
@@ -82,7 +82,7 @@ def counting(x, counts, length, BLOCK: tl.constexpr, BINS: tl.constexpr):
 
 @triton.jit
 def gathering(x, index, out, BLOCK: tl.constexpr):
-    """Elements from elsewhere in the block, and its rows turned to columns."""
+    """Gather elements of the block, and transpose it."""
     rows, columns = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
     values = tl.load(x + rows * BLOCK + columns)
     picked = tl.gather(values, tl.load(index + rows * BLOCK + columns), 0)

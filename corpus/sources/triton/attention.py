@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention in one pass over the keys: the softmax is kept up to date while the blocks of K and V go by.
+"""Attention in one pass over the keys, with a running softmax over the blocks of K and V.
 
-Q, K, V and O are rows of D elements, head after head; each program has BM queries of one head. What is multiplied by
-`log2(e)` once can be raised by exp2 instead of exp.
+Q, K, V and O are rows of D elements, head after head; each program has BM queries of one head. Scores are scaled by
+`log2(e)` once, so that exp2 replaces exp.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 
 @triton.jit
 def one_block(q, k, v, total, sums, peak, scale, visible, MASKED: tl.constexpr):
-    """Take one block of keys and values into the running softmax."""
+    """Add one block of keys and values to the running softmax."""
     scores = tl.dot(q, k) * (scale * LOG2_E)
     if MASKED:
         scores = tl.where(visible, scores, -1.0e6)

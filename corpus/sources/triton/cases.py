@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it takes to compile one kernel of Triton or Gluon without a GPU."""
+"""Data to compile one Triton or Gluon kernel without a GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 class Case:
     """A kernel, the types of its parameters, the values of its constants, and the compiler's options.
 
-    `divisible` are the parameters that are known to be multiples of 16.
+    `divisible` are the parameters known to be multiples of 16.
     """
 
     kernel: Any

@@ -37,7 +37,7 @@ def rotated(x, out, positions, stride, base, HALF: tl.constexpr):
 
 @triton.jit
 def dropout(x, out, length, rate, seed, BLOCK: tl.constexpr):
-    """Philox by the element's number."""
+    """Philox by element index."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     kept = tl.rand(seed, at) > rate
     values = tl.load(x + at, mask=at < length)
@@ -46,7 +46,7 @@ def dropout(x, out, length, rate, seed, BLOCK: tl.constexpr):
 
 @triton.jit
 def narrowed(x, low, high, scale, BLOCK: tl.constexpr):
-    """Floats of eight bits and back."""
+    """8-bit floats and back."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(x + at) * tl.load(scale)
     tl.store(low + at, values.to(tl.float8e4nv))
@@ -56,7 +56,7 @@ def narrowed(x, low, high, scale, BLOCK: tl.constexpr):
 
 @triton.jit
 def quantised(x, packed, scales, BLOCK: tl.constexpr):
-    """Four bits each, two in a byte, with a scale for the row."""
+    """Four bits per element, two elements per byte, one scale per row."""
     at = tl.arange(0, BLOCK)
     row = tl.program_id(0) * 2 * BLOCK
     low, high = tl.split(tl.reshape(tl.load(x + row + tl.arange(0, 2 * BLOCK)), (BLOCK, 2)))
@@ -87,7 +87,7 @@ def atomics(integers, floats, out, length, BLOCK: tl.constexpr):
 
 @triton.jit
 def assembly(x, y, BLOCK: tl.constexpr):
-    """Inline assembly, one element, four bytes and two results at a time."""
+    """Inline assembly for one element, four bytes and two results at a time."""
     at = tl.arange(0, BLOCK)
     values = tl.load(x + at)
     mixed = tl.inline_asm_elementwise(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices: through pointers, through tensor maps, persistent, with roles for warps."""
+"""GEMM: through pointers, through tensor maps, persistent, with warp specialization."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cases import Case, descriptor
 
 @triton.jit
 def tile_of(number, rows, columns, BAND: tl.constexpr):
-    """Return the row and the column of a tile: bands of rows are walked column by column."""
+    """Return the row and the column of a tile: bands of rows are traversed column by column."""
     band = number // (BAND * columns)
     height = tl.minimum(rows - band * BAND, BAND)
     inside = number % (BAND * columns)
@@ -19,7 +19,7 @@ def tile_of(number, rows, columns, BAND: tl.constexpr):
 
 @triton.jit
 def product(a, b, c, M, N, K, stride_a, stride_b, stride_c, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """C = A · B, with rows one behind the other."""
+    """C = A · B, row-major."""
     row, column = tile_of(tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN), 8)
     rows, columns, steps = row * BM + tl.arange(0, BM), column * BN + tl.arange(0, BN), tl.arange(0, BK)
     left = a + (rows % M)[:, None] * stride_a + steps[None, :]
@@ -37,7 +37,7 @@ def product(a, b, c, M, N, K, stride_a, stride_b, stride_c, BM: tl.constexpr, BN
 
 @triton.jit
 def split(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PARTS: tl.constexpr):
-    """K is cut into parts, whose products meet in C by atomic additions."""
+    """Split K: partial sums are added to C with atomics."""
     rows, columns = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
     steps = tl.program_id(2) * BK + tl.arange(0, BK)
     total = tl.zeros((BM, BN), tl.float32)
@@ -50,7 +50,7 @@ def split(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
 
 @triton.jit
 def through_maps(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPECIALISED: tl.constexpr):
-    """The host made the tensor maps; B has K contiguous."""
+    """Tensor maps from the host; B is K-major."""
     row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
     total = tl.zeros((BM, BN), tl.float32)
     for k in tl.range(0, K, BK, warp_specialize=SPECIALISED):
@@ -60,7 +60,7 @@ def through_maps(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.co
 
 @triton.jit
 def persistent(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SPECIALISED: tl.constexpr):
-    """The kernel makes its tensor maps, and takes tile after tile."""
+    """Persistent, with tensor maps made by the kernel."""
     left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
     right = tl.make_tensor_descriptor(b, [N, K], [K, 1], [BN, BK])
     out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
@@ -87,7 +87,7 @@ def scaled(
     LEFT: tl.constexpr,
     RIGHT: tl.constexpr,
 ):
-    """Narrow floats with a scale for each 32 of K."""
+    """Narrow floats with one scale factor per 32 elements of K."""
     rows, columns = tl.arange(0, BM), tl.arange(0, BN)
     total = tl.zeros((BM, BN), tl.float32)
     for k in range(0, K, BK):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that take a row at a time: norms, softmax, a loss."""
+"""Kernels that process one row at a time: norms, softmax, a loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cases import Case
 
 @triton.jit
 def softmax(x, y, width, stride, rows, BLOCK: tl.constexpr):
-    """A row in registers, row after row."""
+    """Whole rows in registers, one after another."""
     columns = tl.arange(0, BLOCK)
     for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
         values = tl.load(x + row * stride + columns, mask=columns < width, other=-float("inf")).to(tl.float32)
@@ -20,7 +20,7 @@ def softmax(x, y, width, stride, rows, BLOCK: tl.constexpr):
 
 @triton.jit
 def layer_norm(x, y, weight, bias, means, scales, width, epsilon, BLOCK: tl.constexpr):
-    """A row in pieces, read twice."""
+    """Rows in blocks, read twice."""
     row = tl.program_id(0).to(tl.int64) * width
     total = tl.zeros((BLOCK,), tl.float32)
     squares = tl.zeros((BLOCK,), tl.float32)
@@ -43,7 +43,7 @@ def layer_norm(x, y, weight, bias, means, scales, width, epsilon, BLOCK: tl.cons
 
 @triton.jit
 def rms_norm_backward(dy, x, weight, scales, dx, dweight, rows, width, BLOCK: tl.constexpr):
-    """Gradients of the rows, and of the weight, which all rows add to."""
+    """Gradients of the rows, and of the weight, to which all rows add."""
     columns = tl.arange(0, BLOCK)
     inside = columns < width
     factor = tl.load(weight + columns, mask=inside, other=0.0)
@@ -61,7 +61,7 @@ def rms_norm_backward(dy, x, weight, scales, dx, dweight, rows, width, BLOCK: tl
 
 @triton.jit
 def cross_entropy(logits, labels, losses, classes, ignored, smoothing, BLOCK: tl.constexpr):
-    """One row in pieces: the maximum and the sum are kept up to date."""
+    """A row in blocks, with running maximum and sum."""
     row = tl.program_id(0)
     label = tl.load(labels + row)
     if label == ignored:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread for each element, by Warp: arrays with strides, vectors, quaternions, matrices, random numbers, atomics."""
+"""One thread per element, in Warp: strided arrays, vectors, quaternions, matrices, random numbers, atomics."""
 
 import warp as wp
 
@@ -12,7 +12,7 @@ def saxpy(x: wp.array(dtype=float), y: wp.array(dtype=float), factor: float):
 
 @wp.kernel(module="vectors")
 def smoothed(x: wp.array2d(dtype=wp.float16), y: wp.array2d(dtype=float)):
-    """Five neighbours, clamped at the borders; strides come with the arrays."""
+    """Five-point stencil, clamped at the borders; strides come from the arrays."""
     i, j = wp.tid()
     above, below = wp.max(i - 1, 0), wp.min(i + 1, x.shape[0] - 1)
     left, right = wp.max(j - 1, 0), wp.min(j + 1, x.shape[1] - 1)
@@ -27,7 +27,7 @@ def distance(place: wp.vec3, radius: float):
 
 @wp.func
 def bounced(place: wp.vec3, speed: wp.vec3, radius: float):
-    """Reflect what is inside a sphere and goes further in."""
+    """Reflect particles inside a sphere that move inwards."""
     normal = wp.normalize(place)
     inwards = wp.dot(speed, normal)
     if distance(place, radius) < 0.0 and inwards < 0.0:
@@ -67,7 +67,7 @@ def counted(x: wp.array(dtype=int), counts: wp.array(dtype=int), seed: int):
 
 @wp.kernel(module="counting")
 def first(x: wp.array(dtype=wp.int64), found: wp.array(dtype=wp.int64), wanted: wp.int64):
-    """Exchange once, by whoever comes first."""
+    """Store the index of one match with atomic_cas: only the first one succeeds."""
     i = wp.tid()
     if x[i] == wanted:
         wp.atomic_cas(found, 0, wp.int64(-1), wp.int64(i))
@@ -87,7 +87,7 @@ def clouds(out: wp.array3d(dtype=float), scale: float):
 
 @wp.kernel(module="searching")
 def places(edges: wp.array(dtype=wp.float64), x: wp.array(dtype=wp.float64), out: wp.array(dtype=int)):
-    """A binary search, and Newton's iteration until it stands still."""
+    """A binary search, and Newton's method until the result no longer changes."""
     i = wp.tid()
     low, high = int(0), int(edges.shape[0])
     while low < high:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structures of Warp that threads walk: meshes with their trees, grids of hashes, volumes."""
+"""Warp structures traversed by threads: meshes with their trees, hash grids, volumes."""
 
 import warp as wp
 

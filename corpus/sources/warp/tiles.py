@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tiles that a block shares, by Warp: products, rows, scans, sorting."""
+"""Tiles shared by a CTA, in Warp: GEMM, rows, scans, sorting."""
 
 import warp as wp
 

@@ -1,7 +1,7 @@
-"""Every function of `ptx.tcgen05` and `ptx.tmem` with every option, as data: what to call, what it emits, and where.
+"""Calls of every `ptx.tcgen05` and `ptx.tmem` function with every option: the call, its instruction count, its targets.
 
-Each call is a line of user code: what is refused is refused there. Where it runs is written down from the manual's
-target notes, and not taken from the table.
+Each call is a line of user code, and an error for it must name that line. The targets are copied from the manual's
+target notes, not from the instruction table.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pyptx_dsl.types import b32, b64, bf16, e2m1, e4m3, f32, pred, s8, s32, tf32
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Where what runs. Manual: the target notes of each instruction.
+# Targets of each instruction. Manual: its target notes.
 EVERYWHERE = ("sm_100a", "sm_103a", "sm_110a")
 INTEGERS = ("sm_100a", "sm_110a")
-SHIFTS_OF_SUMS = ("sm_100a", "sm_103a")  # of the family sm_100f
+SHIFTS_OF_SUMS = ("sm_100a", "sm_103a")  # arch-specific targets of family sm_100f
 REDUCTIONS = ("sm_103a", "sm_110a")
 DEEP = ("sm_103a",)
 ANYWHERE = (*EVERYWHERE, "sm_90a", "sm_120a")
@@ -45,7 +45,7 @@ class Bench:
         self.tiles: dict[str, Any] = {}
 
     def tile(self, kind: str) -> Any:
-        """Return a tile of 256 rows, large enough for a sparse product; `across` is MN-major."""
+        """Return a tile of 256 rows, large enough for a sparse MMA; kind `across` is MN-major."""
         kind = "f8f6f4" if kind in BYTES else "mxf4" if kind == "mxf4nvf4" else kind
         if kind not in self.tiles:
             dtype = TYPES.get(kind, bf16)
@@ -57,7 +57,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: its name, what does it, the instructions that it emits, the targets and the version that it needs."""
+    """One call: name, function, number of emitted instructions, and the targets, PTX version, CTA groups it needs."""
 
     name: str
     run: Callable[[Bench], object]
@@ -78,7 +78,7 @@ def function(row: Product) -> Callable[..., None]:
 
 
 def given(row: Product, bench: Bench) -> dict[str, Any]:
-    """Return what a product takes beside factors and descriptor."""
+    """Return the keyword arguments of an MMA besides A, B and the instruction descriptor."""
     words: dict[str, Any] = {} if row.ws else {"cta_group": row.cta_group}
     if row.sparse:
         words["metadata"] = bench.t[:, 400:408]
@@ -93,12 +93,12 @@ def where(row: Product) -> tuple[str, ...]:
 
 
 def since(row: Product) -> tuple[int, int]:
-    """Return the version of a row's products; block16 and block32 came with 8.8."""
+    """Return the PTX version of a row's MMA; block16 and block32 came with 8.8."""
     return (8, 8) if row.kind == "mxf4nvf4" else (8, 6)
 
 
 def products() -> Iterator[Call]:
-    """Yield every kind and size, dense and sparse, with descriptors and with A in tensor memory by turns."""
+    """Yield every kind and size, dense and sparse, with A alternately as a descriptor and in tensor memory."""
     for row in PRODUCTS:
         for number, (m, n) in enumerate(product(row.rows, row.columns)):
             held = number % 2
@@ -111,7 +111,7 @@ def products() -> Iterator[Call]:
 
 
 def _options(row: Product) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...], tuple[int, int], int]]:
-    """Yield every value of every option: its name, the words, the targets, the version, the instructions."""
+    """Yield every value of every option: name, keyword arguments, targets, PTX version, number of instructions."""
     place, first = where(row), since(row)
     for value in (True, False, 1, 0, "p", "~p"):
         yield f"accumulate={value}", {"accumulate": value}, place, first, 1
@@ -146,7 +146,7 @@ def _shifts(place: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def options() -> Iterator[Call]:
-    """Yield each row of the table of products with every option."""
+    """Yield a call for every option of each row of the MMA table."""
     for row in PRODUCTS:
         for name, words, targets, version, count in _options(row):
 
@@ -167,7 +167,7 @@ def options() -> Iterator[Call]:
 
 
 def deep() -> Iterator[Call]:
-    """Yield K = 96."""
+    """Yield MMA with K = 96."""
     for kind, (cta_group, m), block in product(("mxf4", "mxf4nvf4"), ((1, 128), (2, 256)), (16, 32)):
         row = next(row for row in PRODUCTS if (row.kind, row.cta_group, row.sparse) == (kind, cta_group, False))
         if block not in {int(size[5:]) for size in SCALE_SIZES[kind] if size.startswith("block")}:
@@ -182,7 +182,7 @@ def deep() -> Iterator[Call]:
 
 
 def tiles() -> Iterator[Call]:
-    """Yield products of tiles, whose descriptors are computed in front, and what else makes descriptors."""
+    """Yield MMA calls on tiles, whose descriptors are computed before the MMA, and calls that compute descriptors."""
     for row in PRODUCTS:
 
         def run(bench: Bench, row: Product = row) -> None:
@@ -221,7 +221,7 @@ def tiles() -> Iterator[Call]:
 
 
 def descriptors() -> Iterator[Call]:
-    """Yield what makes descriptors, which is ordinary arithmetic."""
+    """Yield calls that compute descriptors with ordinary arithmetic."""
     any_target: dict[str, Any] = {"on": ANYWHERE, "since": (8, 0)}
     tcgen05 = ptx.tcgen05
     yield Call("a descriptor of a stage", lambda b: tcgen05.descriptor(b.tile("f16")[1], k=16), 4, **any_target)
@@ -323,7 +323,7 @@ def allocations() -> Iterator[Call]:
     yield Call("commit to several", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=b.u16))
     yield Call("commit to two", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=0b11), 2)
     yield Call("held", held, 3, groups=(1,))
-    for group in (1, 2):  # a pair meets by two instructions
+    for group in (1, 2):  # a CTA pair synchronizes with two instructions
         yield Call("held by a warp", lambda b: held(b, when=b.p), 6 + group, groups=(group,))
         yield Call("held and given up", lambda b: held(b, when=b.p, relinquish=True), 7 + group, groups=(group,))
     yield Call("a quarter", lambda b: b.t.quarter(b.u32), 2, ANYWHERE, (8, 0))
@@ -337,7 +337,7 @@ def held(bench: Bench, **words: Any) -> None:
 
 
 def calls() -> list[Call]:
-    """Return all of them."""
+    """Return the calls of all groups."""
     return [*products(), *options(), *deep(), *tiles(), *moves(), *allocations()]
 
 

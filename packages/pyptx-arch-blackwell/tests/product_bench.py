@@ -1,10 +1,10 @@
-"""A bench for products of tcgen05: matrices are drawn and laid out, one kernel issues them, all cells are compared.
+"""Test bench for `tcgen05.mma`: draw and lay out matrices, issue all MMAs in one kernel, compare all of tensor memory.
 
     bench = Bench(seed=1)
     bench.add(Product("f16", "f32", "bf16", "bf16", m=128, n=64))
     bench.judge(bench.run())
 
-What is right is what `Product`, `tensor_images` and `tensor_operands` say, in float64; nothing here asks the package.
+Expected values are computed in float64 from `Product`, `tensor_images` and `tensor_operands`, never from the package.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["WHENEVER", "Bench", "Expected", "check"]
 
 WHENEVER: tuple[dict[str, int], ...] = ({"seed": 3}, {"seed": 4, "late": True})
-"""Schedules in which asynchronous work is done at other times than at once."""
+"""Schedules that delay asynchronous operations."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The factors of a product and their scales, what it adds to, its sums in float64, how far off each may be.
+    """Operands A and B of an MMA, scale factors, initial D, expected D in float64, and error bound of each element.
 
-    Lanes that are `hidden` get none.
+    Lanes in `hidden` are not written.
     """
 
     product: Product
@@ -47,12 +47,12 @@ class Expected:
     hidden: Array
 
     def found(self, memory: Array) -> Array:
-        """Return the sums as they stand in tensor memory, as elements of their type."""
+        """Return D from tensor memory as elements of its type."""
         words, d = memory[places(self.product)], self.product.d
         return words.astype(np.uint16).view(np.float16) if d == "f16" else words.view(DTYPES[d])
 
     def judge(self, memory: Array) -> None:
-        """Compare the sums with what they should be."""
+        """Compare D with its expected value."""
         block, lane, _ = places(self.product)
         off = np.abs(self.found(memory).astype(np.float64) - self.sums) - self.bound
         off[self.hidden[block, lane]] = -1
@@ -61,16 +61,16 @@ class Expected:
 
 
 def places(it: Product) -> tuple[Array, Array, Array]:
-    """Return the block, lane and column of each sum."""
+    """Return the CTA, lane and column of each element of D."""
     block, lane, column = place_of_sum(it.m, it.n, blocks=it.blocks, sparse=it.sparse, ws=it.ws)
     return block, lane + it.lane, column + it.d_at
 
 
 class Bench:
-    """Memories of one block or of a pair, filled at random, with the matrices of products in them."""
+    """Memories of one CTA or a CTA pair, filled at random, with the operands of MMAs."""
 
     def __init__(self, blocks: int = 1, seed: int = 1, spread: int = 0) -> None:
-        """Begin with random bits in tensor memory, and no shared memory; `spread` is that of the numbers, in bits."""
+        """Fill tensor memory with random bits, leave shared memory empty; element exponents vary by up to ±`spread`."""
         self.blocks, self.rng, self.spread = blocks, np.random.default_rng(seed), spread
         self.issue = Issue(blocks)
         self.tiles = [Tiles() for _ in range(blocks)]
@@ -80,17 +80,17 @@ class Bench:
 
     @property
     def memory(self) -> Array:
-        """The tensor memory in front of the products: as many columns as are allocated."""
+        """Tensor memory before the MMAs: as many columns as are allocated."""
         return self._memory[..., : max(32, 1 << (self._used - 1).bit_length())].copy()
 
     @property
     def shared(self) -> Array:
-        """The shared memory of each block."""
+        """Shared memory of each CTA."""
         size = max(len(each.data) for each in self.tiles)
         return np.stack([np.pad(each.data, (0, size - len(each.data))) for each in self.tiles])
 
     def add(self, product: Product, onto: Expected | None = None) -> Expected:
-        """Issue one more product; with `onto`, it goes on with the sums of that one, which nobody sees then."""
+        """Issue one more MMA. With `onto`, it accumulates onto that D, which is then not compared itself."""
         it, issue = product, self.issue
         self._used = max(self._used, it.d_at + it.n)
         a, operands = self._put_a(it)
@@ -114,11 +114,11 @@ class Bench:
         return found
 
     def run(self, target: str = "sm_100a", **options: Any) -> Array:
-        """Return the tensor memory behind the products."""
+        """Return tensor memory after the MMAs."""
         return outcome(self.issue, memory=self.memory, shared=self.shared, target=target, **options)
 
     def judge(self, after: Array) -> None:
-        """Hold all of tensor memory against what it should be: sums are right, everything else is as it was."""
+        """Compare all of tensor memory: every D has its expected value, all other cells are unchanged."""
         untouched = np.ones(after.shape, bool)
         for each in self.expected:
             each.judge(after)
@@ -138,7 +138,7 @@ class Bench:
         return first
 
     def _put_a(self, it: Product) -> tuple[Array, list[str]]:
-        """Put a; return its numbers, with zeros where it is sparse, and its operands: itself, and its metadata."""
+        """Place A; return its values (zeros included, if sparse) and its operands: A, and metadata if sparse."""
         codes = codes_of(self.rng, it.a, (it.m, it.stored), self.spread)
         values = numbers(codes, it.a)
         operand = (
@@ -160,7 +160,7 @@ class Bench:
         return self.issue.at(first, it.lane)
 
     def _put_b(self, it: Product) -> tuple[Array, str]:
-        """Put b; return its numbers, `[n, k]`, and its operand."""
+        """Place B; return its values, `[n, k]`, and its operand."""
         shift = it.mask.shift if it.mask else 0
         codes = codes_of(self.rng, it.b, (it.n + -(-shift // 16) * 16, it.k), self.spread)
         values = numbers(codes, it.b)[shift : shift + it.n].copy()
@@ -169,7 +169,7 @@ class Bench:
         return values, self._factor(it.b, it.kind, codes, it.b_layout)
 
     def _factor(self, element: str, kind: str, codes: Array, layout: Layout) -> str:
-        """Put a factor into shared memory, a part of its rows into each block; return its descriptor."""
+        """Place a matrix in shared memory, an equal share of its rows in each CTA; return its descriptor."""
         rows, found = len(codes) // self.blocks, []
         for number, tiles in enumerate(self.tiles):
             part = codes[number * rows : (number + 1) * rows]
@@ -178,7 +178,7 @@ class Bench:
         return self.issue.descriptor(found[0], absolute=layout.split)
 
     def _hide(self, it: Product, operands: list[str]) -> Array:
-        """Return which lanes stay as they are, and pass them."""
+        """Return which lanes the MMA must not write, and append the disable-output-lane mask to `operands`."""
         hidden = np.zeros((it.blocks, LANES), bool)
         if it.hidden is not None:
             hidden = np.random.default_rng(it.hidden).integers(0, 2, hidden.shape).astype(bool)
@@ -187,20 +187,20 @@ class Bench:
         return hidden
 
     def _scale(self, it: Product, operands: list[str]) -> tuple[Array, Array]:
-        """Put scales into the memory of each block, of a those of its rows, of b all; return them, `[rows, parts]`."""
+        """Place scale factors: rows of A in their CTA, all of B in each CTA; return their values, `[rows, parts]`."""
         assert it.scales is not None
         (a_codes, a_factors), (b_codes, b_factors) = scales(it, self.rng, it.m), scales(it, self.rng, it.n)
         first, rows = [self.take(SCALE_COLUMNS), self.take(SCALE_COLUMNS)], it.m // it.blocks
         for block, memory in enumerate(self._memory):
             put_scales(memory, a_codes[block * rows : (block + 1) * rows], first[0], it.scales.ids[0])
-            # Layout B: the lower half of the lanes computes the first half of the columns.
+            # Layout B: lanes 0-63 compute the first half of the columns.
             halves = 2 if (it.m, it.blocks) == (128, 2) else 1
             put_scales(memory, b_codes, first[1], it.scales.ids[1], halves)
         operands += [self.issue.at(column) for column in first]
         return a_factors, b_factors
 
     def _put_old(self, it: Product) -> Array:
-        """Put random sums where d is; return them, `[m, n]`."""
+        """Place random values at D; return them, `[m, n]`."""
         if it.d == "s32":
             old = self.rng.integers(-(2**31), 2**31, (it.m, it.n)).astype(np.int32)
         else:
@@ -221,7 +221,7 @@ def _scaled(a: Array, b: Array, factors: tuple[Array, Array]) -> tuple[Array, ..
 
 
 def _sums(it: Product, a: Array, b: Array, old: Array) -> tuple[Array, Array]:
-    """Return the sums, and how far off float32 sums in any order may be."""
+    """Return D, and its error bound for float32 accumulation in any order."""
     total, scale = a @ b.T + old, np.abs(a) @ np.abs(b).T + np.abs(old)
     if it.d == "s32":
         limit = 2.0**31
@@ -232,7 +232,7 @@ def _sums(it: Product, a: Array, b: Array, old: Array) -> tuple[Array, Array]:
 
 
 def check(product: Product, draw: int = 1, **options: Any) -> Expected:
-    """Run one product: its sums must be right, and nothing else may have changed."""
+    """Run one MMA: D must be right, and no other cell may have changed."""
     bench = Bench(product.blocks, draw)
     expected = bench.add(product)
     bench.judge(bench.run(**options))

@@ -1,6 +1,6 @@
-"""One product of tcgen05 as the manual has it: types, sizes, options, and the bits that tell the instruction of them.
+"""Model of one `tcgen05.mma`, from the manual: types, sizes, options, and the bits of its instruction descriptor.
 
-Nothing here asks the package.
+Does not use the package.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from .tensor_images import Layout
 __all__ = ["DEPTHS", "ROOMS", "Mask", "Product", "Scales"]
 
 DEPTHS: Final = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}
-"""K of a dense product. Manual: "Matrix Shape"."""
+"""K of a dense MMA. Manual: "Matrix Shape"."""
 ROOMS: Final = {"f16": 16, "tf32": 32, "f8f6f4": 8, "i8": 8, "mxf8f6f4": 8, "mxf4": 4, "mxf4nvf4": 4}
-"""Bits that an element of a or b takes. Manual: "Packing formats of elements"."""
+"""Bits per element of A and B in memory. Manual: "Packing formats of elements"."""
 
 _NARROW: Final = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
 _CODES: Final = {
@@ -34,7 +34,7 @@ _PLAIN: Final = Layout()
 
 @dataclass(frozen=True)
 class Scales:
-    """The scales of a product: their type, what the opcode says, and the bytes at which those of a and b begin."""
+    """Scale factors of an MMA: element type, opcode modifier, and first byte (scale factor ID) of A's and B's."""
 
     element: str
     size: str
@@ -43,7 +43,7 @@ class Scales:
 
 @dataclass(frozen=True)
 class Mask:
-    """A zero-column mask: its bits, and which columns of the product are zero, column 0 being that `shift` of b."""
+    """Zero-column mask: its bits, the zero columns of D, and the column of B at which D begins (`shift`)."""
 
     bits: int
     zeros: tuple[int, ...]
@@ -52,10 +52,10 @@ class Mask:
 
 @dataclass(frozen=True)
 class Product:
-    """One instruction. Without `a_layout`, a lies in tensor memory.
+    """One `tcgen05.mma`. Without `a_layout`, A is in tensor memory.
 
-    `d_at` is the column of the sums, and `lane` the first lane of matrices that leave half of the lanes. `divisor` is
-    the scale-input-d, `hidden` the seed of a mask of lanes, None for no mask, `mask` the zero-column mask.
+    `d_at` is the first column of D. `lane` is the first lane of matrices that use half of the lanes. `divisor` is
+    scale-input-d. `hidden` is the seed of a disable-output-lane mask, None for no mask. `mask` is the zero-column mask.
     """
 
     kind: str
@@ -91,17 +91,17 @@ class Product:
 
     @property
     def k(self) -> int:
-        """How many elements of b meet."""
+        """K: elements of a row of A before compression."""
         return self.depth or DEPTHS[self.kind] * (2 if self.sparse else 1)
 
     @property
     def stored(self) -> int:
-        """How many elements of a row of a are stored."""
+        """Stored elements in a row of A."""
         return self.k // (2 if self.sparse else 1)
 
     @property
     def idesc(self) -> int:
-        """The instruction descriptor, field by field. Manual: "Instruction descriptor"."""
+        """Instruction descriptor, assembled field by field. Manual: "Instruction descriptor"."""
         codes, neg = _CODES[self.kind], self.negates
         a_turned = self.a_layout is not None and self.a_layout.major == "MN"
         bits = self.sparse << 2 | codes[self.a] << 7 | codes[self.b] << 10 | neg[0] << 13 | neg[1] << 14
@@ -114,7 +114,7 @@ class Product:
 
     @property
     def opcode(self) -> str:
-        """The words of the instruction."""
+        """Opcode with modifiers."""
         what = "tcgen05.mma" + ".ws" * self.ws + ".sp" * self.sparse
         scale = f".block_scale{self.scales.size and '.' + self.scales.size}" if self.scales else ""
         return f"{what}.cta_group::{self.blocks}.kind::{self.kind}{scale}{self.words}"

@@ -1,12 +1,12 @@
-"""Kernels for tests of tensor memory: fill it and shared memory, let one thread issue instructions, store it all.
+"""Kernels for tests of tensor memory: fill it and shared memory, issue instructions in one thread, store all of it.
 
     issue = Issue()
     a, b, idesc = issue.descriptor(a_bits), issue.descriptor(b_bits), issue.word(idesc_bits)
     issue.emit(f"tcgen05.mma.cta_group::1.kind::f16 {issue.at(64)}, {a}, {b}, {idesc}, 0;")
     after = outcome(issue, memory=before, shared=tiles)
 
-The images are those of all blocks: `memory` `[blocks, 128, columns]`, uint32, `shared` `[blocks, bytes]`, uint8. Two
-blocks are a pair: a cluster that works in `.cta_group::2`, whose first block issues.
+Images cover all CTAs: `memory` is uint32 `[blocks, 128, columns]`, `shared` is uint8 `[blocks, bytes]`. Two CTAs are a
+CTA pair: a cluster that works in `.cta_group::2` and whose first CTA issues.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ __all__ = ["COLUMNS", "LANES", "Issue", "kernel_text", "launch", "outcome"]
 LANES: Final = 128
 COLUMNS: Final = 512
 _CHUNK: Final = 16  # bytes that a thread copies at once
-_AT_ONCE: Final = 32  # columns that an instruction stores to tensor memory
-_WIDE: Final = 8  # words that a thread moves at once
+_AT_ONCE: Final = 32  # columns per tcgen05.st or tcgen05.ld
+_WIDE: Final = 8  # 32-bit words per vector load or store
 
 
 @dataclass
 class Issue:
-    """What one thread issues: constants, which become registers, and instructions.
+    """Instructions of one thread, with constants in registers.
 
-    Constants come from memory, so that instructions which differ in nothing else are one text, compiled once.
+    Constants are loaded from memory: instructions that differ only in constants have one PTX text, compiled once.
     """
 
     blocks: int = 1
@@ -47,9 +47,9 @@ class Issue:
     constants: list[int] = field(default_factory=list)
 
     def descriptor(self, bits: int, *, absolute: bool = False) -> str:
-        """Return a register with a descriptor whose address, in `bits`, counts from the image of shared memory.
+        """Return a register with descriptor `bits`, whose address is relative to the shared memory image.
 
-        `absolute`: so does its leading address.
+        With `absolute`, its leading dimension field is such an address, too.
         """
         name = self.long(bits)
         self.setup.append(f"add.u64 {name}, {name}, %base;")
@@ -58,21 +58,21 @@ class Issue:
         return name
 
     def long(self, bits: int) -> str:
-        """Return a register of 64 bits."""
+        """Return a 64-bit register with the value `bits`."""
         return self._register(64, bits)
 
     def word(self, bits: int) -> str:
-        """Return a register of 32 bits."""
+        """Return a 32-bit register with the value `bits`."""
         return self._register(32, bits)
 
     def at(self, column: int, lane: int = 0) -> str:
-        """Return an address in tensor memory, in brackets."""
+        """Return a tensor memory operand, `[register]`."""
         name = self.word((lane << 16) + column)
         self.setup.append(f"add.u32 {name}, {name}, %tensor;")
         return f"[{name}]"
 
     def emit(self, *lines: str) -> None:
-        """Issue instructions."""
+        """Append instructions."""
         self.lines += lines
 
     def _register(self, width: int, bits: int) -> str:
@@ -83,7 +83,7 @@ class Issue:
 
     @property
     def text(self) -> str:
-        """The instructions, behind what they need."""
+        """Instructions, after the loads of their constants."""
         return "\n".join((*self.setup, *self.lines))
 
 
@@ -97,11 +97,11 @@ def kernel_text(
     version: str = "9.0",
     size: int = 0,
 ) -> str:
-    """Return a kernel in which one thread issues instructions, and all threads execute `everyone` behind them.
+    """Return a kernel in which one thread executes `issued`; then all threads execute `everyone`.
 
-    `%tensor` is the address of the tensor memory and `%base` that of shared memory, as descriptors have it; `%thread`,
-    `%warp`, `%lanes` (the address of the warp's lanes), `%results` (a pointer behind the stored image of the thread's
-    block) are for `everyone`, and the registers `%v0` to `%v127`. `size` is that of the image of shared memory.
+    `issued` may use `%tensor`, the address of tensor memory, and `%base`, that of shared memory as encoded in
+    descriptors. `everyone` may use `%thread`, `%warp`, `%lanes` (tensor memory address of the warp's lanes), `%results`
+    (a pointer) and `%v0` to `%v127`. `size` is the size of the shared memory image of a CTA in bytes.
     """  # fmt: skip
     group = f"cta_group::{blocks}"
     meet = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" if blocks == 2 else "bar.sync 0;"
@@ -183,7 +183,7 @@ ret;
 
 
 def _moved(columns: int, *, store: bool) -> str:
-    """Return what moves the lanes of each warp from global to tensor memory, or back."""
+    """Return code that copies the lanes of each warp from global to tensor memory, or back."""
     parts = []
     for first in range(0, columns, _AT_ONCE):
         registers = [f"%v{i}" for i in range(_AT_ONCE)]
@@ -209,7 +209,7 @@ def launch(
     everyone: str = "",
     **options: Any,
 ) -> tuple[Array, Result]:
-    """Run the kernel; return the tensor memory that it leaves. `results` are filled by what `everyone` executes."""
+    """Run the kernel; return tensor memory after it. Code in `everyone` may write `results`."""
     blocks, _, columns = memory.shape
     unit = LANES * _CHUNK
     given = np.zeros((blocks, unit), np.uint8) if shared is None else shared
@@ -225,7 +225,7 @@ def launch(
 
 
 def outcome(issue: Issue, **given: Any) -> Array:
-    """Return the tensor memory that a run leaves; no rule may find anything."""
+    """Return tensor memory after a run that must be free of findings."""
     after, done = launch(issue, **given)
     assert not done.findings, "\n".join(map(str, done.findings))
     return after

@@ -1,6 +1,6 @@
-"""What products find in tensor memory beside their sums, for tests: the metadata of a sparse a, and scales.
+"""Operands of MMAs in tensor memory besides A and D, for tests: sparsity metadata and scale factors.
 
-Nothing here asks the package: the places are CuTe's (`tmem_e_frg`, `tmem_sf_frg`) and the manual's words.
+Does not use the package: layouts are CuTe's (`tmem_e_frg`, `tmem_sf_frg`) and the manual's.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ METADATA_COLUMNS: Final = 4
 SCALE_COLUMNS: Final = 16
 _WORD: Final = 32
 _TWO_OF_FOUR: Final = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b0110, 0b1110)
-_CHUNKS: Final = {"tf32": 2, "mxf4": 8, "mxf4nvf4": 8}  # elements that a code is of; others have 4
+_CHUNKS: Final = {"tf32": 2, "mxf4": 8, "mxf4nvf4": 8}  # elements per code; 4 for other kinds
 _PAIRS: Final = ("mxf4", "mxf4nvf4")
 
 
 def thinned(it: Product, rng: np.random.Generator, stored: Array) -> tuple[Array, Array]:
-    """Return a with zeros, `[m, k]`, and the codes that say where its elements stand, `[m, chunks]`."""
+    """Return A with zeros, `[m, k]`, and the metadata codes of its nonzero elements, `[m, chunks]`."""
     chunk = _CHUNKS.get(it.kind, 4)
     codes = rng.choice((0b0100, 0b1110) if it.kind == "tf32" else _TWO_OF_FOUR, (it.m, it.k // chunk))
     first, second = codes & 3, codes >> 2
-    if it.kind == "tf32":  # a half of the element each
+    if it.kind == "tf32":  # each index selects a 16-bit half of an element
         inside = first[..., None] // 2
     elif it.kind in _PAIRS:
         inside = np.stack((2 * first, 2 * first + 1, 2 * second, 2 * second + 1), axis=-1)
@@ -47,26 +47,26 @@ def thinned(it: Product, rng: np.random.Generator, stored: Array) -> tuple[Array
 
 
 def put_metadata(it: Product, memory: Array, codes: Array, column: int) -> None:
-    """Put the codes where the lanes of their rows are. Manual: "Sparsity selector"; CuTe's `tmem_e_frg`."""
+    """Put the codes into the lanes of their rows. Manual: "Sparsity selector"; CuTe's `tmem_e_frg`."""
     held = rows_of_a(it.m, blocks=it.blocks, sparse=True, ws=it.ws)
     block, lane = np.nonzero(held >= 0)
     row = held[block, lane]
-    if it.kind not in ("f16", "tf32"):  # 64 bits to each row, in its lane
+    if it.kind not in ("f16", "tf32"):  # 64 bits per row, in its lane
         words = (codes.reshape(it.m, 2, 8).astype(np.uint32) << np.arange(0, _WORD, 4).astype(np.uint32)).sum(axis=-1)
         memory[block, lane + it.lane, column : column + 2] = words[row]
         return
-    # Of 16 rows row g and row g + 8 share a word: lane g has their first 16 bits, lane g + 8 their last 16.
+    # Rows g and g + 8 of each 16 share a word: lane g has their first 16 bits, lane g + 8 their last 16.
     halves = (codes.reshape(it.m, 2, 4).astype(np.uint32) << np.arange(0, 16, 4).astype(np.uint32)).sum(axis=-1)
     upper = row // 16 * 16 + row % 8
     later = row % 16 // 8
     memory[block, lane + it.lane, column + it.selector] = halves[upper, later] | halves[upper + 8, later] << 16
 
 
-# --- scales ---------------------------------------------------------------------------------------------------------
+# --- scale factors --------------------------------------------------------------------------------------------------
 
 
 def scales(it: Product, rng: np.random.Generator, rows: int) -> tuple[Array, Array]:
-    """Draw the scales of so many rows; return their codes, and the numbers that these are, `[rows, parts of K]`."""
+    """Draw scale factors for `rows` rows; return their codes and values, each `[rows, parts of K]`."""
     assert it.scales is not None
     count = scales_of_row(it)
     low, high = (118, 137) if it.scales.element == "ue8m0" else (1, 0x7F)
@@ -75,7 +75,7 @@ def scales(it: Product, rng: np.random.Generator, rows: int) -> tuple[Array, Arr
 
 
 def scales_of_row(it: Product) -> int:
-    """Return how many scales a row of a has. Manual: "Valid combinations of scale_vectorsize and shapes"."""
+    """Return the number of scale factors per row. Manual: "Valid combinations of scale_vectorsize and shapes"."""
     size = it.scales.size if it.scales else ""
     if size.startswith("scale_vec"):
         return int(size[-2])
@@ -87,9 +87,10 @@ def scales_of_row(it: Product) -> int:
 
 
 def put_scales(memory: Array, codes: Array, column: int, byte: int, halves: int = 1) -> None:
-    """Put the scales of rows into the lanes of all warps: of row i into lane i % 32, a column for each 32 rows.
+    """Put scale factors into the lanes of all warps: row i in lane i % 32, one column for each 32 rows.
 
-    They begin at a byte of their word. What does not fit goes behind those of 128 rows: 4 columns on, or 8.
+    They begin at `byte` of a word. Factors past its end follow in the next group of columns: 4 columns on for up to 128
+    rows, 8 for more.
     """
     cells = memory.view(np.uint8).reshape(LANES, COLUMNS, 4)
     each = len(codes) // halves

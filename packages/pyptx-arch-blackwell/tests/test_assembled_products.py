@@ -1,4 +1,4 @@
-"""ptxas takes the kernels of the benches, so that what the simulator computes is what a device would be given."""
+"""ptxas assembles the kernels of the benches: the simulator executes programs that a device can run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Block-scaled products of tcgen05 multiply by the scales that the manual names, wherever their factors lie.
+"""Block-scaled `tcgen05.mma` multiplies by the manual's scale factors, wherever A and B are.
 
-As in `test_simulated_products`: every pair of types, every size and type of scales, all identifiers, K = 96, pairs.
+As in `test_simulated_products`: every pair of types, every size, type and ID of scale factors, K = 96, CTA pairs.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ K_MAJOR = [
     Layout("K", 128),
 ]
 WIDE_ROWS = [Layout("K", 0), Layout("K", 64, gap=512), Layout("K", 128, skip=64), Layout("K", 128)]
-# 48 bytes of a row of 128: as they are, or divided between the end of one tile and the start of the next.
+# 48 bytes of a row of 128: contiguous, or split between the end of one tile and the start of the next.
 DEEP_ROWS = [Layout("K", 128), Layout("K", 128, skip=48), Layout("K", 128, skip=96, split=True),
              Layout("K", 128, skip=112, split=True)]  # fmt: skip
-# The sizes of the scales, and at which bytes those of a and b may begin. Manual: "Scale Factor A ID".
+# Sizes of scale factors, and scale factor IDs of A and B. Manual: "Scale Factor A ID".
 ONE = [(size, ids) for size in ("", "scale_vec::1X", "block32") for ids in product(range(4), repeat=2)]
 TWO = [(size, ids) for size in ("scale_vec::2X", "block32") for ids in product((0, 2), repeat=2)]
 FOUR = [(size, (0, 0)) for size in ("scale_vec::4X", "block16")]
@@ -42,13 +42,13 @@ SIX = [("block16", ids) for ids in product((0, 2), repeat=2)]
 
 
 def turned(rows: int, turn: int) -> Layout:
-    """Return an MN-major layout of a factor of so many rows of bytes, K-major if there is none."""
+    """Return an MN-major layout of an operand whose rows along M or N have `rows` bytes; K-major if none fits."""
     swizzle = (0, 32, 64, 128)[turn % 4]
     return Layout("MN", swizzle, gap=128 * (turn % 3)) if rows % (swizzle or 16) == 0 else K_MAJOR[turn % 5]
 
 
 def cases() -> Iterator[Product]:
-    """Yield products of mxf8f6f4: every pair of types, dense and sparse, of one block and of a pair."""
+    """Yield MMAs of kind mxf8f6f4: every pair of types, dense and sparse, in one CTA and in a CTA pair."""
     shapes = [(1, 128, False), (2, 256, False), (2, 128, False), (1, 128, True), (2, 256, True)]
     every = product(product(NARROW, repeat=2), shapes, (False, True))
     for turn, ((a, b), (blocks, m, sparse), in_tensor) in enumerate(every, start=1):
@@ -66,7 +66,7 @@ def cases() -> Iterator[Product]:
 
 
 def packed_cases() -> Iterator[Product]:
-    """Yield products of packed e2m1: every size and type of scales, every place of theirs, dense and sparse."""
+    """Yield MMAs of packed e2m1: every size, type and ID of scale factors, dense and sparse."""
     turn = 0
     kinds = [("mxf4", "ue8m0", [("", ids) for _, ids in TWO[:4]] + TWO), ("mxf4nvf4", "ue8m0", TWO + FOUR),
              ("mxf4nvf4", "ue4m3", FOUR)]  # fmt: skip
@@ -83,7 +83,7 @@ def packed_cases() -> Iterator[Product]:
 
 
 def deep_cases() -> Iterator[Product]:
-    """Yield products with K = 96, whose factors may lie in two parts."""
+    """Yield MMAs with K = 96; A and B may be split into two tiles."""
     turn = 0
     kinds = [("mxf4", "ue8m0", [("", ids) for _, ids in THREE] + THREE), ("mxf4nvf4", "ue8m0", THREE + SIX),
              ("mxf4nvf4", "ue4m3", SIX)]  # fmt: skip
@@ -121,7 +121,7 @@ def test_they_are_so_whenever_they_are_done(case: Product, schedule: dict[str, i
 
 @pytest.mark.parametrize("options", [{}, {"seed": 5}, {"late": True}], ids=str)
 def test_a_sum_takes_its_scales_byte_by_byte(options: dict[str, Any]) -> None:
-    """Four products of K = 32, each with another identifier, as kernels do that copy the scales of 128 elements."""
+    """Accumulate four MMAs of K = 32 with scale factor IDs 0 to 3, as kernels do that copy 128 elements' factors."""
     bench, sums = Bench(), None
     for step in range(4):
         layout = Layout("K", 128, skip=32 * step)

@@ -1,4 +1,4 @@
-"""Each call emits what it says, ptxas takes it where it runs, and elsewhere it is refused at the user's line."""
+"""Calls emit their instructions, ptxas accepts them on their targets, other targets are an error at the user's line."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.ptxas]
 
 CALLS = calls()
-# What takes thousands of calls to refuse them takes one of four, unless everything is asked for.
+# Tests that reject thousands of calls use one of four, unless all kernels are selected.
 SOME = share(CALLS, 4)
-ASKED = (9, 0)  # what ptxas 13.0 reads
+ASKED = (9, 0)  # newest PTX version of ptxas 13.0
 HERE = "calls.py:"
 TARGETS = ("sm_100a", "sm_103a", "sm_110a")
-FAMILIES = ("sm_100f", "sm_103f", "sm_110f")  # what is promised to them is less
+FAMILIES = ("sm_100f", "sm_103f", "sm_110f")  # family-specific targets have fewer features
 
 
 def trace(calls: Iterable[Call], target: str, version: tuple[int, int], group: int) -> tuple[str, list[str]]:
-    """Return the text of a kernel that makes the calls, and what was wrong with some."""
+    """Return the text of a kernel that makes the calls, and the errors of calls that failed."""
     faults: list[str] = []
 
     def k() -> None:
@@ -65,7 +65,7 @@ def test_each_call_emits_its_instructions_and_ptxas_takes_them(target: str, grou
 
 
 def judged(text: str, target: str, folder: Path) -> str:
-    """Return what ptxas says against a module, without having it make code."""
+    """Return ptxas' errors for a module; code generation is off."""
     (folder / "module.ptx").write_text(text, encoding="utf-8")
     arguments = ["-arch=" + target.replace("sm_", "compute_"), "module.ptx", "-o", "nothing"]
     outcome = run(find_tool("ptxas"), arguments, folder)
@@ -84,7 +84,7 @@ def test_what_is_taken_for_a_family_ptxas_takes(target: str, group: int, tmp_pat
 
 @pytest.mark.parametrize("target", [*TARGETS, *FAMILIES])
 def test_what_is_refused_on_a_target_ptxas_refuses_there(target: str, tmp_path: Path) -> None:
-    """One call of each kind and option, traced where it runs, with the target exchanged; ptxas reads no idesc."""
+    """Trace one call per kind and option for a valid target, replace the target, run ptxas; it does not check idesc."""
     ours = [call for call in CALLS if 1 in call.groups]
     refused = {fault.partition(": refused")[0] for fault in trace(ours, target, ASKED, 1)[1]}
     foreign = {call.name.rstrip("0123456789x "): call for call in ours if call.name in refused and call.on != DEEP}

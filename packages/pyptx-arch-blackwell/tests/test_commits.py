@@ -1,4 +1,4 @@
-"""What a thread's commits tell, and in which order. Manual: "tcgen05.commit", "Asynchronous Operations"."""
+"""mbarrier arrivals by tcgen05.commit of a thread. Manual: "tcgen05.commit", "Asynchronous Operations"."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def found(awaited: str, ended: str, schedule: dict[str, Any]) -> set[str]:
     "schedule", [{}, {"late": True}, *({"seed": seed, "late": True} for seed in range(1, 5))], ids=str
 )
 def test_who_has_waited_for_a_commit_has_waited_for_earlier_ones_of_its_thread(schedule: dict[str, Any]) -> None:
-    """`.commit` is one of the synchronous instructions, which are in order with each other."""
+    """`.commit` is one of the synchronous instructions, which are ordered with each other."""
     assert found("second", "first", schedule) == set()
 
 

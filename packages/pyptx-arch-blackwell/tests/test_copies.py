@@ -1,4 +1,4 @@
-"""What tcgen05.cp moves, against CuTe's layouts of it, and how it decompresses; what tcgen05.shift moves."""
+"""`tcgen05.cp` against CuTe's layouts, its decompression, and the lanes moved by `tcgen05.shift`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyptx_arch_blackwell.layouts.sparsity import metadata
 
 Modes = list[tuple[int, int]]
 
-LANE = 1 << 21  # bits from lane to lane, as CuTe counts them
-# Rows, bits along a row and, where there are copies or a second band of rows, those, and where they go.
+LANE = 1 << 21  # stride of one lane in bits, as in CuTe
+# Layouts of rows, of bits along a row, then of copies or a second band of rows if there are any.
 ALGEBRA: dict[tuple[str, str], Modes] = {
     ("128x256b", ""): [(128, LANE), (256, 1)],
     ("4x256b", ""): [(4, 32 * LANE), (256, 1)],
@@ -26,7 +26,7 @@ ALGEBRA: dict[tuple[str, str], Modes] = {
 
 
 def by_algebra(name: tuple[str, str], row: int, chunk: int) -> set[tuple[int, int]]:
-    """Return the lanes, and the first bit in them, that a chunk of a row goes to."""
+    """Return the lanes to which a chunk of a row goes, each with its first bit there."""
     (rows, lane), _, *further = ALGEBRA[name]
     band, inside = divmod(row, rows)
     first = inside * lane + 128 * chunk + (band * further[0][1] if band else 0)
@@ -53,7 +53,7 @@ def test_chunks_go_where_the_layout_algebra_says(name: tuple[str, str]) -> None:
 
 
 def test_pairs_of_warps_receive_halves() -> None:
-    """The manual's words: with 02_13 warps 0 and 2 form a pair, with 01_23 warps 0 and 1; a pair has half the rows."""
+    """Manual: with 02_13 warps 0 and 2 form a pair, with 01_23 warps 0 and 1; each pair receives half of the rows."""
     for words, pairs in (("warpx2::02_13", ((0, 2), (1, 3))), ("warpx2::01_23", ((0, 1), (2, 3)))):
         copy = COPIES["64x128b", words]
         for row in range(64):
@@ -62,7 +62,7 @@ def test_pairs_of_warps_receive_halves() -> None:
 
 
 def test_copies_put_scale_factors_where_products_look_for_them() -> None:
-    """Blocks of 128 rows by 4 factors: byte i % 32 * 16 + i // 32 * 4 + j, a copy of 32 rows to every 4 columns."""
+    """Blocks of 128 rows by 4 factors: byte i % 32 * 16 + i // 32 * 4 + j; one 32-row copy fills 4 columns."""
     copy = COPIES["32x128b", "warpx4"]
     factors = scale_factors("b", "mxf4nvf4", "block16", m=128, n=256, k=64)
     for i, j in product(range(256), range(4)):
@@ -82,10 +82,10 @@ def test_a_copy_for_pairs_of_warps_puts_factors_of_b_into_the_halves_of_layout_b
 
 
 def test_a_copy_brings_the_metadata_of_four_products() -> None:
-    """CUTLASS stores the metadata of 128 rows by K = 128 of f16 so that 16 bytes of a lane follow each other."""
+    """CUTLASS stores f16 metadata of 128 rows by K = 128 with the 16 bytes of a lane contiguous."""
     copy = COPIES["128x128b", ""]
     for product_, row, chunk in product(range(4), range(128), range(8)):
-        # In elements, one bit each: 16 rows of 128 bits, row g + 8 beside row g, the last 16 of 32 elements 8 rows on.
+        # One bit per element: 16 rows of 128 bits, row g + 8 next to row g, the last 16 of 32 elements 8 rows on.
         bit = row % 8 * 128 + row // 8 % 2 * 16 + row // 16 * 2048
         bit += chunk % 4 * 4 + chunk // 4 * 1024 + product_ * 32
         source, inside = divmod(bit, 128)
@@ -105,7 +105,8 @@ def test_elements_are_taken_out_of_what_is_packed(name: str, bits: int, shift: i
 
 
 def test_a_shift_moves_all_lanes_but_the_last() -> None:
-    # Its implicit shape is 31x256b; a copy of 4x256b with the address's lane at 31 refreshes what it leaves.
+    # Its implicit shape is 31x256b. A copy of 4x256b whose address is at lane 31 fills the lanes that a shift leaves
+    # out.
     assert (SHIFT_LANES, 32 * SHIFT_COLUMNS) == (31, 256)
     assert [shifted_from(lane) for lane in range(31)] == list(range(1, 32))
     assert [31 + COPIES["4x256b", ""].lanes(row)[0] for row in range(4)] == [31, 63, 95, 127]

@@ -1,4 +1,4 @@
-"""Descriptors say what their bits say: both directions agree, word by word, and the known constants come out."""
+"""Descriptors encode and decode bit by bit; known constants decode to known descriptors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = {each.__name__: each for each in (InstructionDescriptor, SharedDescripto
 
 
 def options(kind: str) -> Iterator[dict[str, Any]]:
-    """Yield every combination of types and options that a kind has, at a few sizes."""
+    """Yield every combination of types and options of a kind, at a few sizes."""
     scaled = kind in SCALED_KINDS
     flags = (False, True)
     majors = ("K",) if kind in FOUR_BITS else ("K", "MN")
@@ -48,14 +48,14 @@ def test_what_a_product_says_comes_back_from_its_bits_and_from_its_repr(kind: st
     for given_options in options(kind):
         descriptor = InstructionDescriptor(kind, **given_options)
         assert InstructionDescriptor.decode(kind, descriptor.bits) == descriptor
-        assert eval(repr(descriptor), NAMES) == descriptor  # noqa: S307 - what a repr is for
+        assert eval(repr(descriptor), NAMES) == descriptor  # noqa: S307 - evaluates a repr
         seen.add(descriptor.bits)
     assert len(seen) == len(list(options(kind)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_number_in_every_field_is_read_or_refused_by_name(kind: str) -> None:
-    """Flip each group of bits through all of its numbers: what decodes has these bits, the rest names a field."""
+    """Set each 4-bit group to every value: decoding returns the same bits, or an error that names a field."""
     scale: dict[str, Any] = {"scale": "ue8m0"} if kind in SCALED_KINDS else {}
     start = InstructionDescriptor(kind, SUMS[kind][0], FACTORS[kind][0], FACTORS[kind][0], 128, 64, **scale)
     words = [start.bits & ~(15 << low) | number << low for low in range(0, 32, 4) for number in range(16)]
@@ -69,7 +69,7 @@ def test_every_number_in_every_field_is_read_or_refused_by_name(kind: str) -> No
 
 
 def outcome(kind: str, word: int) -> int | str:
-    """Return the bits of what a word says, or why it says nothing."""
+    """Return the bits of the decoded word, or the error message."""
     try:
         return InstructionDescriptor.decode(kind, word).bits
     except DescriptorError as error:
@@ -93,7 +93,7 @@ def test_depth_96_is_one_bit_of_dense_products(kind: str) -> None:
         InstructionDescriptor(kind, "f32", "e2m1", "e2m1", 128, 128, scale="ue8m0", depth=96, sparse=True)
 
 
-# Facts of published kernels and headers: what the words are there.
+# Instruction descriptors from published kernels and headers.
 KNOWN_INSTRUCTIONS = [
     (("f16", "f32", "bf16", "bf16", 128, 256), {}, 1 << 4 | 1 << 7 | 1 << 10 | 32 << 17 | 8 << 24),
     (("f16", "f32", "f16", "f16", 128, 128), {"b_major": "MN"}, 1 << 4 | 1 << 16 | 16 << 17 | 8 << 24),
@@ -121,7 +121,7 @@ def test_shared_descriptors_come_back_from_their_bits_and_from_their_repr() -> N
         for name in ("start", "leading", "stride"):
             descriptor = SharedDescriptor(**{name: place}, swizzle=swizzle, atom=atom, base_offset=base)
             assert SharedDescriptor.decode(descriptor.bits) == descriptor
-            assert eval(repr(descriptor), NAMES) == descriptor  # noqa: S307 - what a repr is for
+            assert eval(repr(descriptor), NAMES) == descriptor  # noqa: S307 - evaluates a repr
     far = SharedDescriptor(leading=0x8000, stride=1024, swizzle=128, absolute_leading=True)
     assert SharedDescriptor.decode(far.bits) == far
     assert far.bits >> 52 & 1
@@ -161,12 +161,12 @@ def test_what_no_field_can_hold_is_refused_by_name(make: Any, names: str) -> Non
 
 
 def bits_of(text: str) -> list[int]:
-    """Return the ones of a mask that is written with its highest bit first."""
+    """Return the positions of ones in a mask written with its highest bit first."""
     digits = text.replace(" ", "")[::-1]
     return [place for place, digit in enumerate(digits) if digit == "1"]
 
 
-# The examples of the manual, "Zero-Column Mask Descriptor": fields as it writes them (spans less one), N, sub-masks.
+# Examples of the manual, "Zero-Column Mask Descriptor": fields as printed there (spans minus one), N, sub-masks.
 EXAMPLES = [
     (((0,) * 4, (0,) * 4, False, 4, 3, 0), 128, 14, [""]),
     (((0,) * 4, (0,) * 4, True, 2, 3, 0), 128, 14, ["111 0000 111 0000"]),
@@ -198,7 +198,7 @@ def test_any_mask_that_is_read_has_the_bits_it_was_read_from(word: int) -> None:
     word &= ~(7 << 36 | 3 << 62)
     mask = ZeroColumnMask.decode(word)
     assert mask.bits == word
-    assert eval(repr(mask), NAMES) == mask  # noqa: S307 - what a repr is for
+    assert eval(repr(mask), NAMES) == mask  # noqa: S307 - evaluates a repr
 
 
 def test_a_picture_has_a_line_for_each_field() -> None:

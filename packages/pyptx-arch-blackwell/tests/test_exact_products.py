@@ -1,7 +1,7 @@
-"""What products of tcgen05 are bit for bit with `numerics="exact"`, as others measured it (arXiv 2511.10909).
+"""`tcgen05.mma` with `numerics="exact"` is bit-exact against measurements by others (arXiv 2511.10909).
 
-All terms of K and the addend are cut off some bits below the greatest exponent, added, and rounded towards zero, as f16
-to nearest. The model stands here a second time, in fractions and element by element.
+All K terms and the addend are truncated at a number of bits below the greatest exponent, added, and rounded towards
+zero; an f16 result is rounded to nearest. The model is repeated here in fractions, element by element.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-# The exponents of the smallest normal numbers.
+# Exponents of the smallest normal numbers.
 LEAST = {"f32": -126, "bf16": -126, "tf32": -126, "f16": -14, "e5m2": -14, "e4m3": -6, "e3m2": -2, "e2m3": 0, "e2m1": 0}
 NOTHING = -126
 PACKED = ("mxf4", "mxf4nvf4")
-GROUP = 16  # products of packed numbers that are added before they are scaled
+GROUP = 16  # packed elements that are multiplied and added before scaling
 
 K128 = Layout("K", 128)
 CASES = [
@@ -55,7 +55,7 @@ def exponent(number: float, least: int) -> int:
 
 
 def terms_of(it: Expected, row: int, column: int) -> list[tuple[Fraction, int]]:
-    """Return the terms of a sum, each with the exponent by which it counts."""
+    """Return the terms of a dot product, each with its exponent for alignment."""
     a, b, product = it.a[row], it.b[column], it.product
     one = np.ones(1)
     of_a, of_b = (one, one) if it.scales is None else (it.scales[0][row], it.scales[1][column])
@@ -64,7 +64,7 @@ def terms_of(it: Expected, row: int, column: int) -> list[tuple[Fraction, int]]:
              for x, y in zip(of_a.tolist(), of_b.tolist(), strict=True)]  # fmt: skip
     products = [Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b, strict=True)]
     if product.kind in PACKED:
-        group = GROUP * (2 if product.sparse else 1)  # half of a sparse a are none
+        group = GROUP * (2 if product.sparse else 1)  # half of the elements of a sparse A are zeros
         return [(sum(products[k : k + group], Fraction()) * scale[k // chunk][0], scale[k // chunk][1])
                 for k in range(0, len(a), group)]  # fmt: skip
     least = LEAST[product.a], LEAST[product.b]
@@ -74,7 +74,7 @@ def terms_of(it: Expected, row: int, column: int) -> list[tuple[Fraction, int]]:
 
 
 def cut(terms: list[tuple[Fraction, int]], fraction: int) -> Fraction:
-    """Return the sum of terms, each cut off behind `fraction` bits."""
+    """Return the sum of terms, each truncated `fraction` bits below the greatest exponent."""
     unit = Fraction(2) ** (max((power for _, power in terms), default=NOTHING) - fraction)
     return sum((math.trunc(number / unit) for number, _ in terms), 0) * unit
 
@@ -103,7 +103,7 @@ def test_terms_are_cut_off_below_the_greatest_one(case: Product, spread: int) ->
 
 
 def test_exact_sums_go_on_from_rounded_ones() -> None:
-    """The second of two products adds to what the first one has rounded."""
+    """The second of two MMAs adds to the rounded result of the first."""
     bench = Bench(spread=4)
     first = bench.add(Product("f16", "f32", "bf16", "bf16", 64, 8, a_layout=K128))
     second = bench.add(Product("f16", "f32", "bf16", "bf16", 64, 8, a_layout=K128), onto=first)

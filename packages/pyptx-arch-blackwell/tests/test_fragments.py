@@ -1,4 +1,4 @@
-"""A register holds the element of the cell that is loaded into it: fragments against the datapath and the loads."""
+"""A register of a fragment holds the element of the cell that `tcgen05.ld` loads into it, in every layout of D."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import u32
 from pyptx_ir.fragments.lookup import fragment_of
 
-# M and the rest of a product, for each of the manual's layouts; the loads that can bring it.
+# For each of the manual's layouts: M, the MMA options, and the load shapes that can read it.
 ALL, HALVES = ("32x32b", "16x64b", "16x128b", "16x256b"), ("16x64b",)
 PRODUCTS: list[tuple[str, int, dict[str, Any], tuple[str, ...]]] = [
     ("A", 256, {"cta_group": 2}, ("32x32b",)),
@@ -31,7 +31,7 @@ CASES = [(m, words, load) for _, m, words, loads in PRODUCTS for load in loads]
 
 
 def cells(m: int, n: int, words: dict[str, Any]) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return which element a cell of a block's tensor memory holds."""
+    """Return the element of D in each cell of the first CTA's tensor memory."""
     parts = accumulator(
         m, n, blocks=words.get("cta_group", 1), sparse=words.get("sparse", False), stationary=words.get("ws", False)
     )

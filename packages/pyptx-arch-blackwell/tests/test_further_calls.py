@@ -1,4 +1,4 @@
-"""Each call beside tcgen05 emits what it says, ptxas takes it where it runs, and elsewhere it is refused."""
+"""Blackwell calls outside tcgen05 emit their instructions, ptxas accepts them, other targets raise an error."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pyptx_ir.toolchain import assemble
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERSION = (9, 0)  # what ptxas 13.0 reads
+VERSION = (9, 0)  # newest PTX version of ptxas 13.0
 TARGETS = ("sm_90a", "sm_100", "sm_100a", "sm_103a", "sm_110a", "sm_120", "sm_120a")
 ANY, FAMILIES = ("sm_100",), ("sm_100f", "sm_110f", "sm_120f")
 
 
 class Bench:
-    """What calls are made with, inside a trace."""
+    """Operands for calls, made inside a trace."""
 
     def __init__(self) -> None:
         self.bar = smem.mbarrier(1)
@@ -33,7 +33,7 @@ class Bench:
 
 
 class Call(NamedTuple):
-    """A call, the instruction that it emits, and the targets that have it."""
+    """One call: the emitted instruction, the function, and the targets that have it."""
 
     emits: str
     run: Callable[[Bench], object]

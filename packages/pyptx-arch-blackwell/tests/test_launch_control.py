@@ -1,4 +1,4 @@
-"""Clusters that take over the work of others that have not been launched: what is right, and what is not."""
+"""`clusterlaunchcontrol`: clusters that cancel pending launches and do their work, correct ones and faulty ones."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def module(body: str, target: str = "sm_100a") -> str:
     )
 
 
-# Each cluster adds 1 to the counts of its blocks, and of those of each cluster that it takes over. %r1: the block whose
-# work is done, %r2: the rank in the cluster; thread 0 of each block asks, waits and reads the answer with the others.
+# Each cluster adds 1 to the counters of its CTAs, and to those of each cluster that it takes over. %r1 is the CTA whose
+# work is done, %r2 the rank in the cluster. Thread 0 of each CTA arrives, thread 0 of rank 0 requests, all threads wait
+# and read.
 PERSISTENT = f"""
 mov.u32 %r1, %ctaid.x;
 mov.u32 %r2, %cluster_ctarank;
@@ -93,13 +94,13 @@ def test_how_many_waves_there_are_depends_on_the_schedule() -> None:
     assert launch(PERSISTENT)[0].statistics.waves == 1
 
 
-# Each block says who has done its work.
+# Each CTA writes the index of the CTA that did its work.
 SIGNED = PERSISTENT.replace("red.global.add.u32 [%rd3], 1;", "mov.u32 %r8, %ctaid.x;\nst.global.u32 [%rd3], %r8;")
 
 
 @pytest.mark.parametrize(("room", "running"), [(None, 6), (1, 1), (5, 5), (23, 23)])
 def test_a_cluster_that_is_taken_over_does_not_run(room: int | None, running: int) -> None:
-    """Of 24 clusters, a quarter runs, or as many as have room, and takes the others over."""
+    """Of 24 clusters, a quarter runs, or as many as fit, and takes over the others."""
     result, out = launch(SIGNED, cluster=1, resident_blocks=room)
     assert result.findings == ()
     assert set(out) == set(range(running))
@@ -128,7 +129,7 @@ def test_a_schedule_refuses_requests_though_the_room_is_known() -> None:
 
 
 def test_the_first_block_is_told_along_each_axis() -> None:
-    """In a grid of 4 x 3 x 2, each block writes what it knows of the cluster that it works on."""
+    """In a grid of 4 x 3 x 2, each CTA records the coordinates of the first CTA of the cluster that it takes over."""
     body = PERSISTENT.replace("mov.u32 %r1, %ctaid.x;", "mov.u32 %r1, 0xffff;").replace(
         f"{QUERY}.get_first_ctaid.v4.b32.b128 {{%r1, _, _, _}}, %q0;\nadd.u32 %r1, %r1, %r2;",
         f"""
@@ -147,7 +148,7 @@ def test_the_first_block_is_told_along_each_axis() -> None:
     np.testing.assert_array_equal(out, [0] * 6 + [32] * 18)
 
 
-# --- what is wrong ------------------------------------------------------------------------------
+# --- faults -----------------------------------------------------------------------------------------
 
 AGAIN = f"""
 @!%p3 bra AGAIN;
@@ -158,7 +159,7 @@ bra DONE;
 ON:
 """
 FIRST = f"{QUERY}.get_first_ctaid.v4.b32.b128 {{%r1, _, _, _}}, %q0;"
-# What is said instead of what, and which of some rules tell of it.
+# For each fault: a replacement of text, and rules of which at least one must report it.
 FAULTS = {
     "the answer is read before it is there": (
         (WAIT, ""),
@@ -196,14 +197,14 @@ def test_a_fault_is_found_in_every_schedule(name: str, options: dict[str, Any]) 
     try:
         findings = launch(PERSISTENT.replace(old, new), step_limit=20_000, **options)[0].findings
     except StepLimitExceeded as stopped:
-        assert not new  # without the wait, a stale answer may be taken again and again
+        assert not new  # without the wait, a stale response may be read repeatedly
         findings = stopped.findings
     assert {finding.rule for finding in findings} & set(rules), findings
 
 
 @pytest.mark.parametrize("options", SCHEDULES[:4], ids=str)
 def test_a_block_that_waits_in_vain_behind_the_first_cluster_that_it_takes_is_found(options: dict[str, Any]) -> None:
-    """If all clusters were resident, the first response would hold none, and nobody would wait again."""
+    """If all clusters were resident, the first response would be a failure, and no thread would wait again."""
     body = PERSISTENT.replace(TOGETHER, f"setp.eq.and.u32 %p1, %r9, 0, %p1;\n{TOGETHER}")
     assert body != PERSISTENT
     result, _ = launch(body, **options)
@@ -213,7 +214,7 @@ def test_a_block_that_waits_in_vain_behind_the_first_cluster_that_it_takes_is_fo
 
 @pytest.mark.parametrize("options", SCHEDULES[:4], ids=str)
 def test_the_block_may_be_read_before_it_is_known_that_there_is_one(options: dict[str, Any]) -> None:
-    """Compilers do so; what a response holds that has none is undefined, and decides nothing."""
+    """Compilers emit such a read; the CTA of a failed response is undefined, and this kernel does not use it."""
     body = PERSISTENT.replace(f"@!%p3 bra DONE;\n{FIRST}", f"{FIRST}\n@!%p3 bra DONE;")
     assert body != PERSISTENT
     assert launch(body, **options)[0].findings == ()

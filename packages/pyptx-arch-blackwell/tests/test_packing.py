@@ -1,4 +1,4 @@
-"""How elements lie side by side: sizes that the manual's shapes ask for, and NumPy's own packing."""
+"""Packing of elements in memory: sizes from the manual's shapes, and NumPy's own packing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyptx_arch_blackwell.layouts.packing import (
     of_sums,
 )
 
-# K of a dense product, and the bytes that its row takes in shared memory: 32, but for K = 96.
+# K of a dense MMA, and the bytes of its row in shared memory: 32, or 48 for K = 96.
 SHARED = [
     ("f16", "bf16", 16),
     ("tf32", "tf32", 8),
@@ -48,7 +48,7 @@ def test_elements_without_gaps_follow_each_other() -> None:
 
 @pytest.mark.parametrize(("element", "shift"), [("e2m1", 2), ("e2m3", 0), ("e3m2", 0)])
 def test_in_tensor_memory_small_elements_have_a_byte_each(element: str, shift: int) -> None:
-    """Manual, of mma.sync with these kinds: e2m1 resides in the central 4 bits, e3m2 and e2m3 in the lower 6."""
+    """Manual, for mma.sync of these kinds: e2m1 is in the central 4 bits of its byte, e3m2 and e2m3 in the lower 6."""
     packing = in_tensor_memory("mxf8f6f4", element)
     assert packing is CONTAINERS[BITS[element]]
     assert [packing.bit(k) for k in range(32)] == [8 * k + shift for k in range(32)]
@@ -78,7 +78,7 @@ def test_elements_that_a_kind_does_not_have_are_refused() -> None:
 
 
 def test_rows_of_a_lie_where_the_sums_of_their_products_do() -> None:
-    """Layouts A to G: where two or four groups of lanes have the sums of a row, each has the row of A."""
+    """Layouts A to G: if two or four groups of lanes hold a row of D, each of them has a copy of the row of A."""
     assert [lanes_of_a(row, m=128) for row in (0, 100)] == [(0,), (100,)]
     assert [lanes_of_a(row, m=256, group=2) for row in (0, 127)] == [(0,), (127,)]
     assert [lanes_of_a(row, m=64) for row in (0, 15, 16, 63)] == [(0,), (15,), (32,), (111,)]
@@ -92,7 +92,7 @@ def test_rows_of_a_lie_where_the_sums_of_their_products_do() -> None:
 
 
 def test_eight_products_of_48_bytes_read_three_rows_of_128() -> None:
-    """CUTLASS: products begin 0, 48, 96 bytes into the first row, 16, 64, 112 into the next, then 32 and 80."""
+    """CUTLASS: MMAs begin at bytes 0, 48, 96 of the first row, 16, 64, 112 of the next, then 32 and 80."""
     rows = [0x8000, 0xC000, 0x4000]
     read = []
     for row, offset in [(0, 0), (0, 48), (0, 96), (1, 16), (1, 64), (1, 112), (2, 32), (2, 80)]:

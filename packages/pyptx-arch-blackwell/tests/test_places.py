@@ -1,4 +1,4 @@
-"""How checks number the cells of tensor memory: every cell has a place, and what is used together lies together."""
+"""Cell numbers in checks of tensor memory: unique for each cell, contiguous for cells that are used together."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ RNG = np.random.default_rng(0)
 
 
 def words_of(block: int, lanes: range, columns: range) -> np.ndarray:
-    """Return the words of a rectangle, in the order of the arena."""
+    """Return the word offsets of a rectangle of cells, in the order of the arena."""
     return ((block * LANES + np.array(lanes)[:, None]) * COLUMNS + np.array(columns)).reshape(-1)
 
 
 def told(offsets: np.ndarray, size: int) -> list[int]:
-    """Return the places of all words that pieces tell of, in order."""
+    """Return the offsets of all words of the pieces, sorted."""
     return sorted((offsets[:, None] + np.arange(0, size, WORD)).reshape(-1).tolist())
 
 
@@ -54,8 +54,8 @@ def test_what_is_used_together_is_told_of_in_wide_pieces() -> None:
         part = (Rectangle(0, 0, lanes, 0, columns, lane),)
         return touch(np.array([2]), np.array([column]), part, writes=False).size
 
-    assert width(0, 128, 64, 256) == 1024  # sums
-    assert width(32, 32, 300, 4) == 512  # the scales of a quarter
+    assert width(0, 128, 64, 256) == 1024  # accumulator
+    assert width(32, 32, 300, 4) == 512  # scale factors of one lane quarter
     assert width(0, 128, 300, 4) == 1024
     assert width(16, 16, 8, 8) == 256
     assert width(0, 128, 2, 4) == 8

@@ -1,4 +1,4 @@
-"""Blackwell's plugin keeps the contract of plugins."""
+"""Blackwell's plugin satisfies the plugin contract."""
 
 from __future__ import annotations
 

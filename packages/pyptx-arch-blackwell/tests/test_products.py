@@ -1,4 +1,4 @@
-"""Which products there are: the table of the manual, size by size, and errors that say what there is."""
+"""The table of legal MMAs matches the manual, size by size, and errors list the legal values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from pyptx_arch_blackwell.descriptors import FACTORS, KINDS, SCALED_KINDS, SUMS, InstructionDescriptor
 from pyptx_arch_blackwell.products import PRODUCTS, ProductError, check, check_swizzle, find
 
-# Manual: "Matrix Shape": the rows as it prints them, spelt by hand: M, N (first, last, step), K.
+# Manual: "Matrix Shape": rows as printed, copied by hand: M, N (first, last, step), K.
 STEPS_8, STEPS_16, STEPS_32 = (8, 256, 8), (16, 256, 16), (32, 256, 32)
 TABLE: dict[tuple[str, bool, int, bool], tuple[set[int], tuple[int, int, int] | set[int], set[int]]] = {
     ("f16", False, 1, False): ({64, 128}, STEPS_8, {16}),

@@ -1,6 +1,6 @@
-"""What threads write into a shared tile, a product reads out of it: every major and swizzle, from kernel to result.
+"""`tcgen05.mma` reads tiles that threads have written, in every major and swizzle, from kernel to result.
 
-Integers make it exact: a byte that is read from a wrong place shows. The kernels are written as users write them.
+Integers make results exact: a byte read from a wrong address shows. The kernels are written like user code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MODES = ({}, {"late": True}, {"seed": 1})
 
 
 def tile(mn: int, layout: tuple[str, str | None]) -> SharedTile:
-    """Return a tile of bytes; a swizzle that its rows have no room for is the widest that they have."""
+    """Return a tile of bytes with a swizzle; with the widest that fits if its rows are not a multiple of it."""
     major, swizzle = layout
     shape = (mn, K) if major == "K" else (K, mn)
     width = int(swizzle[:-1]) if swizzle else 16
@@ -39,7 +39,7 @@ def tile(mn: int, layout: tuple[str, str | None]) -> SharedTile:
 
 
 def write(allocated: Any, described: SharedTile, row: Any, bytes_of_row: Any, size: int) -> None:
-    """Have a thread write its row of a matrix, `size` bytes of K, element by element."""
+    """Emit stores of the thread's row of a matrix, `size` bytes along K, element by element."""
     value = reg.scalar(u16)
     for k in range(size):
         ptx.ld(u8, value, ptx.addr(bytes_of_row, k))

@@ -1,4 +1,4 @@
-"""Where scale factors lie, against CuTe's layouts of them, the blocks that cuBLAS documents, and the manual's words."""
+"""Scale factor layouts, against CuTe's layouts, the blocks that cuBLAS documents, and the manual."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 from pyptx_arch_blackwell.layouts.scale_factors import ScaleFactors, factors_of_row, scale_factors
 
-# A word of tensor memory for every lane, byte by byte: CuTe's "virtual" address, lanes first, then bytes of columns.
+# Tensor memory as 32-bit words per lane, byte by byte: CuTe's "virtual" address, lanes first, then bytes of columns.
 LANES = 128
-# The products of the manual's table: kind, vector, K, factors of a row.
+# MMAs of the manual's table: kind, scale vector, K, scale factors per row.
 PRODUCTS = [
     ("mxf8f6f4", "scale_vec::1X", 32, 1),
     ("mxf8f6f4", "block32", 64, 1),
@@ -37,7 +37,7 @@ Modes = list[tuple[int, int]]
 
 
 def evaluate(modes: Modes, number: int) -> int:
-    """Return where a layout of CuTe, extents and strides, takes a number."""
+    """Return the offset of an index in a CuTe layout (extents and strides)."""
     total = 0
     for extent, stride in modes:
         number, digit = divmod(number, extent)
@@ -47,7 +47,7 @@ def evaluate(modes: Modes, number: int) -> int:
 
 
 def addresses(modes: Modes, row: int, copies: Modes, chunk: int, groups: int) -> set[tuple[int, int, int]]:
-    """Return lane, column and byte of a factor, which fills bytes of a word, then groups of columns."""
+    """Return the lanes, columns and bytes of a factor: bytes of a word vary first, then groups of columns."""
     number = evaluate(modes, row) + evaluate([(4, LANES), (8, groups * 4 * LANES)], chunk)
     found = set()
     for copy in range(copies[0][0]):
@@ -70,7 +70,7 @@ def test_factors_of_a_lie_as_the_layout_algebra_says(
     assert (factors.rows, factors.chunks) == (rows, count)
     for row, chunk in product(range(rows), range(count)):
         modes = [(32, 1), (rows // 32, 4 * LANES)]
-        # One of the products of a block of K: its factors begin where the last one's end.
+        # A K block has several MMAs: each one's factors begin where those of the previous one end.
         assert held(factors, row, chunk) == addresses(modes, row, [(4, 32)], start + chunk, 4)
 
 
@@ -82,7 +82,7 @@ def test_factors_of_b_lie_as_the_layout_algebra_says(
     factors = scale_factors("b", kind, vector, m=m, n=n, k=k, group=group, identifier=start)
     groups = 8 if n > 128 else 4
     for row, chunk in product(range(n), range(count)):
-        if (m, group) == (128, 2):  # the sums of the upper columns lie in the upper lanes
+        if (m, group) == (128, 2):  # the upper half of D's columns is in lanes 64-127
             inside, copies, base = row % (n // 2), [(2, 32)], row // (n // 2) * 64
         else:
             inside, copies, base = row, [(4, 32)], 0
@@ -92,7 +92,7 @@ def test_factors_of_b_lie_as_the_layout_algebra_says(
 
 
 def test_a_block_of_512_bytes_is_copied_as_cublas_lays_it_out() -> None:
-    # The byte of row i and factor j is (i % 32) * 16 + i // 32 * 4 + j, and a copy of 32 lanes by 16 bytes moves it.
+    # Factor j of row i is byte (i % 32) * 16 + i // 32 * 4 + j, and a copy of 32 lanes by 16 bytes moves it.
     factors = scale_factors("a", "mxf4nvf4", "scale_vec::4X", m=128, n=8, k=64)
     for row, chunk in product(range(128), range(4)):
         lane, byte = divmod(row % 32 * 16 + row // 32 * 4 + chunk, 16)
@@ -115,7 +115,7 @@ def test_no_two_factors_share_a_byte_and_the_columns_read_are_theirs(
 
 
 def test_six_factors_run_into_the_next_group_of_columns() -> None:
-    """CUTLASS: 24 factors of K = 384, four products of K = 96; the second one begins at byte 2 of the second group."""
+    """CUTLASS: 24 factors of K = 384, four MMAs of K = 96; the second one begins at byte 2 of the second group."""
     first, second = (
         scale_factors("a", "mxf4nvf4", "block16", m=128, n=256, k=96, identifier=start) for start in (0, 2)
     )

@@ -1,4 +1,4 @@
-"""What is said of wrong products of scaled blocks."""
+"""Error messages for wrong block-scaled MMAs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What calls of `ptx.tcgen05` emit computes what the manual says: kernels traced whole, run on the simulator.
+"""Kernels of `ptx.tcgen05` calls, traced whole and run on the simulator, compute the manual's results.
 
-A kernel fills tensor memory and tiles through the calls, multiplies, and stores all of tensor memory. The sums are held
-against the model of `product_bench`, and the descriptors that calls make against those of `reference_products`.
+A kernel fills tensor memory and tiles through the calls, multiplies, and stores all of tensor memory. D is compared
+with the model of `product_bench`, and descriptors that calls make with those of `reference_products`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 CHUNK = 32  # columns that a thread moves at once
-TILE_TYPES = {4: "e2m1", 8: "e4m3", 16: "bf16", 32: "tf32"}  # of a tile, by the room of its elements
+TILE_TYPES = {4: "e2m1", 8: "e4m3", 16: "bf16", 32: "tf32"}  # element type of a tile, by width in bits
 
 NARROW, WIDE, ACROSS = Layout("K", 32), Layout("K", 128), Layout("MN", 64)
 CASES = [
@@ -56,7 +56,7 @@ CASES = [
 
 
 def descriptor_of(it: Product) -> InstructionDescriptor:
-    """Return the descriptor that a user writes."""
+    """Return the instruction descriptor that a user would write."""
     major = {"a_major": "K" if it.a_layout is None else it.a_layout.major, "b_major": it.b_layout.major}
     scales: dict[str, Any] = {}
     if it.scales is not None:
@@ -67,7 +67,7 @@ def descriptor_of(it: Product) -> InstructionDescriptor:
 
 
 def tile_of(it: Product, layout: Layout, rows: int, k: int) -> SharedTile:
-    """Return the tile in which a factor lies as `layout` has it."""
+    """Return the tile of an operand in the given layout."""
     bits = ROOMS[it.kind]
     across = layout.swizzle * 8 // bits
     shape = (rows, max(k, across)) if layout.major == "K" else (k, rows)
@@ -75,7 +75,7 @@ def tile_of(it: Product, layout: Layout, rows: int, k: int) -> SharedTile:
 
 
 def kernel_of(it: Product, places: dict[str, int], words: list[int], columns: int) -> Kernel:
-    """Return the kernel of a product; `places` are the columns of what it has in tensor memory beside the sums."""
+    """Return the kernel of one MMA; `places` are the tensor memory columns of its operands besides D."""
     tiles = [
         None if it.a_layout is None else tile_of(it, it.a_layout, it.m, it.stored),
         tile_of(it, it.b_layout, it.n, it.k),
@@ -158,7 +158,7 @@ def test_a_kernel_of_calls_multiplies(case: Product, options: dict[str, Any]) ->
 
 
 def operands_of(it: Product, constants: list[int]) -> tuple[dict[str, int], list[int]]:
-    """Return the columns of what the bench has put into tensor memory, and the words of the mask of lanes."""
+    """Return the constants of the bench by operand name, and the words of the disable-output-lane mask."""
     names = ["a", *["metadata"] * it.sparse, "b", "idesc", *[f"lanes{i}" for i in range(4) if it.hidden is not None]]
     names += ["scale_a", "scale_b"] if it.scales else []
     found = dict(zip(names, constants, strict=False))
@@ -166,7 +166,7 @@ def operands_of(it: Product, constants: list[int]) -> tuple[dict[str, int], list
 
 
 def images_of(it: Product, tiles: Tiles) -> list[np.ndarray[Any, Any]]:
-    """Return the bytes of both tiles, one behind the other in the image of the bench, as words."""
+    """Return the bytes of both tiles, contiguous in the image of the bench, as words."""
     start, found = 0, []
     for layout, rows, k in ((it.a_layout, it.m, it.stored), (it.b_layout, it.n, it.k)):
         if layout is None:

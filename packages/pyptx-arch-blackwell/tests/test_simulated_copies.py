@@ -1,4 +1,4 @@
-"""Copies and shifts of tensor memory put things where the manual says, and commits tell everybody whom they name."""
+"""Copies and shifts of tensor memory write the manual's cells; commits arrive at every mbarrier in their mask."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-# Rows and bytes of the source, and to which lanes each row goes.
+# Rows and bytes per row of the source, and the destination lanes of each row.
 COPIES = {
     "128x256b": (128, 32, lambda row: [row]),
     "4x256b": (4, 32, lambda row: [32 * row]),
@@ -39,7 +39,7 @@ SCHEDULES = [{}, {"seed": 3}, {"late": True}]
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("shape", COPIES)
 def test_copies_put_rows_into_their_lanes(shape: str, form: str, blocks: int) -> None:
-    """Several copies of one kernel, each from another layout; each block of a pair copies what is its own."""
+    """One kernel with a copy from each layout; each CTA of a pair copies its own data."""
     rng = np.random.default_rng(5)
     rows, width, lanes = COPIES[shape]
     memory = rng.integers(0, 1 << 32, (blocks, LANES, 64), np.uint32)
@@ -53,7 +53,7 @@ def test_copies_put_rows_into_their_lanes(shape: str, form: str, blocks: int) ->
             else:
                 codes = codes_of(rng, element, (rows, width))
                 source = row_bytes(rng, codes, element, 8)
-                found = codes << (2 if element == "e2m1" else 0)  # 4 bits stand in the middle of their byte
+                found = codes << (2 if element == "e2m1" else 0)  # 4 bits, in the middle of their byte
             descriptor = tile.put(source, layout)
             for row in range(rows):
                 wanted[block, lanes(row), column : column + width // 4] = found[row].view(np.uint32)
@@ -65,13 +65,13 @@ def test_copies_put_rows_into_their_lanes(shape: str, form: str, blocks: int) ->
 
 @pytest.mark.parametrize(("form", "element"), [(form, element) for form, element in FORMATS.items() if element])
 def test_products_multiply_what_copies_decompress(form: str, element: str) -> None:
-    """A is copied to tensor memory in front of the product, whose pipeline waits for no wait."""
+    """A is copied to tensor memory before the MMA of the same pipeline, without a wait between them."""
     bench = Bench()
     it = Product("f8f6f4", "f32", element, "e4m3", 128, 64)
     bench.add(it)
     constants = bench.issue.constants
     issue, held = Issue(), bench.memory
-    first = 64  # the columns of a
+    first = 64  # first column of A
     stored = held[0, :, first : first + 8].copy()
     held[0, :, first : first + 8] = 0
     codes = stored.view(np.uint8) >> 2 & 15 if element == "e2m1" else stored.view(np.uint8) & 63
@@ -98,7 +98,7 @@ def test_shifts_move_the_lanes_of_a_warp_down_by_one(blocks: int) -> None:
 
 @pytest.mark.parametrize(("m", "blocks", "kind", "element"), [(128, 1, "f16", "f16"), (256, 2, "i8", "s8")])
 def test_a_product_can_shift_the_rows_of_a(m: int, blocks: int, kind: str, element: str) -> None:
-    """Each row takes the next one's elements, the last one of a warp's lanes keeps its own, as a shift would do it."""
+    """Each row uses the elements of the next one, the last row of a warp's lanes its own, like tcgen05.shift."""
     d = "s32" if kind == "i8" else "f32"
     bench = Bench(blocks)
     it = bench.add(Product(kind, d, element, element, m, 64, blocks, adds=False, words=".ashift.collector::a::discard"))
@@ -156,7 +156,7 @@ ret;
 def test_a_commit_arrives_at_the_barriers_of_all_blocks_that_it_names(
     masks: tuple[int, ...], seed: int, *, late: bool
 ) -> None:
-    """Each of four blocks expects as many arrivals as masks name it: fewer would leave it waiting for ever."""
+    """Each of four CTAs expects one arrival per mask that includes it: with fewer it would hang."""
     arrivals = [sum(mask >> block & 1 for mask in masks) for block in range(4)]
     given, out = np.array(list(zip(masks, arrivals, strict=True)), np.uint32), np.zeros(4, np.uint32)
     result = run(COMMIT, grid=4, block=32, cluster=4, args=[out, given], checks="all", seed=seed, late=late)

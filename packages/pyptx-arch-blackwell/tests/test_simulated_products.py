@@ -1,7 +1,7 @@
-"""Every dense product of tcgen05 computes what the manual says, from whatever layout its matrices have.
+"""Every dense `tcgen05.mma` computes the manual's result from every legal layout of its matrices.
 
-What is right stands in `reference_products`, which knows the manual alone. `PYPTX_KERNELS=all` asks for every kind with
-every pair of types, both M, one block and a pair, a in shared and in tensor memory; otherwise some stand for all.
+Expected results are those of `reference_products`, which relies on the manual alone. `PYPTX_KERNELS=all` runs every
+kind with every pair of types, both M, one CTA and a CTA pair, A in shared and tensor memory; the default is a sample.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 NARROW = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
-# Kind, and the types of d, a and b. Manual: "Matrix Shape".
+# Kind, and the types of D, A and B. Manual: "Matrix Shape".
 TYPES = [
     ("f16", "f16", "f16", "f16"),
     *(("f16", "f32", a, b) for a, b in product(("f16", "bf16"), repeat=2)),
@@ -33,7 +33,7 @@ TYPES = [
     *(("i8", "s32", a, b) for a, b in product(("s8", "u8"), repeat=2)),
     *(("f8f6f4", d, a, b) for d, a, b in product(("f32", "f16"), NARROW, NARROW)),
 ]
-# N of one block and of a pair: the least, the greatest, and odd multiples of the step.
+# N for one CTA and for a CTA pair: the least, the greatest, and odd multiples of the step.
 COLUMNS = {1: (8, 256, 24, 64, 136, 16, 104, 248, 120, 128), 2: (16, 256, 48, 240, 128, 80, 176, 112, 32, 208)}
 INTEGER_COLUMNS = {1: (8, 256, 24, 48, 144, 16, 240, 112, 32, 128), 2: (32, 256, 96, 224, 128, 64, 160, 192)}
 K_MAJOR = [
@@ -48,7 +48,7 @@ MN_MAJOR_TF32 = [Layout("MN", 128, 32), Layout("MN", 128, 32, gap=512)]
 
 
 def layouts(kind: str, rows: int) -> list[Layout]:
-    """Return the layouts in which a factor of so many rows (or columns) of a block can lie."""
+    """Return the legal layouts of an operand with `rows` rows (or columns) per CTA."""
     if kind == "tf32":
         return [layout for pair in zip(K_MAJOR, cycle(MN_MAJOR_TF32), strict=False) for layout in pair]
     turned = [layout for layout in MN_MAJOR if rows * ROOMS[kind] // 8 % (layout.swizzle or 16) == 0]
@@ -56,14 +56,14 @@ def layouts(kind: str, rows: int) -> list[Layout]:
 
 
 def fitting(kind: str, rows: int, turn: int) -> Layout:
-    """Return one of the layouts, that of tf32 only for what fills its rows."""
+    """Return layout number `turn`; if a tf32 operand does not fill MN-major rows, the first K-major one."""
     found = layouts(kind, rows)
     layout = found[turn % len(found)]
     return layout if kind != "tf32" or layout.major == "K" or rows * 4 % 128 == 0 else found[0]
 
 
 def cases() -> Iterator[Product]:
-    """Yield every product with every pair of types; the other options take turns."""
+    """Yield every MMA with every pair of types; the other options alternate."""
     turn = 0
     for (kind, d, a, b), blocks in product(TYPES, (1, 2)):
         known = (INTEGER_COLUMNS if kind == "i8" else COLUMNS)[blocks]
@@ -105,7 +105,7 @@ def test_it_is_so_whenever_it_is_done(case: Product, schedule: dict[str, int]) -
 @pytest.mark.parametrize("blocks", [1, 2])
 @pytest.mark.parametrize("options", [{}, {"seed": 1}, {"late": True}], ids=str)
 def test_products_of_one_pipeline_follow_each_other(blocks: int, options: dict[str, int]) -> None:
-    """Two sums of four instructions by turns, whose factors begin further along rows of 128 bytes."""
+    """Two accumulators, alternately updated by four MMAs each, whose operands move along rows of 128 bytes."""
     bench = Bench(blocks)
     sums: list[Expected | None] = [None, None]
     for step in range(8):
@@ -119,7 +119,7 @@ def test_products_of_one_pipeline_follow_each_other(blocks: int, options: dict[s
 @pytest.mark.parametrize("buffer", ["a", "b0", "b1", "b2", "b3"])
 @pytest.mark.parametrize("late", [False, True])
 def test_a_product_may_take_a_factor_from_its_collector(buffer: str, *, late: bool) -> None:
-    """Three products of the same factors add up; reuse is a permission, and changes nothing."""
+    """Three MMAs with the same operands add up: collector reuse is permitted, not required, and changes no result."""
     bench = Bench()
     it = bench.add(Product("f16", "f32", "f16", "f16", 128, 64, a_layout=Layout("K", 32), adds=False, ws=buffer != "a",
                            words=f".collector::{buffer}::fill"))  # fmt: skip

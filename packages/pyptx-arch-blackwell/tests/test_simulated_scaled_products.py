@@ -1,7 +1,7 @@
-"""Products of scaled blocks on the simulator, beside a model of the MX formats that shares nothing with it.
+"""Block-scaled MMA on the simulator, compared with an independent model of the MX formats.
 
-Fragments are written down here as the manual's formulas have them: "Matrix Fragments for mma.m16n8k32", "… m16n8k64",
-"… sparse mma.m16n8k64", "… sparse mma.m16n8k128"; scales as "Block Scaling for mma.sync" has them.
+Fragments are copied from the manual's formulas: "Matrix Fragments for mma.m16n8k32", "… m16n8k64", "… sparse
+mma.m16n8k64", "… sparse mma.m16n8k128"; scale factors from "Block Scaling for mma.sync".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ M, N = 16, 8
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of product: the bits that an element takes in a register, and of how many scales along K."""
+    """Kind of MMA: its modifier, bits per element in a register, and scale factors along K."""
 
     word: str
     held: int
@@ -80,17 +80,17 @@ def finite_codes(random: np.random.Generator, element: str, shape: tuple[int, ..
 
 @dataclass
 class Matrices:
-    """Codes of a (dense, with its zeros), b, and their scales; c."""
+    """Codes of A (dense, with its zeros) and B, their scale factors, and C."""
 
     a: Any
     b: Any
     of_a: Any
     of_b: Any
     c: Any
-    kept: Any = None  # of a sparse a, the columns that are stored, for each row
+    kept: Any = None  # columns stored for each row of a sparse A
 
     def product(self, kind: Kind, types: tuple[str, str]) -> tuple[Any, Any]:
-        """Return the sums in float64, and those of the magnitudes."""
+        """Return D in float64, and the same of magnitudes."""
         length = self.a.shape[1] // kind.scales
         a = value(self.a, types[0]) * np.repeat(scale(self.of_a, kind), length, axis=1)
         b = value(self.b, types[1]) * np.repeat(scale(self.of_b, kind), length, axis=0)
@@ -131,7 +131,7 @@ def kept(random: np.random.Generator, k: int, together: int) -> Any:
 
 
 def held(codes: Any, element: str, bits: int) -> Any:
-    """Return codes as a register has them: e2m1 in the middle of its byte, unless it is packed."""
+    """Return codes as held in a register: e2m1 in the middle of its byte, unless it is packed."""
     return codes.astype(np.uint32) << np.uint32(2 if element == "e2m1" and bits == 8 else 0)
 
 
@@ -140,7 +140,7 @@ def word(codes: Any, bits: int) -> int:
 
 
 def a_registers(a: Any, bits: int) -> Any:
-    """Return a0 to a3 of each lane: rows g and g + 8, then the same half a row on."""
+    """Return a0 to a3 of each lane: rows g and g + 8, then the same rows half of K later."""
     per, half = 32 // bits, a.shape[1] // 2
     found = np.zeros((32, 4), np.uint32)
     for lane in range(32):
@@ -152,7 +152,7 @@ def a_registers(a: Any, bits: int) -> Any:
 
 
 def b_registers(b: Any, bits: int) -> Any:
-    """Return the registers of b: column g, from row to row of 4 lanes."""
+    """Return the registers of B: column g, consecutive rows in each lane."""
     per = 32 // bits
     count = b.shape[0] // (4 * per)
     found = np.zeros((32, count), np.uint32)
@@ -165,7 +165,7 @@ def b_registers(b: Any, bits: int) -> Any:
 
 
 def scale_register(codes: Any, lane_of: Any, selector: tuple[int, int], random: np.random.Generator) -> Any:
-    """Return the register of scales, with anything in all other bytes and lanes; `codes` has a row for each lane."""
+    """Return the register of scale factors, random bits in all other bytes and lanes; `codes` has one row per lane."""
     byte, thread = selector
     found = random.integers(0, 1 << 32, 32, dtype=np.uint64).astype(np.uint32)
     octets = found.view(np.uint8).reshape(32, 4)
@@ -183,7 +183,7 @@ def lane_of_column(column: int, thread: int) -> int:
 
 
 def metadata_register(columns: Any, together: int) -> Any:
-    """Return the metadata: lane 4g + 2h + r has the fields of row g + 8r, of half h of K."""
+    """Return the metadata: lane 4g + 2h + r has the codes of row g + 8r for half h of K."""
     found = np.zeros(32, np.uint32)
     for row in range(M):
         places = [int(column) // together % 4 for column in columns[row][::together]]
@@ -309,16 +309,16 @@ def test_selectors_may_come_in_registers() -> None:
 @pytest.mark.parametrize("name", ["mxf8f6f4", "mxf4", "nvf4"])
 @pytest.mark.parametrize("variant", ["dense", "sparse"])
 def test_exact_sums_are_cut_off_below_the_largest_term(name: str, variant: str) -> None:
-    """Each term is cut off `fraction` bits below the greatest exponent of any, the sum is rounded towards zero.
+    """Terms are truncated `fraction` bits below the greatest exponent, the sum is rounded towards zero.
 
-    Of packed elements a term is 16 products, whose exponent is that of the scales.
+    A term of packed elements is 16 products with the exponent of their scale factors.
     """
     kind = KINDS[name]
     types = ("e2m1", "e2m1") if kind.packed else ("e5m2", "e4m3")
     fraction = 35 if kind.packed else 25
     given = drawn(kind, types, sparse=variant == "sparse", seed=3)
     random = np.random.default_rng(4)
-    if kind.scale == "ue8m0":  # as far apart as to be cut off
+    if kind.scale == "ue8m0":  # exponents far enough apart for truncation
         given.of_a = random.integers(90, 150, given.of_a.shape, dtype=np.uint8)
     given.c = (random.standard_normal((M, N)) * 2.0 ** random.integers(-40, 30, (M, N))).astype(np.float32)
     actual, _ = sums(kind, types, given, numerics="exact")
@@ -347,7 +347,7 @@ LEAST = {"e5m2": -14, "e4m3": -6, "e2m1": 0}
 
 
 def term(*factors: tuple[Any, str, Any]) -> tuple[Fraction, int]:
-    """Return a product, and its exponent: that of each factor as its format has it, and of its scale."""
+    """Return a product, and its exponent: the sum over factors of the exponent in their format and of their scale."""
     product, exponent = Fraction(1), 0
     for number, element, factor in factors:
         product *= Fraction(float(number)) * Fraction(float(factor))
@@ -356,7 +356,7 @@ def term(*factors: tuple[Any, str, Any]) -> tuple[Fraction, int]:
 
 
 def power(given: Any, kind: Any, row: int, column: int, part: int) -> int:
-    """Return the exponent of the scales of a part of a row and a column."""
+    """Return the exponent of the scale factors of a row and a column in one part of K."""
     both = scale(given.of_a[row, part], kind), scale(given.of_b[part, column], kind)
     return sum(int(np.frexp(each)[1]) - 1 for each in both)
 
@@ -383,7 +383,7 @@ def test_a_scale_that_is_no_number_spoils_its_row_or_column(numerics: str) -> No
 
 
 def test_scales_that_nobody_has_written_are_found_and_those_that_nobody_chooses_are_not() -> None:
-    """Of four lanes two hold the scales of a, and one those of b: the others need no value."""
+    """Of four lanes, two provide scale factors of A, and one those of B: the others' registers may be undefined."""
     kind, types = KINDS["mxf8f6f4"], ("e4m3", "e4m3")
     text = kernel(kind, types, "{0, 0}|{0, 0}", sparse=False, b_count=2)
     guarded = "and.b32 %r38, %r39, 3;\nsetp.lt.u32 %p0, %r38, LIMIT;\n@%p0 ld.global.b32 %r10, [%rd1+40];"

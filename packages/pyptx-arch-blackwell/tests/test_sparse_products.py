@@ -1,7 +1,7 @@
-"""Products of a sparse a, and weight-stationary ones, compute what the manual says.
+"""Sparse and weight-stationary `tcgen05.mma` compute the manual's results.
 
-As in `test_simulated_products`: every kind, every size of M, one block and a pair, all selectors; all codes of metadata
-are drawn. `PYPTX_KERNELS=all` asks for all, otherwise some stand for the rest.
+As in `test_simulated_products`: every kind, every M, one CTA and a CTA pair, all selectors, random metadata codes.
+`PYPTX_KERNELS=all` runs all of them, the default is a sample.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TYPES = [
 ]
 COLUMNS = {1: (8, 256, 24, 136), 2: (16, 256, 48, 144)}
 INTEGER_COLUMNS = {1: (8, 256, 24, 144), 2: (32, 256, 96, 160)}
-# Rows of a have 32 bytes, those of b 64, more than a swizzle of 32 bytes can be wide.
+# Rows of A have 32 bytes, those of B 64: wider than a 32-byte swizzle.
 NARROW_ROWS = [
     Layout("K", 0, gap=128),
     Layout("K", 32),
@@ -51,7 +51,7 @@ COLLECTORS = ("", *(f".collector::b{number}::{what}" for number in range(4) for 
 
 
 def mn_major(kind: str, rows: int, turn: int) -> Layout | None:
-    """Return an MN-major layout of a factor of so many rows, if one fits."""
+    """Return an MN-major layout of an operand with `rows` rows, if one fits."""
     width = rows * ROOMS[kind] // 8
     if kind == "tf32":
         return Layout("MN", 128, 32, gap=512 * (turn % 2)) if width % 128 == 0 else None
@@ -60,7 +60,7 @@ def mn_major(kind: str, rows: int, turn: int) -> Layout | None:
 
 
 def layouts_of(kind: str, rows: int, columns: int, turn: int, *, sparse: bool, step: int) -> tuple[Layout, Layout]:
-    """Return a layout of a and one of b; the latter N-major only where N is a multiple of `step`."""
+    """Return layouts of A and B; B of 8-bit elements is N-major only if N is a multiple of `step`."""
     a = mn_major(kind, rows, turn) if turn % 3 == 0 else None
     b = mn_major(kind, columns, turn) if turn % 4 == 1 and (ROOMS[kind] != 8 or columns % step == 0) else None
     wide = WIDE_ROWS if sparse else NARROW_ROWS
@@ -68,7 +68,7 @@ def layouts_of(kind: str, rows: int, columns: int, turn: int, *, sparse: bool, s
 
 
 def sparse_cases() -> Iterator[Product]:
-    """Yield every kind with each M; a is in shared and in tensor memory by turns, and so are the other options."""
+    """Yield every kind with each M; A is alternately in shared and tensor memory, the other options alternate, too."""
     turn = 0
     for (kind, d, a, b), blocks, rows, in_tensor in product(TYPES, (1, 2), (64, 128), (False, True)):
         for n in (INTEGER_COLUMNS if kind == "i8" else COLUMNS)[blocks]:
@@ -117,7 +117,7 @@ def test_they_are_so_whenever_they_are_done(case: Product, schedule: dict[str, i
 
 
 def spans(used: int, zeros: int, begin: int, n: int, *, first: bool) -> str:
-    """Return a mask as text, column 0 last: by turns so many zeros and ones, or ones first, from bit `begin` on."""
+    """Return a mask as text, column 0 last: alternately `used` zeros and `zeros` ones (or vice versa) from `begin`."""
     period = "1" * zeros + "0" * used if first else "0" * used + "1" * zeros
     return (period * n)[begin : begin + n][::-1]
 
@@ -125,13 +125,13 @@ def spans(used: int, zeros: int, begin: int, n: int, *, first: bool) -> str:
 def mask_bits(
     start: tuple[int, ...], first: tuple[int, ...], skip: int, use: int, shift: int, *, masks: int = 1
 ) -> int:
-    """Return a zero-column mask descriptor of fields as the manual prints them, those of sub-mask 3 first."""
+    """Return a zero-column mask descriptor from fields in the manual's order, those of sub-mask 3 first."""
     bits = sum(count << 8 * part for part, count in enumerate(reversed(start)))
     bits |= sum(bit << 32 + part for part, bit in enumerate(reversed(first)))
     return bits | masks << 39 | skip << 40 | use << 48 | shift << 56
 
 
-# The manual's examples of masks, M and what the sub-masks end in, sub-mask 0 first.
+# The manual's examples of masks: M, mask, ends of the sub-masks (sub-mask 0 first), shift.
 EXAMPLES = {
     "all-used": (128, mask_bits((0, 0, 0, 0), (0, 0, 0, 0), 4, 3, 0, masks=0), ("0000000",), 0),
     "of-128-rows": (128, mask_bits((0, 0, 0, 0), (0, 0, 0, 0), 2, 3, 0), ("11100001110000",), 0),
@@ -149,7 +149,7 @@ def test_the_masks_of_the_manual_leave_columns_out(name: str, n: int, *, sparse:
     width = n // len(ends)
     zeros: list[int] = []
     for part, end in enumerate(ends):
-        period = 7 if "1" in end else 1  # four used columns and three zeros by turns
+        period = 7 if "1" in end else 1  # four used columns alternate with three zeros
         text = [end[::-1][column if column < len(end) else len(end) - period + (column - len(end)) % period]
                 for column in range(width)]  # fmt: skip
         zeros += [part * width + column for column, bit in enumerate(text) if bit == "1"]
@@ -173,7 +173,7 @@ def test_a_shift_takes_columns_further_on(m: int, shift: int) -> None:
 
 
 def findings(bench: Bench, memory: Array) -> list[str]:
-    """Return what rules find, as `rule: message`."""
+    """Return the findings as `rule: message`."""
     _, done = launch(bench.issue, memory=memory, shared=bench.shared)
     return [f"{finding.rule}: {finding.message}" for finding in done.findings]
 
@@ -192,7 +192,7 @@ def test_groups_of_lanes_need_the_same_copy(case: Product, what: str) -> None:
     bench = Bench(case.blocks)
     bench.add(case)
     memory = bench.memory
-    memory[0, 127, case.n :] ^= 1  # what stands there beside the sums
+    memory[0, 127, case.n :] ^= 1  # other data in the columns after D
     (found,) = findings(bench, memory)
     assert found.startswith(f"tcgen05-mma: a product reads {what} of which groups of lanes have different copies")
 

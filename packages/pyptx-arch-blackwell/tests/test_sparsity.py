@@ -1,4 +1,4 @@
-"""Where the metadata of a sparse A lies, against CuTe's layouts of it, and what its codes say."""
+"""Locations of the metadata of a sparse A, against CuTe's layouts, and decoding of its codes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pyptx_arch_blackwell.layouts.sparsity import CODES, Metadata, metadata, pos
 
 Modes = list[tuple[int, int]]
 
-# The elements of A that a product takes of a row, and those of a chunk.
+# K of an MMA with sparse A, and elements of A per code.
 DEPTHS = {"tf32": 16, "f16": 32, "f8f6f4": 64, "mxf8f6f4": 64, "i8": 64, "mxf4": 128, "mxf4nvf4": 128}
 CHUNKS = {kind: 2 if kind == "tf32" else 8 if kind.startswith("mxf4") else 4 for kind in DEPTHS}
-# CuTe's layouts for 128 lanes: of a row, and of an element along it, as 128 lanes to a step of metadata.
+# CuTe's layouts for 128 lanes: of rows, and of elements along a row; one step of metadata is 128 lanes.
 ROWS: dict[str, Modes] = {"tf32": [(8, 1), (2, 1024), (8, 16)], "f16": [(8, 1), (2, 2048), (8, 16)]}
 ALONG: dict[str, Modes] = {"tf32": [(8, 128), (2, 8)], "f16": [(16, 128), (2, 8)]}
 WHOLE: tuple[Modes, Modes] = [(128, 1)], [(128, 128)]
 
 
 def evaluate(modes: Modes, number: int) -> int:
-    """Return where a layout of CuTe, extents and strides, takes a number."""
+    """Return the offset of an index in a CuTe layout (extents and strides)."""
     total = 0
     for extent, stride in modes:
         number, digit = divmod(number, extent)
@@ -30,10 +30,10 @@ def evaluate(modes: Modes, number: int) -> int:
 
 
 def by_algebra(kind: str, row: int, chunk: int) -> tuple[int, int]:
-    """Return the lane and the first bit of a code of a product that uses all lanes."""
+    """Return the lane and the first bit of a code, for an MMA that uses all lanes."""
     rows, along = (ROWS.get(kind, WHOLE[0]), ALONG.get(kind, WHOLE[1]))
     step, lane = divmod(evaluate(rows, row) + evaluate(along, chunk * CHUNKS[kind]), 128)
-    return lane, step * 4 // CHUNKS[kind]  # a code has 4 bits, so an element of a chunk of 8 half a bit
+    return lane, step * 4 // CHUNKS[kind]  # a code has 4 bits: in a chunk of 8, half a bit per element
 
 
 def held(codes: Metadata, row: int, chunk: int) -> tuple[tuple[int, ...], int]:
@@ -54,7 +54,7 @@ def test_codes_lie_as_the_layout_algebra_says(kind: str, m: int, group: int) -> 
 
 @pytest.mark.parametrize("kind", ["tf32", "f16", "f8f6f4", "i8"])
 def test_with_half_the_lanes_a_band_of_rows_lies_in_the_half_of_each_warp(kind: str) -> None:
-    # Layouts C and F: of row i the sums are in lane i // 16 * 32 + i % 16.
+    # Layouts C and F: row i of D is in lane i // 16 * 32 + i % 16.
     for codes in (metadata(kind, m=64), metadata(kind, m=128, group=2)):
         for row, chunk in product(range(64), range(codes.chunks)):
             lane, bit = by_algebra(kind, row, chunk)
@@ -95,7 +95,7 @@ def test_the_selector_names_the_column() -> None:
 
 
 def test_codes_say_where_elements_stand() -> None:
-    """The manual's lists: two of four, the one of two as two halves of 16 bits, pairs in chunks of eight."""
+    """The manual's lists: two of four; for tf32 one of two, as two 16-bit halves; pairs in chunks of eight."""
     listed = {0b0100: (0, 1), 0b1000: (0, 2), 0b1100: (0, 3), 0b1001: (1, 2), 0b1101: (1, 3), 0b0110: (2, 1),
               0b1110: (2, 3)}  # fmt: skip
     assert {code: positions("f16", code) for code in CODES["f16"]} == listed

@@ -1,7 +1,7 @@
-"""Every form of tcgen05 in the table is a call of a function, and comes out of it as the table has it.
+"""Every tcgen05 form in the table has a function, and the function emits that form.
 
-The forms are the table's own: each word and each type of every row, and every two words of it together; a few of each
-row by default, and all under `PYPTX_KERNELS=all`.
+Forms come from the table itself: each modifier and each type of every row, and every two modifiers together; by default
+a few per row, all under `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyptx_ir.syntax import parse_instruction
 
 pytestmark = pytest.mark.scaled
 
-# What has no function, and why.
+# Forms without a function, and the reason.
 ONLY_INST = {
     r"tcgen05\.ld(\.red)?\.spcompress": "loads that compress are of sm_107a",
     r"tcgen05\.mma\.\S+\.block32\.decompress": "the word changes nothing, and is of sm_107f",

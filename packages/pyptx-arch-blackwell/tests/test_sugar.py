@@ -1,4 +1,4 @@
-"""What Blackwell teaches the transpiler: each rule by its example, and what it leaves alone."""
+"""Blackwell's transpiler rules: each rule by its example, and code that the rules leave alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is found of threads that work in tensor memory together: fences, pairs, columns given back, buffers of factors.
+"""Findings for threads that share tensor memory: fences, CTA pairs, deallocation, collector buffers.
 
-Faults that mutations plant are tried in `tests/mutations`; here is what takes more than one change.
+`tests/mutations` covers faults injected by a single change; these tests need more than one change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyptx_sim import Finding, run
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"late": True}, {"seed": 1}, {"seed": 2})
 schedules = pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 
-# Zeros as factors of 64 by 16 and of 16 by 16, and columns of tensor memory at %r20. Threads 0 and 32 act: %p0, %p1.
+# Operands of 64 by 16 and 16 by 16 zeros, and tensor memory columns at %r20. %p0 selects thread 0, %p1 thread 32.
 KERNEL = """
 .version 8.8
 .target sm_100a
@@ -79,7 +79,7 @@ def found(*body: str, blocks: int = 1, product: int = PRODUCT, **options: Any) -
 
 
 def relay(*, before: bool, after: bool, commit: bool = False) -> tuple[str, ...]:
-    """Return a product of thread 0 that thread 32 goes on with, as one pipeline."""
+    """Return an MMA of thread 0 whose pipeline continues in thread 32."""
     return (
         "@!%p0 bra SECOND;",
         multiply(),
@@ -104,7 +104,7 @@ def test_a_pipeline_that_two_threads_feed_takes_a_fence_of_each(schedule: dict[s
         (before, after): [
             (each.severity, "before" in (each.hint or ""))
             for each in found(*relay(before=before, after=after), **schedule)
-            if each.rule == "missing-tcgen05-fence"  # that thread 0 does not commit itself is said, too
+            if each.rule == "missing-tcgen05-fence"  # a missing commit of thread 0 is reported, too
         ]
         for before in (False, True)
         for after in (False, True)
@@ -128,7 +128,7 @@ def test_work_that_a_commit_tells_of_takes_the_second_fence_only(schedule: dict[
 
 @schedules
 def test_a_commit_tells_its_own_mbarrier_of_its_own_work(schedule: dict[str, Any]) -> None:
-    """Two threads multiply and commit at once, each with columns and an mbarrier of its own."""
+    """Two threads issue MMAs and commit at the same time, each with its own columns and mbarrier."""
     chosen = (
         "or.pred %p5, %p0, %p1;",
         "selp.b32 %r12, 0, 16, %p0;\nadd.u32 %r12, %r12, %r20;",
@@ -202,7 +202,7 @@ def test_an_instruction_for_a_pair_is_refused_in_a_block_alone() -> None:
         (("fill", "use", "lastuse"), ("%rd11",) * 3, []),
         (("fill", "lastuse", "lastuse"), ("%rd11",) * 3, ["tcgen05-collector"]),
         (("fill", "", "use"), ("%rd11",) * 3, ["tcgen05-collector"]),
-        (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # b may be another one
+        (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # B may differ
         (("use", "", ""), ("%rd11",) * 3, ["tcgen05-collector"]),
     ],
 )
@@ -235,14 +235,14 @@ def relaxed(barrier: str) -> str:
 
 
 def handed(first: tuple[str, ...], second: tuple[str, ...], **options: Any) -> set[str]:
-    """Return what is found of work of thread 0, or its warp, and work of thread 32 behind it, by rule."""
+    """Return the rules of findings: operations of thread 0, or its warp, then operations of thread 32."""
     acts = ("@!%p1 bra LAST;", *second, "LAST:", wait("done"), "bar.sync 0;", FREE)
     return {each.rule for each in found(OWN, *first, *acts, **options) if each.severity != "note"}
 
 
 @schedules
 def test_a_load_comes_before_a_product_by_relaxed_synchronisation_between_fences(schedule: dict[str, Any]) -> None:
-    """Non-pipelined instructions of different threads: each of the three in front, and the two behind, is needed."""
+    """Non-pipelined instructions of different threads need wait::ld, fence, arrival, then wait and fence, in order."""
     load, first, second = (LOAD, LOADED), ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER)
     work = multiply(), COMMIT
     assert handed((*load, *first), (*second, *work), **schedule) == set()
@@ -270,10 +270,10 @@ def test_a_commit_and_a_relaxed_wait_order_what_is_behind_a_fence(schedule: dict
 
 @schedules
 def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronisation(schedule: dict[str, Any]) -> None:
-    """Pipelined instructions of different threads: nothing is waited for, and both fences stand."""
+    """Pipelined instructions of different threads need both fences, but no wait for the first."""
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, multiply("!%p3"), COMMIT)
     work = "@%p0 " + multiply()
-    alone = {"unfinished-tcgen05"}  # that thread 0 does not commit itself
+    alone = {"unfinished-tcgen05"}  # thread 0 does not commit itself
     assert handed((work, *first), second, **schedule) == alone
     assert handed((work, first[1]), second, **schedule) == alone | {"read-before-wait"}
     assert handed((work, *first), (second[0], *second[2:]), **schedule) == alone | {"read-before-wait"}
@@ -281,9 +281,9 @@ def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronisation(sch
 
 @schedules
 def test_fences_of_tensor_memory_order_no_other(schedule: dict[str, Any]) -> None:
-    """Shared memory between the same fences: the value is not ordered, for they are not of memory."""
+    """tcgen05 fences do not order shared memory: the value that is read is not ordered."""
     send = "bar.sync 0;\n@%p0 st.shared.u32 [columns], %r1;"
-    receive = "ld.shared.u32 %r13, [columns];\nsetp.eq.u32 %p5, %r13, 77;\n@%p5 trap;"  # a use: else it is a note
+    receive = "ld.shared.u32 %r13, [columns];\nsetp.eq.u32 %p5, %r13, 77;\n@%p5 trap;"  # uses the value, else a note
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, receive, multiply(), COMMIT)
     assert handed((send, *first), second, **schedule) == {"shared-race"}
     released = "@%p0 fence.acq_rel.cta;", "@%p0 " + ARRIVE

@@ -1,4 +1,4 @@
-"""Who has used a piece of tensor memory last, whether widely or narrowly, as a plain list of bytes says it."""
+"""`LastUses` against a flat array: last user of each piece of tensor memory, for accesses of all sizes."""
 
 from __future__ import annotations
 

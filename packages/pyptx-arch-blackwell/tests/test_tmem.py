@@ -1,4 +1,4 @@
-"""Tensor memory as a resource: what a `with` emits, where it stands, and what its parts are called."""
+"""Tensor memory as a resource: PTX that a `with` block emits, where it is emitted, and the names of its parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def traced(body: Callable[[], object], cluster: int = 1) -> list[str]:
-    """Return the instructions of a kernel, without the first words of their indentation."""
+    """Return the instructions of a kernel, without indentation."""
 
     def k() -> None:
         body()

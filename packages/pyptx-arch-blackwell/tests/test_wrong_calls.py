@@ -1,4 +1,4 @@
-"""What is said of calls that make no sense: at the user's line, with what there is."""
+"""Errors of invalid calls: they name the user's line and the legal values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Bench:
 
 
 def product(bench: Bench, name: str = "mma", **changes: Any) -> None:
-    """Call a product of f32 += bf16 x bf16, 128 x 256, with some arguments changed."""
+    """Call an MMA of f32 += bf16 x bf16, M = 128, N = 256, with some arguments changed."""
     plain = {} if "idesc" in changes else BF16
     given = {"d": bench.t, "a": bench.a, "b": bench.b, **plain, **changes}
     getattr(ptx.tcgen05, name)(**given)
@@ -45,7 +45,7 @@ def tile(*shape: int, dtype: Any = bf16, **more: Any) -> Any:
 
 
 CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
-    # Products
+    # MMA
     (lambda b: product(b, shape=(96, 64)), "M = 96 * M is 64 or 128"),
     (lambda b: product(b, shape=(128, 20)), "n=20 * 0 to 504 in steps of 8"),
     (lambda b: product(b, shape=(128, 24), cta_group=2), "N = 24 * N is 16, 32, … 256"),
@@ -83,7 +83,7 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
     (lambda b: product(b, collector_a="keep"), "collector_a='keep' means nothing here * fill, use, lastuse, discard"),
     (lambda b: product(b, disable_output_lanes=list(b.words)[:3]), "is a vector of 3; it must be a vector of 4"),
     (lambda b: product(b, sparse_metadata=b.t), "sparse_metadata of a dense product * mma_sp"),
-    # Places and factors
+    # Addresses and operands
     (lambda b: product(b, d=64), "d=64 is no place in tensor memory * tcgen05.alloc"),
     (lambda b: product(b, d=b.a), "d is a place in tensor memory, and * is a u64 register * lane << 16 | column"),
     (lambda b: product(b, d=b.t[:, 0:128]), "d has 256 columns, and TensorMemory * has 128"),
@@ -104,7 +104,7 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
         lambda b: product(b, dtype_a=tf32, dtype_b=tf32, trans_b=1, b=tile(256, 32, dtype=tf32)),
         "b is MN-major, and SharedTile",
     ),
-    # Scales
+    # Scale factors
     (lambda b: product(b, **MXF4), "kind::mxf4 multiplies by scales in tensor memory * scale_a=t[…]"),
     (lambda b: product(b, **MXF4, scale_a=b.t), "kind::mxf4 multiplies by scales"),
     (lambda b: product(b, scale_a=b.t, scale_b=b.t), "no scaled products of bf16 x bf16"),
@@ -143,7 +143,7 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
         "disable_output_lanes of kind::mxf4",
     ),
     (lambda b: product(b, idesc=b.u32, scale_a=b.t, scale_b=b.t), "a product with scales is of which kind?"),
-    # Sparse and stationary ones
+    # Sparse and weight-stationary MMA
     (
         lambda b: product(b, "mma_sp", shape=(64, 64), d=b.t[16:], metadata=b.t),
         "metadata begins at lane 0, and d at 16",

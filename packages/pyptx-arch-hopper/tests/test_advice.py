@@ -1,4 +1,4 @@
-"""What ptxas says of Hopper's instructions has a meaning and a remedy."""
+"""Every ptxas remark about Hopper instructions has an explanation and a remedy."""
 
 from __future__ import annotations
 

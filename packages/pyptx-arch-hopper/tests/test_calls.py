@@ -1,4 +1,4 @@
-"""Each call emits what it says, ptxas takes it where it runs, and elsewhere it is refused at the user's line."""
+"""Calls emit their instructions, ptxas accepts them on their targets, other targets are an error at the user's line."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.ptxas]
 
 CALLS = calls()
-# What takes thousands of calls to refuse them takes one of four, unless everything is asked for.
+# Tests that reject thousands of calls use one of four, unless all kernels are selected.
 SOME = share(CALLS, 4)
-ASKED = (9, 0)  # what ptxas 13.0 reads
+ASKED = (9, 0)  # newest PTX version of ptxas 13.0
 HERE = "calls.py:"
 
 
@@ -37,7 +37,7 @@ def runs_on(call: Call, target: str) -> bool:
 
 
 def trace(calls: Iterable[Call], target: str, version: tuple[int, int]) -> tuple[str, list[str]]:
-    """Return the text of a kernel that makes the calls, and what was wrong with some."""
+    """Return the text of a kernel that makes the calls, and the errors of calls that failed."""
     faults: list[str] = []
 
     def k() -> None:
@@ -58,7 +58,7 @@ def trace(calls: Iterable[Call], target: str, version: tuple[int, int]) -> tuple
 
 
 def judge(text: str, target: str, folder: Path) -> None:
-    """Let ptxas judge a module without generating code, which takes a minute for three thousand products."""
+    """Check a module with ptxas without code generation, which takes a minute for three thousand MMAs."""
     (folder / "module.ptx").write_text(text, encoding="utf-8")
     arguments = ["-arch=" + target.replace("sm_", "compute_"), "module.ptx", "-o", "nothing"]
     outcome = run(find_tool("ptxas"), arguments, folder)

@@ -1,4 +1,4 @@
-"""What Hopper's rows refuse, in words."""
+"""Error messages for Hopper instructions that the table rejects."""
 
 from __future__ import annotations
 

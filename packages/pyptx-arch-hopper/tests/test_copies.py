@@ -1,4 +1,4 @@
-"""What is said of copies that are wrong."""
+"""Error messages for wrong bulk copies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx_ir.syntax import parse_instruction
 
 BULK = "mbarrier::complete_tx::bytes"
 MISTAKES = (
-    # Memory that a block can't copy from like this: the words are right, and in the wrong order.
+    # Modifiers that exist, in the wrong order.
     (f"cp.async.bulk.global.shared::cta.{BULK} [%u64_1], [%u32_1], 16, [%u32_2];", "modifier", None, ""),
     ("cp.async.bulk.global.shared::cta.bulk_group [%u64_1], [%u32_1], 24;", "immediate-range", 2, "steps of 16"),
     (

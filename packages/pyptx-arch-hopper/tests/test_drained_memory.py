@@ -1,4 +1,4 @@
-"""Memory that others are done with, or have begun with: what waits, arrivals and messages prove."""
+"""Memory reuse and cluster lifetime: accesses ordered by waits, arrivals and flags, and findings without them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ shr.u32 %r2, %r1, 5;
 setp.eq.u32 %p0, %r1, 0;
 @%p0 mbarrier.init.shared.b64 [bar], 32;
 """
-# Warp 3 waits for the group behind the others, of whom it learns nothing, and lets a fifth warp write over the factors.
+# Warp 3 executes wait_group after the other warps, with which it does not synchronize. Then it lets warp 4 overwrite
+# the operands.
 PRODUCT = """\
 setp.eq.u32 %p4, %r1, 0;
 @%p4 st.shared.u32 [seen], 0;
@@ -152,7 +153,7 @@ setp.eq.u32 %p2, %r7, 0;
         (
             "barrier.cluster.arrive.relaxed;",
             {"cluster-cta-not-started", "cluster-cta-exited"},
-        ),  # nor is there a barrier at the end
+        ),  # the barrier at the end is missing, too
         ("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;", set()),
         (FLAGS, set()),
     ],

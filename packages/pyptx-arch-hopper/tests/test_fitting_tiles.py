@@ -1,4 +1,4 @@
-"""The Tile of a tensor-map parameter by the copies of a kernel: its rank, the bytes of a box, what is written."""
+"""`Tile` inferred for a tensor-map parameter from copies in a kernel: rank, bytes of a box, whether it is written."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def kernel(body: str, header: str = "") -> nodes.Function:
 
 
 def load(rank: int, address: str = "%rd2", first: str = "%r1", more: str = "", mask: str = "") -> str:
-    """Return a load of a box."""
+    """Return a load of a TMA box."""
     at = ", ".join([first, *COORDINATES[1:rank]])
     words = f"{rank}d.shared::cluster.global{more}.mbarrier::complete_tx::bytes"
     return f"cp.async.bulk.tensor.{words} [s], [{address}, {{{at}}}], [full]{mask};"
 
 
 def store(rank: int) -> str:
-    """Return a store of a box."""
+    """Return a store of a TMA box."""
     at = ", ".join(COORDINATES[:rank])
     return f"cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group [%rd2, {{{at}}}], [s];"
 
@@ -56,7 +56,7 @@ FOUND = {
     f"{EXPECT}16384;{load(5)}": ("bf16", f"{SWIZZLED}, tma_box=(1, 1, 1, 128, 64)", 5),
     f"{EXPECT}16384;{load(3, first='0')}": ("bf16", f"{SWIZZLED}, tma_box=(128, 64), tma_rank=3", 2),
     f"{EXPECT}65536;{load(3, first='%r9')}": ("bf16", f"{SWIZZLED}, tma_box=(256, 128), tma_rank=3", 2),
-    # Two loads for one wait, twice: in front of a loop and in it.
+    # Two loads for one wait, twice: before a loop and in it.
     f"{EXPECT}32768;{load(2)}{load(2, 'k_b')}" * 2: ("bf16", f"{SWIZZLED}, tma_box=(128, 64)", 2),
     f"mov.b32 %r20, 8192; {EXPECT}%r20;{load(2)}": ("bf16", f"{SWIZZLED}, tma_box=(64, 64)", 2),
     f"mov.b32 %r20, 4096; mov.b32 %r20, 512; {EXPECT}%r20;{load(2)}": ("bf16", f"{SWIZZLED}, tma_box=(64, 64)", 2),
@@ -81,7 +81,7 @@ def test_loads_show_the_rank_and_the_box(body: str) -> None:
 
 
 def tile(found: ExampleTile) -> Tile:
-    """Return the Tile of an example, with its sizes for names."""
+    """Return the `Tile` of an example, with size names as extents."""
     names = {"Layout": Layout, "Tile": Tile, **BY_NAME}
     made = eval(f"Tile({', '.join(map(str, found.sizes))}, {found.dtype}{found.arguments})", names)  # noqa: S307  the printed call
     assert isinstance(made, Tile)

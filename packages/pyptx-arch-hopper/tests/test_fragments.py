@@ -1,6 +1,6 @@
-"""Which thread of a warpgroup holds which element, by the formulas of the manual ("Register Fragments").
+"""Elements that each thread of a warpgroup holds, by the manual's formulas ("Register Fragments").
 
-Of the 128 threads some are asked about for each number of columns, not the same for all; more with `PYPTX_KERNELS=all`.
+For each number of columns, a different sample of the 128 threads is checked; more with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -81,4 +81,4 @@ def test_what_is_no_fragment_is_refused() -> None:
     with pytest.raises(OperandError, match="no 'd' of f64"):
         ptx.wgmma.fragment(shape=(64, 8, 16), operand="d", dtype=f64)
     with pytest.raises(OperandError, match="no 'b' of s32"):
-        ptx.wgmma.fragment(shape=(64, 8, 16), operand="b", dtype=s32)  # type: ignore[arg-type]  # what is under test
+        ptx.wgmma.fragment(shape=(64, 8, 16), operand="b", dtype=s32)  # type: ignore[arg-type]  # under test

@@ -1,4 +1,4 @@
-"""What is said of wrong products of matrices, and wrong stores of them."""
+"""Error messages for wrong MMAs and wrong stmatrix."""
 
 from __future__ import annotations
 

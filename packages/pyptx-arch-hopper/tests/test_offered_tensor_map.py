@@ -25,7 +25,7 @@ BASE = TensorMap("bf16", (300, 128), (256, 2), (64, 64), (1, 1), "128B")
 
 
 def drawn(seed: int) -> TensorMap:
-    """Return a random sound map of tiled mode."""
+    """Return a random valid tensor map in tiled mode."""
     draw = random.Random(seed)
     rank, dtype = draw.randint(1, 5), draw.choice(list(TYPES))
     size = TYPES[dtype]
@@ -54,14 +54,14 @@ def test_a_map_for_im2col_is_decoded_from_its_bytes() -> None:
 
 
 def test_the_bytes_are_what_a_device_reads() -> None:
-    """By the manual's `tensormap.replace` and what ptxas makes of it: the address in front, extents less one."""
+    """The layout, from `tensormap.replace` in the manual and its SASS: address first, extents minus one."""
     data = BASE.encode(0x7E0012345600)
     assert struct.unpack_from("<Q", data) == (0x7E0012345600,)
     assert struct.unpack_from("<2I", data, 0x20) == (127, 299)
     assert struct.unpack_from("<I", data, 0x0C) == (256 // 16,)
     assert (data[0x37], data[0x38]) == (63, 63)
     modes = struct.unpack_from("<I", data, 8)[0]
-    assert (modes >> 4 & 7, modes >> 7 & 15, modes >> 13 & 3) == (1, 10, 3)  # rank less one, bf16, 128B
+    assert (modes >> 4 & 7, modes >> 7 & 15, modes >> 13 & 3) == (1, 10, 3)  # rank minus one, bf16, 128B
     assert not any(data[64:])
 
 
@@ -100,10 +100,10 @@ def test_what_no_map_has_is_an_error() -> None:
 
 def test_the_simulator_offers_it_by_name() -> None:
     assert vars(pyptx_sim).get("TensorMap") is None
-    assert pyptx_sim.TensorMap is TensorMap  # type: ignore[attr-defined]  # a plugin brings it
+    assert pyptx_sim.TensorMap is TensorMap  # type: ignore[attr-defined]  # defined by a plugin
     assert issubclass(TensorMap, Row)
     with pytest.raises(AttributeError, match="no attribute 'TextureMap'"):
-        _ = pyptx_sim.TextureMap  # type: ignore[attr-defined]  # what the test is about
+        _ = pyptx_sim.TextureMap  # type: ignore[attr-defined]  # under test
 
 
 COPY = """
@@ -147,7 +147,7 @@ def test_a_shell_passes_an_array_by_a_map(tmp_path: Path) -> None:
 
 
 def test_a_structure_holds_a_map_made_before_the_launch() -> None:
-    """As CUTLASS passes them: pointers, numbers and maps in one parameter."""
+    """Like CUTLASS parameters: pointers, numbers and tensor maps in one structure."""
     text = COPY.replace("m[128], .param .u64 out", "p[256]").replace("mov.b64 %rd1, m", "mov.b64 %rd1, p")
     text = text.replace("cvta.param.u64 %rd1, %rd1;", "cvta.param.u64 %rd1, %rd1; add.u64 %rd1, %rd1, 64;")
     text = text.replace("[out]", "[p+192]")

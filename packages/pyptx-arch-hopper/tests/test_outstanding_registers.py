@@ -96,7 +96,7 @@ def mma(a: tuple[str, ...] = FIRST, accumulators: tuple[str, ...] = ACCUMULATORS
 
 
 def whole(accumulators: tuple[str, ...], a: tuple[str, ...]) -> str:
-    """Return an MMA of integers, whose accumulators can be operand A of another MMA."""
+    """Return an integer MMA whose accumulators can be operand A of another MMA."""
     words = "wgmma.mma_async.sync.aligned.m64n8k32.s32.u8.u8"
     return f"{FENCE}\n{words} {{{', '.join(accumulators)}}}, {{{', '.join(a)}}}, %rd11, 0;\n{COMMIT}"
 

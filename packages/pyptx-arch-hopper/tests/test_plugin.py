@@ -1,4 +1,4 @@
-"""Hopper's plugin keeps the contract of plugins."""
+"""Hopper's plugin satisfies the plugin contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulator says of products that read the wrong way, or that not all warps issue."""
+"""Findings for wgmma with wrong operands, or issued by only some of its warps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEDULES = [{}, {"seed": 3}, {"late": True}]
 
 
 def multiply(fault: str) -> Kernel:
-    """Return a product of two tiles that TMA brings, with a fault, or without any."""
+    """Return an MMA of two tiles loaded by TMA, with a fault or with none."""
 
     def product(a: object, b: object, c: object) -> None:
         sA, sB, full = smem.tile(A), smem.tile(B), smem.mbarrier(1)
@@ -173,7 +173,7 @@ cp.async.wait_all;
 @pytest.mark.parametrize("checks", ["all", "none"])
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 def test_sums_that_are_read_before_the_wait_are_those_of_the_gpu(schedule: dict[str, Any], checks: str) -> None:
-    """The assembler, ptxas, waits in front of the read, which costs time and changes no number."""
+    """The wait that ptxas inserts before the read costs time and changes no result."""
     out, text = np.zeros(128, np.float32), PRODUCT.replace("FILL", STORED)
     late = text.replace("FIRST", "").replace("SECOND", WAIT)
     found = run(late, grid=1, block=128, args=[out], checks=checks, **schedule).findings
@@ -192,7 +192,7 @@ def test_sums_that_are_read_before_the_wait_are_those_of_the_gpu(schedule: dict[
 def test_factors_that_threads_have_copied_are_shown_by_a_fence(
     schedule: dict[str, Any], fence: str, rules: set[str]
 ) -> None:
-    """What `cp.async` writes is written as by threads. Manual: "Async proxy"."""
+    """`cp.async` writes through the generic proxy, like st. Manual: "Async proxy"."""
     out = np.full(1024, 0x3F803F80, np.uint32)
     text = PRODUCT.replace("FILL", COPIED + fence).replace("FIRST", WAIT).replace("SECOND", "")
     assert {each.rule for each in run(text, grid=1, block=128, args=[out], **schedule).findings} == rules

@@ -1,8 +1,8 @@
-"""A product of tiles is the product of the matrices: the PTX of copies, descriptors and products is read again.
+"""MMA of tiles equals the matrix multiplication: a reader interprets the emitted copies, descriptors and MMAs.
 
-What stands here reads the text as the manual says: TMA copies boxes by their tensor map, row by row, and exchanges
-chunks by the swizzle; a descriptor's fields are strides of the canonical layouts ("Strides", "Canonical Layouts",
-"Matrix Descriptor Format"). It knows nothing of `SharedTile`.
+The reader follows the manual: TMA copies boxes by their tensor map, row by row, and permutes 16-byte chunks by the
+swizzle; a descriptor's fields are strides of the canonical layouts ("Strides", "Canonical Layouts", "Matrix Descriptor
+Format"). It does not use `SharedTile`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-BASE = 0x2000  # where shared memory begins, aligned to every pattern
-COLUMNS = {0: 1, 1: 8, 2: 4, 3: 2}  # chunks in a row of the pattern, by the field of the swizzle
-ROWS = (0, 1, 7, 8, 21, 40, 63)  # of each product; all columns of them
+BASE = 0x2000  # start of shared memory, aligned to every swizzle atom
+COLUMNS = {0: 1, 1: 8, 2: 4, 3: 2}  # 16-byte chunks in a row of the swizzle atom, by swizzle field
+ROWS = (0, 1, 7, 8, 21, 40, 63)  # rows of each MMA to compare, with all columns
 Matrix = list[list[int]]
 
 
 def swizzled(address: int, chunks: int) -> int:
-    """Exchange chunks of 16 bytes by the three bits above the pattern's row of 128 bytes."""
+    """Permute 16-byte chunks by the address bits above the 128-byte row."""
     return address ^ (address >> 7 & chunks - 1) << 4
 
 
 @dataclass
 class Reader:
-    """Reads PTX with one thread's registers, and shared memory as elements by address."""
+    """Interpreter of PTX for one thread's registers, and shared memory as elements by address."""
 
     arrays: dict[str, tuple[Matrix, Tile]]
     bits: int
@@ -50,7 +50,7 @@ class Reader:
     sums: Matrix = field(default_factory=list)
 
     def read(self, text: str) -> Matrix:
-        """Return what the products of a module leave in d."""
+        """Return D after the MMAs of a module."""
         place = BASE
         for align, name, size in re.findall(r"\.shared \.align (\d+) \.b8 (\w+)\[(\d*)\]", text):
             place = -(-place // int(align)) * int(align)
@@ -81,7 +81,7 @@ class Reader:
         return int(self.value(text))
 
     def move_halves(self, first: str, second: str, third: str, *, apart: bool) -> None:
-        """Take 64 bits apart (`{low, high}, whole`), or put them together (`whole, {low, high}`)."""
+        """Split 64 bits (`{low, high}, whole`), or join them (`whole, {low, high}`)."""
         if apart:
             whole = self.number(third)
             self.registers[first], self.registers[second] = whole & 0xFFFF_FFFF, whole >> 32
@@ -100,7 +100,7 @@ class Reader:
             self.registers[operands[0]] = int(first) | second if name == "or" else int(first) + second
 
     def copy(self, operands: str) -> None:
-        """Copy a box; coordinates stand innermost first."""
+        """Copy a TMA box; coordinates are innermost first."""
         found = re.fullmatch(r"\[(\S+)\], \[(\S+), \{(\d+), (\d+)\}\], \[\S+\]", operands)
         assert found is not None
         start = self.number(found[1])
@@ -114,7 +114,7 @@ class Reader:
             self.memory[swizzled(place, chunks)] = matrix[int(found[4]) + row][int(found[3]) + column]
 
     def factor(self, descriptor: int, mn: int, k: int, *, turned: bool) -> int:
-        """Return the element (mn, k) of the matrix that a descriptor names."""
+        """Return element (mn, k) of the matrix of a descriptor."""
         start = (descriptor & 0x3FFF) << 4
         leading, stride = (descriptor >> 16 & 0x3FFF) << 4, (descriptor >> 32 & 0x3FFF) << 4
         chunks, unit = COLUMNS[descriptor >> 62], 128 // self.bits
@@ -147,7 +147,7 @@ def random_matrix(shape: tuple[int, int], seed: int) -> Matrix:
 
 
 def product_of(left: SharedTile, right: SharedTile, *, advancing: bool) -> str:
-    """Return the PTX that multiplies one tile by another, by tiles as operands or by descriptors that advance."""
+    """Return PTX that multiplies two tiles, with tiles as operands or with descriptors that advance."""
     arrays = (left.tma_tile("R", "C"), right.tma_tile("S", "D"))
     sums = s32 if left.dtype is s8 else f32
     options = {"trans_a": int(left.major == "MN"), "trans_b": int(right.major == "MN")} if advancing else {}
@@ -182,12 +182,12 @@ def product_of(left: SharedTile, right: SharedTile, *, advancing: bool) -> str:
 
 
 def along_k(matrix: Matrix, tile: SharedTile) -> Matrix:
-    """Return a matrix as M or N by K."""
+    """Return a matrix as [M, K] or [N, K]."""
     return matrix if tile.major == "K" else [list(row) for row in zip(*matrix, strict=True)]
 
 
 def tiles(dtype: PtxType, mn: int, k: int) -> list[SharedTile]:
-    """Return a matrix of mn by k in every layout that there is."""
+    """Return a matrix of mn by k in every legal layout."""
     found = []
     for major, swizzle in product(("K", "MN") if dtype.bits == 16 else ("K",), (None, "32B", "64B", "128B")):
         shape = (mn, k) if major == "K" else (k, mn)
@@ -205,7 +205,7 @@ CASES = [
 ]
 
 
-# Reading PTX in Python is slow: by default every third pair of layouts.
+# Interpreting PTX in Python is slow: by default every third pair of layouts.
 @pytest.mark.parametrize(
     ("left", "right"), share(CASES, 3), ids=lambda tile: f"{tile.dtype}-{tile.shape}-{tile.major}-{tile.swizzle}"
 )

@@ -1,8 +1,8 @@
-"""Every product of a warpgroup computes what the manual says, from whatever layout its matrices have.
+"""Every `wgmma.mma_async` computes the manual's result from every legal layout of its matrices.
 
-What stands here knows the manual alone: where TMA puts the elements of a tile ("Tensor Swizzle Modes"), how registers
-are dealt out ("Register Fragments"), what metadata says ("Sparse matrix storage"). `PYPTX_KERNELS=all` asks for every
-form with every N, dense and sparse, with a in registers and in shared memory; otherwise some of them stand for all.
+The model uses the manual alone: TMA layouts ("Tensor Swizzle Modes"), fragments ("Register Fragments"), metadata
+("Sparse matrix storage"). `PYPTX_KERNELS=all` runs every form with every N, dense and sparse, with A in registers and
+in shared memory; the default is a sample.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ THREADS = np.arange(128)
 
 @dataclass(frozen=True)
 class Case:
-    """One instruction, and how its matrices lie; without a tile, a lies in registers."""
+    """One MMA, and the layouts of its matrices; without a tile, A is in registers."""
 
     form: Form
     columns: int
@@ -75,7 +75,7 @@ class Case:
 
 
 def layouts(element: str, mn: int, k: int, *, turned: bool) -> list[SharedTile]:
-    """Return a matrix of `mn` by at least `k` in every layout that a product can read."""
+    """Return a matrix of `mn` by at least `k` in every layout that the MMA can read."""
     dtype, found = from_name(element), []
     for swizzle, width in WIDTHS.items():
         if swizzle is None or width * 8 >= k * dtype.bits:
@@ -86,7 +86,7 @@ def layouts(element: str, mn: int, k: int, *, turned: bool) -> list[SharedTile]:
 
 
 def cases() -> Iterator[Case]:
-    """Yield every product with every option, the layouts in turn."""
+    """Yield every MMA with every option, alternating layouts."""
     turns = count(1)
     for form in forms():
         for columns in form.columns:
@@ -101,11 +101,11 @@ def cases() -> Iterator[Case]:
                     yield Case(form, columns, a, right[turn % len(right)], selector, signs, saturates, turn % 5 > 0)
 
 
-# --- what the manual says -----------------------------------------------------------------------------------------
+# --- the manual's model -------------------------------------------------------------------------------------------
 
 
 def values(rng: np.random.Generator, element: str, shape: tuple[int, int]) -> Array:
-    """Return elements of a type; of b1 eight to a byte."""
+    """Return random elements of a type; eight of b1 per byte."""
     if element == "b1":
         return rng.integers(0, 256, (shape[0], shape[1] // 8)).astype(np.uint8)
     if element in {"s8", "u8"}:
@@ -122,7 +122,7 @@ def numbers(elements: Array, element: str) -> Array:
 
 
 def image(tile: SharedTile, elements: Array) -> Array:
-    """Return the bytes of a tile in shared memory, for `elements` of M or N by K that begin at its first ones."""
+    """Return the bytes of a tile in shared memory, with `elements` ([M, K] or [N, K]) at its start."""
     data = np.zeros(tile.stage_bytes, np.uint8)
     along_k = elements if tile.major == "K" else elements.T
     rows = np.ascontiguousarray(along_k).view(np.uint8)
@@ -134,14 +134,14 @@ def image(tile: SharedTile, elements: Array) -> Array:
 
 
 def in_registers(elements: Array) -> Array:
-    """Return the registers of a, `[4, 128]`: a row to four threads, 4 bytes to each, then 8 rows down, then along K."""
+    """Return the registers of A, `[4, 128]`: four threads per row, 4 bytes each; next 8 rows down, then along K."""
     words = np.ascontiguousarray(elements).view(np.uint8).reshape(64, -1).view(np.uint32)
     row, quad = THREADS // 32 * 16 + THREADS % 32 // 4, THREADS % 4
     return np.stack([words[row + 8 * (i % 2), quad + 4 * (i // 2)] for i in range(4)])
 
 
 def place_of_sums(columns: int, packed: int) -> tuple[Array, Array]:
-    """Return the rows and columns of d, `[registers, 128, elements in a register]`."""
+    """Return the rows and columns of D, `[registers, 128, elements in a register]`."""
     i = np.arange(columns // 2)[:, None]
     row = THREADS // 32 * 16 + THREADS % 32 // 4 + 8 * (i // 2 % 2)
     column = i // 4 * 8 + THREADS % 4 * 2 + i % 2
@@ -150,9 +150,9 @@ def place_of_sums(columns: int, packed: int) -> tuple[Array, Array]:
 
 
 def thinned(rng: np.random.Generator, case: Case) -> tuple[Array, Array, Array]:
-    """Return the stored elements of a sparse a, the dense matrix that they stand for, and the metadata of all threads.
+    """Return the stored elements of a sparse A, the dense matrix that they represent, and the metadata of all threads.
 
-    Of four 16-bit or 8-bit elements two are stored, of two tf32 one; the metadata is that of mma.sp for 16 rows.
+    Of four 16-bit or 8-bit elements two are stored, of two tf32 elements one. Metadata is that of mma.sp for 16 rows.
     """
     element, stored = case.form.a, case.form.depth
     kept = values(rng, element, (64, stored))
@@ -171,7 +171,7 @@ def thinned(rng: np.random.Generator, case: Case) -> tuple[Array, Array, Array]:
 
 
 def metadata_of(fields: Array, case: Case) -> Array:
-    """Deal the fields out: of 16 rows a word of each half to a thread, for bytes a word to each of four threads."""
+    """Distribute fields of 16 rows: a word per half of K to two threads, for 8-bit elements a word to each of four."""
     words = np.zeros(128, np.uint32)
     bits = fields << (2 * (np.arange(fields.shape[1]) % 16)).astype(np.uint32)
     for warp in range(4):
@@ -197,7 +197,7 @@ def metadata_of(fields: Array, case: Case) -> Array:
 
 
 def kernel_of(case: Case) -> Kernel:
-    """Return the kernel that fills tiles and registers, multiplies once, and stores d register by register."""
+    """Return a kernel that fills tiles and registers, multiplies once, and stores D register by register."""
     form, held = case.form, case.form.accumulators(case.columns)
     a_words = 512 if case.a is None else case.a.stage_bytes // 4
     sizes = (a_words, case.b.stage_bytes // 4, 128, held * 128)
@@ -252,7 +252,7 @@ def kernel_of(case: Case) -> Kernel:
 
 
 def expected(case: Case, a: Array, b: Array, old: Array) -> tuple[Array, Array]:
-    """Return d in float64, and how far off it may be."""
+    """Return D in float64, and its error bound."""
     left, right = numbers(a, case.form.a) * case.signs[0], numbers(b, case.form.b) * case.signs[1]
     total = left @ right.T + (old.astype(np.float64) if case.adds else 0)
     scale = np.abs(left) @ np.abs(right).T + np.abs(old)
@@ -266,7 +266,7 @@ def expected(case: Case, a: Array, b: Array, old: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Problem:
-    """What the kernel of a case is given, what d should be, and how far off that may be."""
+    """Arguments of a case's kernel, expected D, and its error bound."""
 
     given: tuple[Array, ...]
     total: Array
@@ -295,7 +295,7 @@ def places(case: Case) -> tuple[Array, Array]:
 
 
 def matrix_of(case: Case, words: Array) -> Array:
-    """Return d from the words that the kernel stores."""
+    """Return D from the words that the kernel stores."""
     rows, columns = places(case)
     found: Array = np.empty((64, case.columns), DTYPES[case.form.d])
     found[rows, columns] = words.view(found.dtype).reshape(rows.shape)
@@ -303,7 +303,7 @@ def matrix_of(case: Case, words: Array) -> Array:
 
 
 def cut_off(case: Case, problem: Problem) -> float:
-    """Return how far off the sums of tensor cores may be beyond the bound, by the bits that they cut off."""
+    """Return the error of tensor cores beyond the bound, from the bits that they truncate."""
     if case.form.d == "s32":
         return 0.0
     coarse = 2.0**-12 if from_name(case.form.a).bits == 8 else 2.0**-22  # bits kept below the largest term
@@ -311,7 +311,7 @@ def cut_off(case: Case, problem: Problem) -> float:
 
 
 def run(case: Case, seed: int, **options: object) -> tuple[Array, Problem]:
-    """Run a case on random matrices; return d, and what it should be."""
+    """Run a case on random matrices; return D, and the problem with the expected D."""
     problem = problem_of(case, seed)
     result = kernel_of(case).simulate(*problem.given, checks="all", **options)
     assert not result.findings, str(result.findings[0])
@@ -348,5 +348,5 @@ def test_exact_sums_of_small_floats_lose_what_lies_far_below_the_largest() -> No
         for numerics in ("fast", "exact")
     }
     assert (sums["fast"] == 128 + 31 * 2.0**-7).all()
-    # 13 bits below 2^7 reach 2^-6: each of the small products, 2^-7, is cut off.
+    # 13 bits below 2^7 reach 2^-6: every small product, 2^-7, is truncated to zero.
     assert (sums["exact"] == 128).all()

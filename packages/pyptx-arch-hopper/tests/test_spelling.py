@@ -1,7 +1,7 @@
-"""Every form of the plugin's table is a call of a function, and comes out of it as the table has it.
+"""Every form in the plugin's table has a function, and the function emits that form.
 
-The forms are the table's own: each word and each type of every row, and every two words of it together; a few of each
-row by default, and all under `PYPTX_KERNELS=all`.
+Forms come from the table itself: each modifier and each type of every row, and every two modifiers together; by default
+a few per row, all under `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyptx_ir.syntax import parse_instruction
 
 pytestmark = pytest.mark.scaled
 
-OLDER = {"membar"}  # the older spelling of ptx.fence, and of its proxies
+OLDER = {"membar"}  # older opcode of ptx.fence, and of proxy fences
 OPCODES = sorted({row.opcode for row in ROWS} - OLDER)
 
 

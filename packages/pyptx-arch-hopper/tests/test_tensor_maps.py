@@ -1,4 +1,4 @@
-"""What the tensor map of a Tile says."""
+"""Contents of the tensor map of a `Tile`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undefined rows, columns and registers of warpgroup products: they spoil their own sums, and no others."""
+"""Undefined rows, columns and registers of wgmma operands make only the dependent accumulators undefined."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from pyptx_sim import run
 
 SCHEDULES = [{}, {"seed": 3}, {"late": True}]
-# Two threads write each row of a, and of b each column, as far as they are there. Nothing is swizzled: 128 bytes along
-# K, 256 along M and N. Of d a thread holds two columns of a row, and of the row eight below.
+# Two threads write each row of A and each column of B, up to ROWS and COLUMNS. No swizzle: strides are 128 bytes along
+# K, 256 along M and N. A thread holds two columns of D in a row, and in the row 8 below.
 HEAD = """
 .version 8.6
 .target sm_90a
@@ -58,7 +58,7 @@ A_HELD = {"LEFT": "{%r14, %r15, %r16, %r17}", "TRANSPOSED": ""}
 def findings(
     *body: str, rows: int = 64, columns: int = 8, threads: int = 128, lanes: int = 4, late: bool = False, seed: int = 0
 ) -> list[Any]:
-    """Run with so much of the factors there; `threads` store, and of each four of them so many `lanes`."""
+    """Run with `rows` of A and `columns` of B defined; of threads below `threads`, `lanes` of each four store D."""
     text = "".join((HEAD, *body, TAIL))
     words = {"ROWS": rows, "COLUMNS": columns, "THREADS": threads, "LANES": lanes}
     for word, number in words.items():
@@ -92,7 +92,7 @@ def test_rows_and_columns_that_are_not_there_may_be_multiplied_and_not_stored(sc
 def test_a_finding_names_the_product_that_read_them() -> None:
     body = multiply()
     (found,) = findings(body, rows=32)
-    assert found.count == 4 * 64  # registers of threads
+    assert found.count == 4 * 64  # registers times threads
     assert "shared memory at left+1024, read by a product, which nothing has written" in found.message
     assert found.other_line == (HEAD + body).splitlines().index(multiply().splitlines()[2]) + 1
 
@@ -102,7 +102,7 @@ HELD = "mov.u32 %r14, 0; mov.u32 %r15, 0; mov.u32 %r16, 0; mov.u32 %r17, 0;"
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_factor_in_registers_spoils_the_rows_of_its_thread(schedule: dict[str, Any]) -> None:
-    """Warp 3 has the rows from 48 on."""
+    """Warp 3 holds rows 48 to 63."""
     some = "setp.lt.u32 %p2, %r1, 96; " + HELD.replace("mov", "@%p2 mov")
     held = multiply(how=A_HELD)
     assert rules(HELD, held, **schedule) == set()

@@ -1,4 +1,4 @@
-"""The layouts of operands under the names that users know, in the package and behind the façade."""
+"""Layout helpers for wgmma operands under their public names return known layouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of calls that make no sense: at the user's line, with what there is."""
+"""Errors of invalid calls: they name the user's line and the legal values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MN_MAJOR = SharedTile(bf16, (64, 64), major="MN", stages=2)
 
 
 def product(**changes: Any) -> None:
-    """Call mma_async for m64n64k16 in bf16, with some arguments changed; `tile` stands for what needs a trace."""
+    """Call mma_async for m64n64k16 in bf16, with some arguments changed; callables are evaluated inside the trace."""
     given = {
         "shape": (64, 64, 16),
         "dtype_d": f32,
@@ -80,7 +80,7 @@ PRODUCTS: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 def laid_out(shape: tuple[int, int], major: str | None = "K") -> object:
-    """Allocate as the older interface does, with the layout of 64 x 64 and no swizzle."""
+    """Allocate with the older interface, with the layout of 64 x 64 and no swizzle."""
     return smem.alloc_with_layout(bf16, shape, gmma_layout=layout_for_a(dtype=bf16, m=64, k=64), gmma_major=major)
 
 
@@ -99,7 +99,7 @@ PICTURED: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 def refused(body: Callable[[], object]) -> str:
-    """Return what is said of a body, which must be about a line of this file."""
+    """Return the error of a body; it must name a line of this file."""
 
     def k() -> None:
         body()
@@ -112,7 +112,7 @@ def refused(body: Callable[[], object]) -> str:
 
 
 def told(body: Callable[[], object]) -> str:
-    """Return what is said of a body, without the line that it stands in, which holds these words too."""
+    """Return the error of a body without the quoted source line, which contains the same words."""
     return "\n".join(line for line in refused(body).splitlines() if "lambda" not in line)
 
 

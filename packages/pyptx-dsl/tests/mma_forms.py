@@ -1,4 +1,4 @@
-"""The products of `mma.sync` and `mma.sp.sync` that the instruction table has, one by one."""
+"""All forms of `mma.sync` and `mma.sp.sync` in the instruction table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MmaForm:
-    """One shape with its types, and the registers that a thread holds of d, a, b and c."""
+    """One shape with its types, and the number of registers per thread of D, A, B and C."""
 
     shape: str
     types: tuple[str, str, str, str]
@@ -29,7 +29,7 @@ class MmaForm:
 
 
 def dense_forms() -> Iterator[MmaForm]:
-    """Yield the products of dense matrices."""
+    """Yield the dense MMA forms."""
     for entry in PRODUCTS:
         for shape in entry.shapes:
             for types in entry.types():
@@ -39,7 +39,7 @@ def dense_forms() -> Iterator[MmaForm]:
 
 
 def sparse_forms() -> Iterator[MmaForm]:
-    """Yield the products with a sparse first matrix."""
+    """Yield the MMA forms with a sparse A."""
     for entry in SPARSE:
         for a, b in product(entry.a, entry.a):
             d = mma_fragment(entry.shape, "d", entry.d).registers

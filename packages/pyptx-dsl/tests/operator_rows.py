@@ -1,13 +1,14 @@
-"""Every operator on registers, and exactly what it emits: the rows of `docs/operators.md`, as data.
+"""Every operator on registers, and exactly the PTX that it emits: rows of `docs/operators.md` and `docs/offsets.md`.
 
 Registers are named by type: `u v` u32, `s t` s32, `b c` b32, `h` u16, `i` s16, `U V` u64, `S T` s64, `P` b64 (a
 pointer), `x y` f32, `d e` f64, `m n` f16, `k l` bf16, `xx yy` f16x2, `p q` predicates; `tid` is the special register
-`%tid.x`. What is fresh takes the next name of its bank.
+`%tid.x`. A new register takes the next name of its register group.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import fill
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ class Section:
 SECTIONS = (
     Section(
         "Integers: 32 bits",
-        "The type is the left operand's; untyped bits (b32) count as unsigned. Python and NumPy "
-        "integers are literals, and must fit.",
+        "The result has the type of the left operand; untyped bits (b32) count as unsigned. Python and NumPy "
+        "integers are literals and must fit the type.",
         (
             Row("u + v", "add.u32 %r0, %u, %v"),
             Row("u + 5", "add.u32 %r0, %u, 5"),
@@ -45,14 +46,14 @@ SECTIONS = (
             Row("u - v", "sub.u32 %r0, %u, %v"),
             Row("s - 1", "sub.s32 %r0, %s, 1"),
             Row("5 - u", "sub.u32 %r0, 5, %u"),
-            Row("u * 3", "mul.lo.u32 %r0, %u, 3", "see Offsets"),
+            Row("u * 3", "mul.lo.u32 %r0, %u, 3", "see [offsets](offsets.md)"),
             Row("s * t", "mul.lo.s32 %r0, %s, %t"),
             Row("u // 3", "div.u32 %r0, %u, 3"),
             Row("s // 3", "div.s32 %r0, %s, 3", "PTX truncates toward zero, Python rounds down"),
             Row("100 // u", "div.u32 %r0, 100, %u"),
             Row("u % 3", "rem.u32 %r0, %u, 3"),
             Row("s % 3", "rem.s32 %r0, %s, 3", "the sign is the dividend's, in Python the divisor's"),
-            Row("u << 4", "shl.b32 %r0, %u, 4", "see Offsets"),
+            Row("u << 4", "shl.b32 %r0, %u, 4", "see [offsets](offsets.md)"),
             Row("1 << u", "shl.b32 %r0, 1, %u"),
             Row("u >> 4", "shr.u32 %r0, %u, 4"),
             Row("s >> 4", "shr.s32 %r0, %s, 4", "arithmetic"),
@@ -72,7 +73,7 @@ SECTIONS = (
     ),
     Section(
         "Integers: 64 and 16 bits",
-        "Sums of 64 bits are spelt `.s64` for both signs, as compilers do for pointers.",
+        "64-bit sums are `.s64` for both signs, as compilers emit them for pointers.",
         (
             Row("U + 8", "add.s64 %rd0, %U, 8"),
             Row("U + V", "add.s64 %rd0, %U, %V"),
@@ -102,19 +103,20 @@ SECTIONS = (
     ),
     Section(
         "Offsets",
-        "A product (`*`, `<<`) of 16 or 32 bits is an offset, and so is a sum (`+`, `-`, unary `-`) or product with an "
-        "offset in it: a register whose exact value can be asked for in a wider form too. Where the operator "
-        "stands, the trace puts the narrow form if the register is used as one, the 64-bit form if it meets a 64-bit "
-        "register (of 16 bits also the 32-bit one). "
-        "An index that is read in both is computed in the wider one alone, exactly, and its low bits are the narrow "
-        "one, by one `cvt`; only a plain product, one instruction in either width, stands in both. "
-        "So no product on the way to a pointer wraps at 2^32, "
-        "however many are chained, and shared addresses stay 32 bits. A sum of plain registers is no offset: it has 32 "
-        "bits and wraps, as do the results of all other operators (`// % >> & | ^`), which read the narrow form. "
-        "A register that is written to afterwards is a plain one: later sums with a pointer "
-        "widen it by one `cvt`. "
-        "If an earlier sum may run again in a loop, an in-place operator refreshes the 64-bit form by one `cvt` more, "
-        "and a write by an instruction is a RewrittenOffsetError.",
+        "An *offset* is the result of `*` or `<<` on a register of 16 or 32 bits, or of `+`, `-` or unary `-` on "
+        "an offset. Its exact value is also available in wider forms. So no product in an address wraps at 2^32, "
+        "however many are chained, while shared memory addresses stay 32 bits.\n\n"
+        "- **Width**: the trace emits the instruction at the operator. It emits the narrow form if the register "
+        "is used as a narrow value, and the 64-bit form if it is used with a 64-bit register. A 16-bit offset "
+        "also has a 32-bit form.\n"
+        "- **Two widths**: an index that is used in two widths is computed in the wider one only, exactly, and "
+        "one `cvt` takes its low bits. A product of plain values, which is one instruction in either width, is "
+        "emitted in both.\n"
+        "- **Plain registers**: a sum of plain registers is not an offset: it has 32 bits and wraps. So do the "
+        "results of all other operators (`// % >> & | ^`), which read the narrow form.\n"
+        "- **Writes**: an offset that is written to is a plain register afterwards: one `cvt` widens it for a "
+        "later sum with a pointer. If a loop may execute an earlier sum again, an in-place operator also "
+        "refreshes the 64-bit form, by one more `cvt`; a write by an instruction is a RewrittenOffsetError.",
         (
             Row("P + u * 4096", "mul.wide.u32 %rd0, %u, 4096; add.s64 %rd1, %P, %rd0"),
             Row("P + s * -4", "mul.wide.s32 %rd0, %s, -4; add.s64 %rd1, %P, %rd0"),
@@ -147,7 +149,7 @@ SECTIONS = (
             Row(
                 "P + u * v * 4",
                 "mul.wide.u32 %rd1, %u, %v; mul.lo.s64 %rd0, %rd1, 4; add.s64 %rd2, %P, %rd0",
-                "a product of a product",
+                "two multiplications",
             ),
             Row("P + s * t * 4", "mul.wide.s32 %rd1, %s, %t; mul.lo.s64 %rd0, %rd1, 4; add.s64 %rd2, %P, %rd0"),
             Row("P + (u * v << 2)", "mul.wide.u32 %rd1, %u, %v; shl.b64 %rd0, %rd1, 2; add.s64 %rd2, %P, %rd0"),
@@ -160,7 +162,7 @@ SECTIONS = (
                 "P + (u * v + c) * 4",
                 "mul.wide.u32 %rd2, %u, %v; cvt.u64.u32 %rd1, %c; add.s64 %rd1, %rd2, %rd1; "
                 "mul.lo.s64 %rd0, %rd1, 4; add.s64 %rd3, %P, %rd0",
-                "a product of a sum with a product in it",
+                "a sum that contains a multiplication, multiplied",
             ),
             Row("u * v * 4", "mul.lo.u32 %r0, %u, %v; mul.lo.u32 %r1, %r0, 4", "no pointer: 32 bits"),
             Row("U * (u * 4)", "mul.wide.u32 %rd0, %u, 4; mul.lo.u64 %rd1, %U, %rd0"),
@@ -173,7 +175,7 @@ SECTIONS = (
             Row("P + (h << 2)", "cvt.u64.u16 %rd0, %h; shl.b64 %rd0, %rd0, 2; add.s64 %rd1, %P, %rd0"),
             Row("P + u * h", "cvt.u32.u16 %r0, %h; mul.wide.u32 %rd0, %u, %r0; add.s64 %rd1, %P, %rd0"),
             Row("P + h * u", "cvt.u32.u16 %r0, %h; mul.wide.u32 %rd0, %r0, %u; add.s64 %rd1, %P, %rd0"),
-            Row("u + h * 4", "mul.wide.u16 %r1, %h, 4; add.u32 %r0, %u, %r1", "16 bits meet 32"),
+            Row("u + h * 4", "mul.wide.u16 %r1, %h, 4; add.u32 %r0, %u, %r1", "16 bits with 32 bits"),
             Row(
                 "P + (u + h * 4)",
                 "cvt.u64.u16 %rd1, %h; mul.lo.s64 %rd1, %rd1, 4; cvt.u64.u32 %rd0, %u; add.s64 %rd0, %rd0, %rd1; "
@@ -182,7 +184,7 @@ SECTIONS = (
             Row(
                 "o = u * 4; P + o; o + 1",
                 "mul.lo.u32 %r0, %u, 4; mul.wide.u32 %rd0, %u, 4; add.s64 %rd1, %P, %rd0; add.u32 %r1, %r0, 1",
-                "used both ways",
+                "used in both widths",
             ),
             Row(
                 "i = u * v + s; P + i * 4; i < 100",
@@ -193,13 +195,14 @@ SECTIONS = (
             Row(
                 "o = u * 4; o += 8; P + o",
                 "mul.lo.u32 %r0, %u, 4; add.u32 %r0, %r0, 8; cvt.u64.u32 %rd0, %r0; add.s64 %rd1, %P, %rd0",
-                "written to, it is a plain register",
+                "a plain register after the write",
             ),
         ),
     ),
     Section(
         "Comparisons",
-        "Each gives a fresh predicate. Signed against unsigned is an error where the order depends on it.",
+        "Each returns a new predicate. A comparison of signed and unsigned values is an error if the order "
+        "depends on the sign.",
         (
             Row("u < v", "setp.lt.u32 %p0, %u, %v"),
             Row("u <= 5", "setp.le.u32 %p0, %u, 5"),
@@ -222,8 +225,8 @@ SECTIONS = (
     ),
     Section(
         "Floating point",
-        "Rounding is written out (`.rn`), so ptxas fuses nothing behind your back. Both operands have "
-        "one type; literals are exact.",
+        "The rounding modifier is emitted (`.rn`), so ptxas does not fuse the operations. Both operands have one "
+        "type; literals are exact.",
         (
             Row("x + y", "add.rn.f32 %f0, %x, %y"),
             Row("x + 1", "add.rn.f32 %f0, %x, 0f3F800000"),
@@ -247,7 +250,7 @@ SECTIONS = (
     ),
     Section(
         "Predicates",
-        "`~p` is the negation `!p` and emits nothing; beside `& | ^` it takes one `not`. A pair of "
+        "`~p` is the negation `!p` and emits nothing; as an operand of `& | ^` it takes one `not`. A pair of "
         "destinations `p|q` is `reg.PipeRef(p, q)`.",
         (
             Row("p & q", "and.pred %p0, %p, %q"),
@@ -259,10 +262,10 @@ SECTIONS = (
     ),
     Section(
         "In place",
-        "An augmented assignment writes the register itself. `u = u + v` does not: it binds the name to a fresh "
-        "register. In the body of a traced loop or of `ptx.if_` that is a ControlFlowError at its line, if the name is "
-        "read again behind the block or in its next turn: other turns and threads would read a register that nobody "
-        "wrote.",
+        "An augmented assignment writes the register itself. `u = u + v` does not: it binds the name to a new "
+        "register. In the body of a traced loop or of `ptx.if_`, this is a ControlFlowError at its line if the "
+        "name is read after the block or in the next iteration: other iterations and threads would read an "
+        "uninitialized register.",
         (
             Row("u += v", "add.u32 %u, %u, %v"),
             Row("u -= 1", "sub.u32 %u, %u, 1"),
@@ -283,7 +286,7 @@ SECTIONS = (
     ),
     Section(
         "Special registers",
-        "ptxas takes them in `mov` and `cvt` only, so an operator copies one first.",
+        "ptxas accepts special registers in `mov` and `cvt` only, so an operator copies one first.",
         (
             Row("tid & 31", "mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 31"),
             Row("tid == 0", "mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0"),
@@ -292,10 +295,10 @@ SECTIONS = (
     ),
     Section(
         "Shared memory",
-        "With an index for each dimension it is an element: `line[i]`, `tile[row, column]`, read and written. With "
-        "fewer it is an address, of the part which they select: `tile[stage]`. `line.address(i)` is the address of an "
-        "element; of an array of mbarriers, `[i]` is always one of them. Here `line` has 32 elements of f32, `tile` "
-        "4 by 64.",
+        "With an index for each dimension, it is an element, which can be read and written: `line[i]`, `tile[row,"
+        " column]`. With fewer indices, it is the address of the selected part: `tile[stage]`. `line.address(i)` "
+        "is the address of an element; `[i]` of an array of mbarriers is always one of the mbarriers. Here `line`"
+        " has 32 elements of f32, `tile` 4 x 64.",
         (
             Row("x + line[3]", "ld.shared.f32 %f0, [line+12]; add.rn.f32 %f1, %x, %f0"),
             Row("line[-1] = x", "st.shared.f32 [line+124], %x"),
@@ -313,11 +316,21 @@ SECTIONS = (
 ROWS = tuple(row for section in SECTIONS for row in section.rows)
 
 
-def page() -> str:
-    """Return the tables of `docs/operators.md`."""
+PAGES = {
+    "operators.md": tuple(section for section in SECTIONS if section.title != "Offsets"),
+    "offsets.md": tuple(section for section in SECTIONS if section.title == "Offsets"),
+}
+
+
+def page(name: str) -> str:
+    """Return the tables of a page of `docs`."""
     parts = []
-    for section in SECTIONS:
-        parts.append(f"## {section.title}\n\n{section.text}\n\n| Python | PTX | |\n|---|---|---|")
+    for section in PAGES[name]:
+        text = "\n".join(
+            fill(line, 120, subsequent_indent="  " * line.startswith("- "), break_on_hyphens=False)
+            for line in section.text.split("\n")
+        )
+        parts.append(f"## {section.title}\n\n{text}\n\n| Python | PTX | |\n|---|---|---|")
         for row in section.rows:
             ptx = "<br>".join(f"`{line}`" for line in row.emitted.split("; ") if line) or "–"
             python = row.python.replace("|", "\\|")

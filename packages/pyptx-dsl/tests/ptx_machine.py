@@ -1,4 +1,4 @@
-"""One thread of integer PTX, interpreted: enough to tell whether control flow runs what it should."""
+"""Interpreter of one thread of integer PTX, for tests of control flow."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 
 
 class Machine:
-    """Registers, a log, and a count of branches; `mark` notes a value in the log."""
+    """Registers, a log of stored values, and the number of branches."""
 
     def __init__(self, limit: int = 5_000) -> None:
         self.registers: dict[str, int] = {}
@@ -44,7 +44,7 @@ class Machine:
         self.limit = limit
 
     def run(self, kernel: Kernel, inputs: Mapping[str, int] | None = None) -> list[int]:
-        """Run a kernel's only entry and return its log: what `st` stored."""
+        """Run a kernel's only entry; return its log: the values that `st` stored."""
         self.registers |= inputs or {}
         (entry,) = [node for node in kernel.module().body if isinstance(node, nodes.Function)]
         assert entry.body is not None
@@ -116,7 +116,7 @@ class Machine:
 
 
 def wrapped(value: int, word: str) -> int:
-    """Return a value as a type sees it."""
+    """Return a value wrapped to a type."""
     bits = int(re.sub(r"\D", "", word))
     value &= (1 << bits) - 1
     return value - (1 << bits) if word[0] == "s" and value >> (bits - 1) else value

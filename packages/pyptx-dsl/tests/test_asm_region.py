@@ -1,4 +1,4 @@
-"""`ptx.asm_region` puts the comments of inline assembly around a block, and into the tree."""
+"""`ptx.asm_region` emits the comments of inline assembly around its body, in the text and in the syntax tree."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def text_of(body: Callable[[], object]) -> str:
 
 
 def twice(d: object) -> None:
-    """Stand for an `asm` statement of two instructions between braces."""
+    """Emit a stand-in for an `asm` statement of two instructions between braces."""
     with ptx.asm_region(), ptx.scope():
         ptx.inst.add.u32(d, d, d)
 

@@ -1,4 +1,4 @@
-"""Rings of barriers: the address of a stage is computed as the ring says, and the wait is the ring's."""
+"""Rings of mbarriers: `address` selects how the address of a stage is computed; waits use the ring's settings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_stage_is_found_by_the_steps_that_the_ring_says(address: str) -> None:
     assert [".".join(each.opcode) for each in written[: len(WAYS[address])]] == WAYS[address]
     poll = written[len(WAYS[address])]
     assert poll.opcode[:2] == ("mbarrier", "try_wait")
-    # Each step takes what the one before has written, and the poll the last one's result.
+    # Each step reads the result of the previous one, and the poll reads the last result.
     place = spell(poll.operands[1]).strip("[]")
     last = spell(written[len(WAYS[address]) - 1].operands[0])
     added = sum(each.opcode[0] == "add" for each in written)

@@ -1,4 +1,4 @@
-"""Each branch and label of a structure can be named and spelt, as compilers do, and nothing else is emitted."""
+"""Branches and labels of control flow can be named and formatted like a compiler's; nothing else is emitted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def built(body: Callable[[RegArray, RegArray], object]) -> Kernel:
 
 
 def statements(body: Callable[[RegArray, RegArray], object]) -> list[str]:
-    """Return the statements of a body, without its registers."""
+    """Return the statements of a body, without register declarations."""
     text = built(body).ptx()
     lines = [line.strip() for line in text[text.index("{") + 1 : text.rindex("}")].splitlines()]
     return [line for line in lines if line and not line.startswith(".reg")]

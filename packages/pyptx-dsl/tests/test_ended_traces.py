@@ -1,4 +1,4 @@
-"""What a trace leaves behind: what it has accepted, and nothing for the garbage collector, which would visit it."""
+"""A finished trace leaves the caches of accepted instructions, and no objects that the garbage collector must visit."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_trace_is_freed_without_the_garbage_collector(
         left = gc.collect()
     finally:
         gc.enable()
-    assert left < 50  # of hundreds of statements; what is left does not grow with them
+    assert left < 50  # of hundreds of statements; the number does not grow with them
 
 
 YOUNG = """
@@ -83,8 +83,8 @@ print(watched(), kinds.count("Instruction"), m.ptx().count("ret;"), gc.isenabled
 
 
 def test_what_was_traced_is_old_at_once_and_garbage_is_not() -> None:
-    """The collector need not visit a finished trace; a cycle that was young before it is collected, not kept."""
-    # In a process of its own: this one has frozen objects, which nothing may thaw.
+    """The collector need not visit a finished trace; garbage in a cycle from before the trace is still collected."""
+    # In a subprocess: this process has frozen objects, which must stay frozen.
     run = subprocess.run([sys.executable, "-c", YOUNG], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["None", "0", "99", "True"]
 
@@ -102,7 +102,7 @@ def test_a_register_of_a_bank_is_the_same_whenever_it_is_asked_for() -> None:
 
 
 def test_an_unknown_instruction_is_warned_of_in_every_trace() -> None:
-    """What other traces have accepted is accepted at once, but for what has never been judged."""
+    """Instructions accepted in earlier traces skip the check; unknown instructions are checked in every trace."""
 
     def body() -> None:
         ptx.inst.frobnicate.u32("%r1")

@@ -1,4 +1,4 @@
-"""Kernels of a module on arrays: what the caller says of their parameters, and what a description says of them."""
+"""Module kernels called with arrays: parameters that the caller describes, and parameters that a description covers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def written(**options: object) -> tuple[ModuleBuilder, FunctionName]:
-    """Return a module whose kernel copies `count` numbers times `factor`, and that kernel's name."""
+    """Return a module whose kernel multiplies `count` numbers by `factor`, and the kernel's name."""
     m = module(version=(8, 0), target="sm_90a")
 
     @m.entry("copy", [u64, u32, m.param("to", u64), f32], visible=True, **options)  # type: ignore[arg-type]  # checked there

@@ -1,4 +1,4 @@
-"""Inside `ptx.expr(temps=…)` each operator is one instruction, into the register that is named for it."""
+"""Inside `ptx.expr(temps=…)` each operator is one instruction with the named destination register."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIKE_NVCC = {b32: "add.s32 sub.s32 mul.lo.s32 shr.s32 setp.lt.s32 mov.b32", b64:
 
 
 class Banks:
-    """Registers as compilers declare them."""
+    """Register groups declared like a compiler's."""
 
     def __init__(self) -> None:
         self.p: RegArray = reg.array(pred, 8)
@@ -319,7 +319,7 @@ def test_a_half_s_literal_is_refused_as_it_would_be_staged() -> None:
         kernel(k).ptx()
 
 
-# --- what is said of an operator's instruction ------------------------------------------------------
+# --- text of an operator's instruction --------------------------------------------------------------
 
 
 def test_a_spelling_is_that_of_the_instruction_with_the_register_it_is_assigned_to() -> None:
@@ -369,7 +369,7 @@ def test_a_spelling_that_a_temporary_s_instruction_has_not_is_an_error_at_its_li
 
 
 def widened(b: Banks) -> None:
-    b.rd[3] = b.r[1] + b.r[2]  # a sum of 32 bits into 64, which the table refuses
+    b.rd[3] = b.r[1] + b.r[2]  # an add of 32 bits into 64 bits, which the table rejects
 
 
 def test_what_is_assigned_is_judged_where_instructions_are() -> None:

@@ -1,4 +1,4 @@
-"""`Kernel.explain`: ptxas's advisories, spills and local memory, each at its line of Python with a remedy."""
+"""`Kernel.explain`: ptxas advisories, spills and local memory, each at its Python line with a remedy."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_nvdisasm_shows_python_lines_with_the_helpers_that_were_inlined() -> Non
 
 
 def _blocks(sass: str) -> list[tuple[str, str]]:
-    """Return the lines that each stretch of code belongs to, and the code."""
+    """Return the source lines and the SASS of each code range."""
     found: list[tuple[str, str]] = []
     place: list[str] = []
     code: list[str] = []

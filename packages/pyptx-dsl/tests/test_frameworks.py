@@ -1,4 +1,4 @@
-"""What programs ask about frameworks is answered without importing them."""
+"""Queries about frameworks do not import them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Tensor:
 
 def test_a_tensor_is_one_of_the_torch_that_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = ModuleType("torch")
-    torch.Tensor = Tensor  # type: ignore[attr-defined]  # a module that is as much of torch as is asked for
+    torch.Tensor = Tensor  # type: ignore[attr-defined]  # a stand-in for torch with Tensor only
     monkeypatch.setitem(sys.modules, "torch", torch)
     assert frameworks.is_torch_tensor(Tensor())
     assert frameworks.any_torch_tensors([1, Tensor()])

@@ -1,4 +1,4 @@
-"""Columns of pixels: what a convolution makes of them, and which there are."""
+"""Im2col pixel columns: settings for a convolution, and rejected settings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_each_dimension_may_have_its_own() -> None:
 
 
 def test_a_shared_tile_declares_the_array_that_fills_it() -> None:
-    shared = SharedTile(bf16, (128, 128), swizzle="128B")  # two panels
+    shared = SharedTile(bf16, (128, 128), swizzle="128B")  # two TMA boxes
     tile = shared.im2col_tile("N", "H", "W", "C", filter_size=(3, 3), padding=1, stride=2)
     assert tile == Tile(
         "N", "H", "W", "C", bf16, layout=Layout.TMA_128B,

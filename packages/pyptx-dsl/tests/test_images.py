@@ -1,4 +1,4 @@
-"""Machine code is compiled for the device that runs it, where the kernel's own would not run there."""
+"""A kernel is compiled again for the device that runs it if its own target's machine code does not run there."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def special(arch: str) -> Specialization:
     [
         ("sm_80", None, "sm_80"),
         ("sm_80", "sm_80", "sm_80"),
-        ("sm_80", "sm_86", "sm_80"),  # machine code runs on later devices of its generation
+        ("sm_80", "sm_86", "sm_80"),  # machine code runs on later devices of the same major version
         ("sm_80", "sm_90", "sm_90"),
         ("sm_80", "sm_100", "sm_100"),
         ("sm_90", "sm_80", "sm_90"),  # an earlier device runs neither
         ("sm_90a", "sm_90", "sm_90a"),
-        ("sm_90a", "sm_100", "sm_90a"),  # and nothing else runs what is for one architecture
+        ("sm_90a", "sm_100", "sm_90a"),  # machine code of an arch-specific target runs on that architecture only
     ],
 )
 def test_the_image_is_for_the_device_where_it_is_of_a_later_generation(

@@ -1,4 +1,4 @@
-"""What ptxas says comes back in lines of Python."""
+"""ptxas errors are reported at Python lines."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_advice_of_ptxas_is_a_warning_at_the_users_file() -> None:
 
 
 def test_ptxas_takes_every_operator() -> None:
-    """Each row in a kernel of its own would take minutes, so each is a scope of one kernel."""
+    """A kernel per row would take minutes, so each row is a scope of one kernel."""
 
     @kernel
     def every_row() -> None:

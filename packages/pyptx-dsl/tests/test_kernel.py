@@ -1,4 +1,4 @@
-"""The decorator checks what it is told; a Kernel traces, specialises, compiles, and picks a runtime."""
+"""The decorator validates its arguments; a `Kernel` traces, specializes, compiles, and selects a runtime."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_equal_values_of_different_types_are_different_templates() -> None:
 
 
 class Mutable:
-    """A configuration that says nothing of equality."""
+    """Configuration without `__eq__`."""
 
     def __init__(self, number: float) -> None:
         self.number = number
@@ -135,7 +135,7 @@ class FixedAlone:
 
 @kernel
 def configured(*, value: object) -> None:
-    """Start a register with a number, or with one that a function or an object has."""
+    """Initialize a register with a number, or with the result of a function, or with an object's attribute."""
     found = value() if callable(value) else getattr(value, "number", 0.0)
     reg.scalar(f32, init=found)
 
@@ -167,7 +167,7 @@ def test_objects_that_cannot_change_or_say_when_they_are_equal_are_template_valu
     for value in (FixedAlone(1.0), one, partial(one), lambda: 1.0):
         assert configured.ptx(value=value) == first
     assert configured.ptx(value=Fixed(2.0)) != first
-    changing = SimpleNamespace(number=1.0)  # has no hash: traced anew each time
+    changing = SimpleNamespace(number=1.0)  # not hashable: traced again for each call
     assert configured.ptx(value=changing) == first
     changing.number = 2.0
     assert configured.ptx(value=changing) != first
@@ -444,7 +444,7 @@ def test_a_persistent_kernel_has_as_many_blocks_as_a_device_has_room_for() -> No
     assert on(132, 10_000) == (10_000, 1, 1)
     assert [on(132, blocks, persistent=1)[0] for blocks in (1, 131, 132, 133)] == [1, 131, 132, 132]
     assert on(78, 10_000, persistent=3) == (234, 1, 1)
-    assert on(132, 10_000, persistent=1, cluster=8) == (128, 1, 1)  # and four multiprocessors without a block
+    assert on(132, 10_000, persistent=1, cluster=8) == (128, 1, 1)  # 4 SMs have no CTA
     assert on(1, 10_000, persistent=1, cluster=2) == (2, 1, 1)
     with pytest.raises(LaunchError, match=r"grid=\(2, 3, 1\) has several dimensions, and a persistent kernel one"):
         kernel(grid=(2, 3), persistent=1)(k)

@@ -1,4 +1,4 @@
-"""Labels without names are called by where they stand, as LLVM calls its own."""
+"""Labels without names are numbered by function and position, like LLVM's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LLVM = "$L__BB{function}_{block}"
 
 
 def written(body: Callable[[RegArray, RegArray], None], labels: str = LLVM, functions: int = 0) -> list[str]:
-    """Return the statements of a body behind its registers, in a module with some functions in front of it."""
+    """Return the statements of a body, without registers, in a module in which `functions` functions precede it."""
     m = module(version=(8, 7), target="sm_90a", labels=labels)
     for number in range(functions):
         m.func(f"other{number}", [])(ptx.ret)

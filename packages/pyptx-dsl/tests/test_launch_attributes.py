@@ -1,4 +1,4 @@
-"""Launch attributes: what `@kernel(launch=…)` accepts, and the bytes that the driver gets."""
+"""Launch attributes: values that `@kernel(launch=…)` accepts, and the bytes passed to the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines that launch a kernel run as they are printed: unused pointers are null, dynamic shared memory is enough."""
+"""Printed launch lines run as they are: unused pointers are null, dynamic shared memory is large enough."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx_ir.syntax import nodes, parse
 
 
 def kernel(body: str) -> nodes.Function:
-    """Return a kernel that reads `a`, and not `scratch`."""
+    """Return a kernel that uses `a`, but not `scratch`."""
     text = (
         ".version 8.0\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 s[];\n"
         ".visible .entry k(.param .u64 .ptr .global .align 1 a, .param .u32 n,\n"

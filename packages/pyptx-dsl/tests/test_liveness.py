@@ -1,4 +1,4 @@
-"""The flow of variables is read from bytes: it must be what `dis` says of them, in every release of Python."""
+"""Variable flow, decoded from bytecode, agrees with `dis` in every release of Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyptx_dsl.control_flow.liveness import flow_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Modules of Python's own: loops of every kind, generators, coroutines, matches, cells, classes, long jumps.
+# Standard library modules: loops of every kind, generators, coroutines, matches, cells, classes, long jumps.
 MODULES = ("argparse", "ast", "asyncio.base_events", "dataclasses", "dis", "difflib", "pickle", "statistics", "typing")
 READS, BINDS = ("LOAD_FAST", "LOAD_NAME", "LOAD_DEREF"), ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "DELETE_FAST")
 

@@ -1,4 +1,4 @@
-"""Every wrapper of a warp's matrices in every type and shape: ptxas takes what we take, refuses what we refuse."""
+"""Warp matrix wrappers in every type and shape: ptxas accepts the accepted calls and rejects the rejected ones."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).name
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
-VERSION = (9, 0)  # what ptxas 13.0 reads
+VERSION = (9, 0)  # newest PTX version of ptxas 13.0
 LINE = re.compile(r"^\s*(w?mma|ldmatrix|stmatrix|movmatrix)\..*;$")
 
 
 class Bank:
-    """Registers that every trace declares alike, so that an instruction's text is the same in all of them."""
+    """Registers that every trace declares alike, so that an instruction has the same text in all of them."""
 
     def __init__(self):
         self.held = {kind.name: list(reg.array(kind, 16)) for kind in (b32, f32, f64, s32)}
@@ -170,7 +170,7 @@ CALLS = [
 
 @cache
 def traced(target):
-    """Return a module of the calls that we take on a target, its instructions, and our words to the others."""
+    """Return a module of the calls that the target accepts, their instructions, and the errors of the other calls."""
     taken, refused = [], {}
 
     def k():
@@ -188,7 +188,7 @@ def traced(target):
 
 
 def judged(text, target, folder):
-    """Return the lines that ptxas finds fault with, without generating code."""
+    """Return the lines with ptxas errors; code generation is off."""
     (folder / "module.ptx").write_text(text, encoding="utf-8")
     outcome = run(
         find_tool("ptxas"), ["-arch=" + target.replace("sm_", "compute_"), "module.ptx", "-o", "nothing"], folder
@@ -228,7 +228,7 @@ def test_what_we_refuse_at_the_users_line_ptxas_refuses_too(target, tmp_path):
     assert judged(module, target, tmp_path) == set(range(place + 1, place + 1 + len(foreign)))
 
 
-# --- what is said of wrong registers ------------------------------------------------------------
+# --- errors of wrong registers ------------------------------------------------------------------
 
 RIGHT = {"shape": (16, 8, 16), "dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16, "dtype_c": f32}
 

@@ -1,4 +1,4 @@
-"""Allocations in the memories of a block, by name; `tests/plugin_contract` has a memory of a plugin's."""
+"""Allocations in the memories of a CTA, by name; `tests/plugin_contract` tests a plugin's memory."""
 
 from __future__ import annotations
 

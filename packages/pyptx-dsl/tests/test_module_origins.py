@@ -1,4 +1,4 @@
-"""A module is assembled, and what ptxas says of it comes back in lines of Python."""
+"""A module is assembled, and ptxas errors are reported at Python lines."""
 
 from __future__ import annotations
 

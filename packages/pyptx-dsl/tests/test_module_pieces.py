@@ -1,4 +1,4 @@
-"""A function that returns the text of its body is that body, compiled piece by piece, with the lines of its file."""
+"""A function that returns its body as text acts like that body, compiled in parts, with line numbers of its file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEAD = 'def f(a, b):\n    """What it is."""\n    return r"""\n'
 
 
 def made(source: str, **names: object) -> dict[str, Any]:
-    """Run a file that has a function `f`, and return its names."""
+    """Execute source that defines a function `f`; return its globals."""
     found: dict[str, Any] = {**names}
     exec(compile(source, "<f>", "exec"), found)  # noqa: S102 - written here
     return found
@@ -74,7 +74,7 @@ def test_an_error_is_told_at_its_line(times: int) -> None:
 
 
 def body(p: str) -> str:  # noqa: ARG001 - the text names it
-    """Return a body of this file."""
+    """Return the text of a body."""
     return r"""
     rd = reg.bank("%rd", u64, 2)
     (r,) = reg.declare(b32, "%r1")

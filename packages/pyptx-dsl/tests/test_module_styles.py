@@ -1,4 +1,4 @@
-"""Modules in a style: what nothing was said of is written as the style has it, and what was said stays."""
+"""Modules in a style: whitespace that is not set explicitly follows the style, explicit whitespace stays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDE = Style(leads={"*": " ", "^ *": ""}, gaps={"Instruction": {"opcode %": "   
 
 
 def everything() -> ModuleBuilder:
-    """Return a module with each kind of place that has white space."""
+    """Return a module with every kind of position that has whitespace."""
     m = module(version=(8, 7), target="sm_90a")
     m.file(1, "a.cu")
     lut = m.global_("lut", u32, 4, align=16)

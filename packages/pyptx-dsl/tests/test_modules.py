@@ -44,13 +44,13 @@ def fresh(target: str = "sm_90a", *, unchecked: bool = False) -> ModuleBuilder:
 
 
 def body(function: Callable[[], object], *, unchecked: bool = False) -> str:
-    """Return what stands between the braces of an entry."""
+    """Return the text between the braces of an entry."""
     m = fresh(unchecked=unchecked)
     m.entry("k", [m.param("p", u64)])(function)
     return m.ptx().partition("{")[2].removesuffix("}\n")
 
 
-# --- what is written --------------------------------------------------------------------------------
+# --- emitted text -----------------------------------------------------------------------------------
 
 
 def test_a_module_holds_what_was_called_in_that_order() -> None:
@@ -337,7 +337,7 @@ def test_scopes_open_and_close_by_call_as_deep_as_one_likes() -> None:
     assert body(function).count("{") == 60
 
 
-# --- what is said of one statement ----------------------------------------------------------------------
+# --- formatting of one statement ------------------------------------------------------------------------
 
 
 def test_one_statement_has_white_space_and_a_spelling_of_its_own() -> None:

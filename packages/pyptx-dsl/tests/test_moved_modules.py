@@ -1,4 +1,4 @@
-"""Modules of which the documentation spoke before the rooms: their names are found there for one release."""
+"""Modules that earlier documentation mentioned: their old import paths work for one release, with a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each operator emits exactly what the table says; what PTX cannot mean is an error at the user's line."""
+"""Each operator emits exactly the PTX in its row; operations without PTX equivalent are errors at the user's line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyptx_dsl.tracing.trace import Trace, active
 from pyptx_dsl.types import b8, b32, b64, bf16, f16, f16x2, f32, f64, pred, s16, s32, s64, u16, u32, u64
 from pyptx_ir.syntax.nodes import Label
 
-from .operator_rows import ROWS, Row, page
+from .operator_rows import PAGES, ROWS, Row, page
 
 NAMES = {
     "u": u32,
@@ -82,11 +82,12 @@ def test_an_operator_emits_its_row(row: Row) -> None:
     assert "; ".join(emitted(row.python)) == row.emitted
 
 
-def test_the_page_of_operators_is_this_table() -> None:
-    path = Path(__file__).parents[3] / "docs" / "operators.md"
+@pytest.mark.parametrize("name", PAGES)
+def test_the_pages_of_operators_have_these_tables(name: str) -> None:
+    path = Path(__file__).parents[3] / "docs" / name
     if not (path.parent.parent / "noxfile.py").exists():
-        return  # the package's own source distribution has no docs beside it
-    assert page() in path.read_text(encoding="utf-8")
+        return  # the package's own source distribution lacks docs
+    assert page(name) in path.read_text(encoding="utf-8")
 
 
 REFUSED = [
@@ -113,13 +114,13 @@ def test_what_ptx_cannot_mean_is_refused(statement: str, error: type[Exception])
 
 def test_whatever_behaves_like_a_number_is_one() -> None:
     class Index:
-        """What NumPy's integers are: anything with `__index__`."""
+        """A number like NumPy's integers: anything with `__index__`."""
 
         def __index__(self) -> int:
             return 7
 
     class Real:
-        """What NumPy's floats are: anything with `__float__`."""
+        """A number like NumPy's floats: anything with `__float__`."""
 
         def __float__(self) -> float:
             return 0.5

@@ -1,4 +1,4 @@
-"""Every line of PTX knows the Python that wrote it, and every error shows the user's line."""
+"""Every PTX line records the Python line that emitted it, and every error names the user's line."""
 
 from __future__ import annotations
 

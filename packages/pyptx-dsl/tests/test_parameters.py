@@ -1,4 +1,4 @@
-"""Parameters of a kernel, several in a call: by which types they are loaded, and where they go."""
+"""Loads of several kernel parameters in one call: their types, and their destination registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`with ptx.predicated(p):` guards each instruction of a block, and emits nothing else."""
+"""`with ptx.predicated(p):` guards each instruction of its body, and emits nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that `ptx` emits is PTX: each wrapper goes through ptxas over its types and modifiers."""
+"""ptxas assembles every `ptx` wrapper with all of its types and modifiers."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.ptxas
 
 NAMED = [value for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)]
-# Textures are variables of a module; the oracle's tests declare them for each of their forms.
+# Textures are module variables; the tests of the oracle declare them for each form.
 WRAPPERS = [wrapper for wrapper in NAMED if not isinstance(wrapper, Texture)]
 VERSIONS = {"sm_80": (8, 5), "sm_90a": (8, 5), "sm_100a": (8, 8)}
 
 
 def assembled(body: Callable[[], object], arch: str = "sm_90a", version: tuple[int, int] | None = None) -> str:
-    """Trace a body, put it to ptxas, and return its PTX."""
+    """Trace a body, assemble it with ptxas, and return its PTX."""
 
     def k() -> None:
         body()
@@ -81,11 +81,11 @@ def assembled(body: Callable[[], object], arch: str = "sm_90a", version: tuple[i
     return text
 
 
-# --- the wrappers that are rows -----------------------------------------------------------------------
+# --- wrappers made from table rows --------------------------------------------------------------------
 
 
 def instructions(wrapper: Wrapper, target: str, version: tuple[int, int]) -> Iterator[Instruction]:
-    """Yield what a target has of a wrapper's rows in a version of PTX; the names of registers are their types."""
+    """Yield the legal instructions of a wrapper's rows for a target and PTX version; registers are named by type."""
     for pattern in patterns_of(wrapper.opcode):
         for text in forms(pattern.row):
             (node,) = parse_statements(text)
@@ -95,7 +95,7 @@ def instructions(wrapper: Wrapper, target: str, version: tuple[int, int]) -> Ite
 
 
 def declared(node: Instruction, known: set[str]) -> None:
-    """Declare the registers of an instruction that are not yet."""
+    """Declare the registers of an instruction that are not declared yet."""
     for name in (name.partition(".")[0] for operand in node.operands for name in register_names(operand)):
         if name not in known:
             active().fresh(from_name(str(register_type(name))), name)
@@ -139,7 +139,7 @@ def test_numbers_are_spelt_for_the_type() -> None:
     assert "mov.b16 %h0, 0x3C00;" in text
 
 
-# Each number is of the type that its own operand has, which slct and set have two of.
+# Each number has the type of its operand; slct and set have two operand types.
 SPELT = {
     "slct.f32.s32 %f0, 1, 2, %r0": "slct.f32.s32 %f0, 0f3F800000, 0f40000000, %r0",
     "slct.f32.s32 %f0, 1, 2, 3": "slct.f32.s32 %f0, 0f3F800000, 0f40000000, 3",
@@ -211,7 +211,7 @@ def test_selections_and_tests_assemble_for_every_type() -> None:
 
 
 def cvt(to: PtxType, source: PtxType, count: int = 1, **keywords: object) -> Callable[[], object]:
-    """A conversion from `count` registers."""
+    """Return a body with a conversion from `count` registers."""
 
     def emit() -> None:
         sources = [reg.scalar(source) for _ in range(count)]

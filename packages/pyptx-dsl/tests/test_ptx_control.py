@@ -1,4 +1,4 @@
-"""Control flow runs what Python's would, nests, emits few branches, and says where it was misused."""
+"""Control flow executes like Python's, nests, emits few branches, and reports misuse at its line."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def bounds(dtype: PtxType) -> tuple[int, int]:
 
 
 def interesting(dtype: PtxType) -> list[tuple[int, int, int]]:
-    """Starts, stops and steps, at the ends of the type too, with at most 40 iterations each."""
+    """Return starts, stops and steps, including the ends of the type, with at most 40 iterations each."""
     low, high = bounds(dtype)
     values = [0, 1, 7, 10, low, low + 1, low + 5, high, high - 1, high - 5, *([-3, -10] if low else [])]
     steps = [1, 2, 3, 7, 1 << 20, -1, -2, -5] if dtype.bits > 16 else [1, 3, 100, -1, -4]
@@ -66,7 +66,7 @@ def interesting(dtype: PtxType) -> list[tuple[int, int, int]]:
 
 
 def counting(dtype: PtxType, shape: str, case: tuple[int, int, int]) -> Callable[[], None]:
-    """A loop over `case` in which the arguments that `shape` names are registers."""
+    """Return a loop over `case` in which the arguments named in `shape` are registers."""
 
     def body() -> None:
         names = ("start", "stop", "step")
@@ -187,12 +187,12 @@ def test_a_range_that_makes_no_sense_is_refused_at_its_line(
 
 
 def chain(arms: int, *, otherwise: bool, jumps: frozenset[int] = frozenset()) -> Callable[[], None]:
-    """A chain of `arms` conditions `x == i`; arm i notes i, and returns if it is in `jumps`."""
+    """Return a chain of `arms` conditions `x == i`; arm i stores i, and returns if it is in `jumps`."""
 
     def body() -> None:
         x = ptx.inst.mov.s32(reg.scalar(s32, name="%x"), reg.scalar(s32, name="%input"))
         for arm in range(arms):
-            # On one line, as the condition's instructions must stand in the call that takes it.
+            # On one line: the instructions of the condition must be in the call that takes it.
             with ptx.if_(x == arm) if arm == 0 else ptx.elif_(x == arm):
                 note(arm)
                 if arm in jumps:

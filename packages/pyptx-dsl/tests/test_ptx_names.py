@@ -1,4 +1,4 @@
-"""How words of PTX become names of Python, what stands under `ptx`, and what is said of names that do not."""
+"""Mapping of PTX modifiers to Python names, names in `ptx`, and errors for unknown names."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def traced(body: Callable[[], object], **options: object) -> str:
 
 
 def emitted(body: Callable[[], object]) -> list[str]:
-    """Return the instructions of a body, one a line."""
+    """Return the instructions of a body, one per line."""
     inside = traced(body).partition("{\n")[2].rpartition("}")[0]
     return [line.strip() for line in inside.splitlines() if line.strip() and not line.strip().startswith(".")]
 
 
-# --- words ------------------------------------------------------------------------------------------
+# --- modifiers --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -341,7 +341,7 @@ def test_a_mistake_is_an_error_at_its_line(body: Callable[[], object], error: ty
         traced(body)
     told = caught.value
     assert isinstance(told, PyptxError)
-    assert re.search(words, f"{told.message} {told.hint}"), told  # not where it is: that line holds these words too
+    assert re.search(words, f"{told.message} {told.hint}"), told  # not the location: its line has these words
     assert f"{HERE}:" in str(told)
     assert "^" in str(told)
 
@@ -538,4 +538,4 @@ def test_the_typed_keywords_of_wrappers_are_those_of_their_rows() -> None:
         keywords[family] |= {keyword for form in wrapper.forms for keyword in form.keywords}
     assert keywords[Video] == set(VideoModifiers.__annotations__)
     assert keywords[Texture] == set(TextureModifiers.__annotations__)
-    assert keywords[Wrapper] == set(Modifiers.__annotations__) | {"combine"}  # which lop3 names itself
+    assert keywords[Wrapper] == set(Modifiers.__annotations__) | {"combine"}  # lop3 adds combine

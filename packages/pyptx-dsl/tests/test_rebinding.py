@@ -1,4 +1,4 @@
-"""A name that a traced block binds anew is an error at the line that does it, where its value is wanted again."""
+"""Rebinding a name inside a traced block is an error at that line if the old value is used afterwards."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ def refused_a_value_of_a_dict() -> None:
 
 
 class State:
-    """What a kernel keeps in an object."""
+    """Registers that a kernel keeps in an object."""
 
     def __init__(self) -> None:
         self.total = reg.scalar(f32, init=0.0)
         self.last = reg.scalar(f32, init=0.0)
 
     def add(self) -> None:
-        """Rebind what the object holds."""
+        """Rebind an attribute."""
         self.total = self.total + 1.0
 
 

@@ -1,4 +1,4 @@
-"""Registers: how each type is declared and initialised, names, arrays."""
+"""Registers: declaration and initialization of each type, names, arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call goes to the first installed runtime that claims its arrays; what is missing is named."""
+"""A call uses the first installed runtime that claims its arrays; a missing runtime is named."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def simulate(kernel_: Launchable, arrays: Sequence[object], keywords: Mapping[st
 
 @dataclass(frozen=True)
 class Framework:
-    """A runtime row of a later kind, which differentiates."""
+    """Runtime row that supports differentiation."""
 
     name: str = "framework"
     priority: int = 1
@@ -117,8 +117,8 @@ def test_runtimes_with_launchers_take_turns(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(runtimes, "_runtimes", lambda: (runtime("words", str), runtime("numbers", int)))
     assert [both(array) for array in ("a", 1, "a", 1, 2)] == ["words", "numbers", "words", "numbers", "numbers"]
     assert ways == [
-        *("long words",),  # the first call of each framework goes the long way
+        *("long words",),  # the first call of each framework takes the slow path
         *("words", "long numbers"),
-        *("numbers", "words"),  # and what is not the last one's goes to the one before
+        *("numbers", "words"),  # the latest launcher passes other arrays to the one before
         *("numbers", "numbers"),
     ]

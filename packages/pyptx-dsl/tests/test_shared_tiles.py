@@ -1,7 +1,7 @@
-"""A shared tile says the same to TMA, to addresses and to descriptors: each element is where all of them look for it.
+"""TMA, addresses and descriptors agree on the location of every element of a shared tile.
 
-The descriptor's side is the manual's own table of canonical layouts ("Strides", "Canonical Layouts"), written down here
-once more, as CuTe shapes and strides; TMA's side is the box of one panel, row by row, swizzled.
+The descriptor's layout is the manual's table of canonical layouts ("Strides", "Canonical Layouts"), repeated here as
+CuTe shapes and strides; TMA's layout is that of one box, row by row, swizzled.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ CODES = {None: 0, "128B": 1, "64B": 2, "32B": 3}
 
 
 def swizzled(address: int, swizzle: str | None) -> int:
-    """Return Swizzle<bits, 4, 3> of an address: bits 7… are exclusive-ored onto bits 4…."""
+    """Return Swizzle<bits, 4, 3> of an address: bits 7… are XORed into bits 4…."""
     mask = (1 << SWIZZLED_BITS[swizzle]) - 1
     return address ^ (address >> 7 & mask) << 4
 
 
 def canonical(tile: SharedTile, mn: int, k: int) -> int:
-    """Return the bytes from the start of a product to its element (mn, k), before the swizzle."""
+    """Return the byte offset of element (mn, k) from the start of an MMA operand, before the swizzle."""
     unit = 128 // tile.dtype.bits
     chunks = {None: 1, "32B": 2, "64B": 4, "128B": 8}[tile.swizzle]
     leading, stride = (offset * 8 // tile.dtype.bits for offset in (tile.leading_byte_offset, tile.stride_byte_offset))
@@ -51,7 +51,7 @@ def canonical(tile: SharedTile, mn: int, k: int) -> int:
 
 
 def brought(tile: SharedTile, mn: int, k: int) -> int:
-    """Return where TMA puts the element (mn, k): the panels one behind the other, each row by row, swizzled."""
+    """Return the offset at which TMA writes element (mn, k): consecutive boxes, each row by row, swizzled."""
     row, column = (mn, k) if tile.major == "K" else (k, mn)
     panel, inside = divmod(column, tile.panel_columns)
     place = panel * tile.panel_bytes + row * tile.panel_width + inside * tile.dtype.bits // 8
@@ -210,7 +210,7 @@ def test_an_alignment_that_would_shift_the_pattern_is_refused_with_the_picture()
         traced(lambda: smem.tile(SharedTile(bf16, (64, 64)), align=512))
 
 
-# --- the names that users know --------------------------------------------------------------------------
+# --- public names ---------------------------------------------------------------------------------------
 
 
 def test_a_wgmma_tile_is_the_tile_with_the_widest_swizzle() -> None:

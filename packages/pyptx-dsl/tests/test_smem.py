@@ -1,4 +1,4 @@
-"""Shared memory: every access addresses what its indices say, in static and dynamic layouts, swizzled or not."""
+"""Shared memory accesses have the addresses of their indices, in static and dynamic layouts, swizzled or not."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_one_index_per_dimension_is_the_element_read_and_written() -> None:
 
 @pytest.mark.parametrize("name", SWIZZLES)
 def test_a_constant_index_is_swizzled_like_the_manual_says(name: str) -> None:
-    """Chunks of 16 bytes move within a row of the swizzle's width, by the number of the 128-byte line."""
+    """16-byte chunks are permuted within a row of the swizzle width, by the index of the 128-byte line."""
     swizzle = SWIZZLES[name]
     width = int(name[:-1])
 

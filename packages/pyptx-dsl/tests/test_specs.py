@@ -1,4 +1,4 @@
-"""Tiles are contracts: what fits passes, what does not is named."""
+"""Tiles are contracts: matching arrays pass, errors name the mismatch."""
 
 from __future__ import annotations
 

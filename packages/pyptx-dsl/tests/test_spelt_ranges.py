@@ -1,4 +1,4 @@
-"""`ptx.range_` writes the counted loops of compilers instruction for instruction, in the registers that it is given."""
+"""`ptx.range_` emits compilers' counted loops instruction by instruction, in given registers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Banks:
-    """Registers as compilers declare them."""
+    """Register groups declared like a compiler's."""
 
     def __init__(self) -> None:
         self.p: RegArray = reg.array(pred, 4)

@@ -1,4 +1,4 @@
-"""Each package's instructions stand in a stub of its own, which knows of the others only the words that it imports."""
+"""Each package's instructions are in a stub of its own, which imports from other stubs only the names it needs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DEEP = row("copy.near.deep.b32 d, a", summary="Copy from the deep.")
 
 
 def written(**packages: tuple[InstructionRow, ...]) -> dict[str, str]:
-    """Return the stubs of the core above and of these packages."""
+    """Return the stubs of the core rows above and of the given packages."""
     return write_stubs(by_stub({"pyptx_ir": OURS, **packages}))
 
 
 def classes(stub: str) -> dict[str, list[str]]:
-    """Return what stands in each class of a stub, without its docstrings."""
+    """Return the members of each class of a stub, without docstrings."""
     nodes = [node for node in ast.parse(stub).body if isinstance(node, ast.ClassDef)]
     members = {node.name: [each for each in node.body if not isinstance(each, ast.Expr)] for node in nodes}
     return {name: [ast.unparse(each).partition("\n")[0] for each in body] for name, body in members.items()}

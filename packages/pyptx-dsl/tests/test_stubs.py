@@ -1,4 +1,4 @@
-"""The typed view of `ptx.inst` has every spelling of every row, and nothing else."""
+"""The stub of `ptx.inst` contains every opcode of every row, and nothing else."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ STATES = list(all_states(ROOT, {}).values())
 
 @cache
 def counts(words: tuple[str, ...]) -> frozenset[int]:
-    """Return how many operands a spelling takes."""
+    """Return the numbers of operands that an opcode takes."""
     ways = signatures(follow(words).accepted)
     return frozenset(
         count for way in ways for count in range(sum(not parameter.optional for parameter in way), len(way) + 1)
@@ -122,7 +122,7 @@ def test_operands_become_parameters(form: InstructionRow, expected: list[str]) -
 
 
 def members(node: ast.ClassDef) -> Iterator[tuple[str, str, str]]:
-    """Yield each member of a class: its name, what it is (a class, a method, another name), and what is told."""
+    """Yield each member of a class: name, kind (a class, a method, another name), and documentation."""
     for each, following in zip(node.body, [*node.body[1:], None], strict=True):
         match each:
             case ast.AnnAssign(target=ast.Name(name), annotation=ast.Name(type_name)):
@@ -148,14 +148,14 @@ def test_the_stub_is_python_and_has_a_member_for_every_word() -> None:
 
 
 def in_stub(words: tuple[str, ...]) -> tuple[str, bool]:
-    """Follow an opcode through the stub; return what is told of its last word, and whether it can be called."""
+    """Follow an opcode through the stub; return the documentation of its last part, and whether it is callable."""
     what, told = "Instructions", ""
     for word in words:
         found: dict[str, tuple[str, str]] = {}
         for name, sort, text in members(CLASSES[what]):
             found.setdefault(to_ptx(name), (sort, text))
         what, told = found[word]
-        if what not in CLASSES and what != "method":  # another name of a method
+        if what not in CLASSES and what != "method":  # alias of a method
             what, told = found[to_ptx(what)]
     return told, what == "method" or "__call__" in {name for name, _, _ in members(CLASSES[what])}
 

@@ -1,4 +1,4 @@
-"""A traceback shows the user's frames, all of them, and none of this project's."""
+"""A traceback shows all frames of the user, and none of this project."""
 
 from __future__ import annotations
 

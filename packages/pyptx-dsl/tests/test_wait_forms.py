@@ -1,4 +1,4 @@
-"""A wait for an mbarrier is written in each of the shapes that libraries and compilers have for it."""
+"""A wait on an mbarrier can be emitted in each form that libraries and compilers use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ANSWER = {"poll": ("result",), "poll_retry": ("result",)}
 
 
 class Ring:
-    """Two barriers, a phase, predicates and registers."""
+    """Two mbarriers, a phase, predicates and registers."""
 
     def __init__(self) -> None:
         self.p, self.r = reg.array(pred, 4), reg.array(u32, 8)

@@ -1,4 +1,4 @@
-"""What functions of `ptx` have because their rows have it, and what is said of words that no row has."""
+"""Keyword arguments that `ptx` functions get from their table rows, and errors for modifiers without a row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HERE = Path(__file__).name
 
 
 class Bench:
-    """Registers to call with; made inside a trace."""
+    """Registers for calls, made inside a trace."""
 
     def __init__(self) -> None:
         self.a, self.w, self.p, self.q = reg.scalar(u32), reg.scalar(u64), reg.scalar(pred), reg.scalar(pred)
@@ -37,7 +37,7 @@ def instruction(call: Callable[[Bench], object], arch: str, version: tuple[int, 
         ptx.ret()
 
     text = kernel(k, arch=arch, version=version, block=(32, 1, 1)).ptx()
-    if version <= (9, 0):  # what ptxas 13.0 reads
+    if version <= (9, 0):  # newest PTX version of ptxas 13.0
         assemble(text, arch)
     lines = [line.strip() for line in text.splitlines() if line.startswith("\t") and not line.strip().startswith(".")]
     return lines[-2].rstrip(";").split(" ")[0]

@@ -1,4 +1,4 @@
-"""The wrappers that are rows, held against the whole instruction table: what it has, they write."""
+"""Wrappers made from rows, compared with the whole instruction table: they emit every form in it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SOURCES: dict[type, tuple[int, int]] = {
 
 
 def opcodes(pattern: Pattern) -> set[tuple[str, ...]]:
-    """Return the spellings of a row: every type, and every other word alone and in pairs."""
+    """Return the opcodes of a row: every type, and other modifiers alone and in pairs."""
     found = set[tuple[str, ...]]()
     for text in forms(pattern.row):
         (node,) = parse_statements(text)
@@ -118,4 +118,4 @@ def test_what_no_row_has_is_refused(
     wrapper: Wrapper, types: object, modifiers: dict[str, str | bool], message: str
 ) -> None:
     with pytest.raises(OperandError, match=f"(?s){message}"):
-        wrapper.words(types, **modifiers)  # type: ignore[arg-type]  # what a user may pass
+        wrapper.words(types, **modifiers)  # type: ignore[arg-type]  # values that a user may pass

@@ -1,6 +1,6 @@
-"""What tests of this folder share.
+"""Options and fixtures of the tests in this folder.
 
-`--regenerate-golden` writes the golden files of this folder anew, to be reviewed as a diff.
+`--regenerate-golden` rewrites the golden files of this folder; review them as a diff.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Let the programs that a test starts see interrupts, also where a shell began the tests in its background."""
+    """Make subprocesses of a test receive SIGINT, even if a shell started the tests in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

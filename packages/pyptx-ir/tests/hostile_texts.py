@@ -1,4 +1,4 @@
-"""Texts that take a careless parser or checker down: deep ones, endless words, and thousands of the same mistake."""
+"""Texts that are hard for a careless parser or checker: deep nesting, endless tokens, thousands of equal mistakes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ OPEN = f"{HEAD}.entry k() {{\n.reg .b32 %r<9>;\n"
 
 
 def each(count: int, line: Callable[[int], str]) -> str:
-    """Return a function with a line for each number."""
+    """Return a function with one line per number."""
     return OPEN + "".join(map(line, range(count))) + "ret;\n}\n"
 
 
-# What nests deeper than any compiler writes, each with what an operand or a block begins and ends with.
+# Constructs nested deeper than any compiler emits: text before, opening and closing token, text after.
 DEEP: dict[str, tuple[str, str, str, str]] = {
     "addresses": ("ld.b32 %r1, ", "[", "]", ";"),
     "addresses with an offset": ("ld.b32 %r1, ", "[%r1+", "]", ";"),
@@ -39,13 +39,13 @@ DEEP: dict[str, tuple[str, str, str, str]] = {
 
 
 def deep(name: str, levels: int) -> str:
-    """Return a function with one statement that nests so deep."""
+    """Return a function with one statement, nested `levels` deep."""
     before, opening, closing, after = DEEP[name]
     inside = "" if name == "blocks" else "1"
     return f"{OPEN}{before}{opening * levels}{inside}{closing * levels}{after}\nret;\n}}\n"
 
 
-# Each takes a second at most to judge; most did not end within a minute when the cost was the square of the size.
+# Each check takes a second at most. With quadratic cost, most did not end within a minute.
 LONG: dict[str, Callable[[], str]] = {
     "comments that never end": lambda: "/* a " * 16_000,
     "a comment that never ends in a function": lambda: OPEN + "/* a " * 16_000,

@@ -1,4 +1,4 @@
-"""Modules with one thing wrong each, and the place of it between « and »."""
+"""Modules with one fault each, its position marked by « and »."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ ARGUMENTS = "\t.param .b32 x;\n\t.param .b64 y;\n\t.param .b32 z;\n"
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A module whose only fault has this code, at the marked place.
+    """Module whose only fault has this code, at the marked position.
 
-    ptxas refuses it if that is an error and takes it if that is a warning; `exception` says why it doesn't.
+    ptxas rejects an error and accepts a warning; if it does not, `exception` says why.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Broken:
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """Line, column and width."""
+        """Line and column (from 1) and width of the fault."""
         before, _, rest = self.marked.partition("«")
         return before.count("\n") + 1, len(before) - before.rfind("\n"), len(rest.partition("»")[0])
 
@@ -137,7 +137,7 @@ BROKEN: tuple[Broken, ...] = (
     ),
     Broken("128-bit registers too early", "version", before_hopper(".reg «.b128» %q;", "8.2")),
     Broken("blocks per SM without their size", "ignored-directive", entry("", directives="«.minnctapersm» 2")),
-    # Headers, and what they declare
+    # Function headers and their declarations
     *(
         Broken(
             f"a directive with a wrong number: {text}",
@@ -245,7 +245,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a division by zero", "operand-kind", entry("mov.b32 %r1, «1/0»;")),
     Broken("an element between two", "operand-kind", entry("ld.const.b32 %r1, «v[1.5]»;", above=".const .b32 v[4];\n")),
     Broken("an integer added to a float", "operand-kind", entry("mov.f32 %f1, «1.5+1»;")),
-    # Initialisers
+    # Initializers
     *(
         Broken(
             f"an initialiser: {declaration}",
@@ -616,7 +616,7 @@ BROKEN: tuple[Broken, ...] = (
         entry("«frobnicate.b32» %r1;"),
         "ptxas refuses it; for one that is newer than the table it would not",
     ),
-    # Arguments that are of another kind than the parameter
+    # Arguments of another kind than their parameter
     *(
         Broken(f"{what} for {parameter}", "call-argument", entry(call, above=f".func f({parameter} a) {{ ret; }}\n"))
         for what, parameter, call in (
@@ -645,7 +645,7 @@ BROKEN: tuple[Broken, ...] = (
     ),
     Broken("an integer for a result", "call-argument", entry("call «(1)», f;", above=".func (.reg .b32 a) f() {}\n")),
     Broken("a sum for a result", "call-argument", entry("call «(%r1+1)», f;", above=".func (.reg .b32 a) f() {}\n")),
-    # Addresses and constants of forms that ptxas does not read
+    # Forms of addresses and constants that ptxas rejects
     *(
         Broken(f"{form} in brackets", "operand-kind", entry(f"{text};", above=".global .b32 g[4];\n"))
         for form, text in (
@@ -693,7 +693,7 @@ BROKEN: tuple[Broken, ...] = (
         entry("cp.async.ca.shared.global [%r1], [%rd1], «7/2»;"),
     ),
     Broken("minus the warp size for a barrier", "immediate-range", entry("bar.sync «-WARP_SZ»;")),
-    # Directives that are too early, too late or on something else
+    # Directives that are too early, too late or in the wrong statement
     Broken(
         "a prototype's directive too early",
         "version",

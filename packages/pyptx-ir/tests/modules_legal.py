@@ -1,4 +1,4 @@
-"""Modules that look wrong and are legal: what ptxas accepts, and a check must not refuse."""
+"""Modules that look wrong but are legal: ptxas accepts them, and the checker must, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `pyptx` command answers with a status and says what is wrong."""
+"""Exit status and error messages of the `pyptx` command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that have moved: found at the old path for one release, with a warning at the line that asks."""
+"""Moved names: available at the old path for one release, with a warning at the importing line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_moved_name_is_the_new_one_and_warns_at_the_line_that_asks() -> None:
 def test_an_examination_is_a_doctor_check(module: str) -> None:
     names: dict[str, object] = {}
     with pytest.warns(DeprecationWarning, match="DoctorCheck now"):
-        exec(f"from {module} import Examination", names)  # noqa: S102 - an import, as an old plugin writes it
+        exec(f"from {module} import Examination", names)  # noqa: S102 - an import as in an old plugin
     assert names["Examination"] is DoctorCheck
 
 

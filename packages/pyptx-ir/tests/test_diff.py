@@ -1,4 +1,4 @@
-"""What two modules must have in common to be the same, and how what differs is told."""
+"""`pyptx diff`: criteria for equal modules, and the report of differences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LINES = BODY.splitlines()
 
 
 def entry(body: str, *, banks: str = BANKS, before: str = "") -> str:
-    """Return a module with one kernel; its body begins in line 10."""
+    """Return a module with one kernel; its body begins at line 10."""
     return f"{HEAD}{before}.visible .entry k(.param .u64 k_param_0)\n{{\n{banks}{body}}}\n"
 
 
@@ -109,7 +109,7 @@ def test_a_statement_less_is_one_that_is_removed(at: int) -> None:
 
 
 def test_a_branch_elsewhere_is_told_at_the_branch() -> None:
-    """Where nothing else refers to one of the labels, it is the label that has moved."""
+    """If nothing else refers to one of the two labels, the label has moved."""
     both = BODY.replace("\tst.", "\t@!%p1 bra done;\n\tst.").replace("\tret", "\t@%p1 bra loop;\n\tret")
     change = only(difference(both, both.replace("\t@%p1 bra loop;\n\t@!", "\t@%p1 bra done;\n\t@!")))
     assert change.before is not None
@@ -126,7 +126,7 @@ def test_an_exchange_of_two_statements_is_a_move() -> None:
 
 
 def test_a_register_that_is_used_again_is_not_the_register_that_it_was() -> None:
-    """Same data flow, other register allocation: `same` promises one name for one name."""
+    """Same data flow, other register allocation: `same` requires one name for one name."""
     other = BODY.replace("sub.s32 %r4, %r3, %r2", "sub.s32 %r2, %r3, %r2").replace("%r4", "%r2")
     assert not difference(BODY, other).same
 
@@ -157,10 +157,10 @@ def test_scopes_hide_names() -> None:
     ("one", "other", "same"),
     [
         ("0f3F800000", "0F3f800000", True),
-        ("0f3F800000", "1.0", True),  # add.f32: ptxas 13.0 makes the same code of both
+        ("0f3F800000", "1.0", True),  # add.f32: ptxas 13.0 generates the same code for both
         ("1.0", "1e0", True),
         ("1.0", "0d3FF0000000000000", True),
-        ("0f3DCCCCCD", "0.1", False),  # the nearest number is not the number
+        ("0f3DCCCCCD", "0.1", False),  # not equal to its nearest float
         ("0.0", "-0.0", False),
         ("0f7FC00000", "0f7FC00001", False),
         ("0f7FC00000", "0d7FF8000000000000", False),
@@ -283,7 +283,7 @@ def test_the_line_of_a_parameter_is_its_own() -> None:
     text = HEAD + ".entry k(\n\t.param .u64 a,\n\t.param .u32 b\n)\n.maxntid 128, 1, 1\n{\n\tret;\n}\n"
     change = only(compare(text, text.replace("u32 b", "s32 b")))
     assert (change.before and change.before.line, change.after and change.after.text) == (6, ".param .s32 b")
-    assert only(compare(text, text.replace("128", "256"))).before.line == 8  # type: ignore[union-attr] # it has one
+    assert only(compare(text, text.replace("128", "256"))).before.line == 8  # type: ignore[union-attr] # not None
 
 
 def test_debugging_information_counts_when_it_is_asked_for() -> None:
@@ -314,11 +314,11 @@ def test_trees_and_texts_may_be_given_and_what_is_no_ptx_is_refused() -> None:
         compare(entry(BODY), "add")
 
 
-# --- names in what is shown -------------------------------------------------------------------------
+# --- names in reports -------------------------------------------------------------------------------
 
 
 def shown(before: str, after: str) -> list[str]:
-    """Return the lines that a report shows of what changed and of its context, without numbers of lines."""
+    """Return the lines of a report with changes and their context, without line numbers."""
     found = compare(before, after, context=1)
     places = [
         (change.kind, change.before, change.after) for part in found.parts for hunk in part.hunks for change in hunk
@@ -335,7 +335,7 @@ RENAMED = {f"%r{number}": f"%x{number + 3}" for number in range(9)} | {"%rd1": "
 
 
 def renamed(text: str) -> str:
-    """Return a module whose registers and labels have other names."""
+    """Return a module with renamed registers and labels."""
     banks = BANKS.replace("%r<9>", "%x<19>").replace("%rd<9>", "%data")
     return re.sub(r"%?\w+", lambda found: RENAMED.get(found[0], found[0]), text.replace(BANKS, banks))
 
@@ -367,7 +367,7 @@ def test_a_statement_that_is_gone_has_the_names_of_the_second_module(line: int) 
 
 
 def test_a_name_without_a_counterpart_is_not_taken_for_another_one() -> None:
-    """%r1 of the first module is not in the second, whose %r1 is the first one's %r2."""
+    """%r1 of the first module is missing in the second, whose %r1 is %r2 of the first."""
     before = "\tmov.u32 %r1, %clock;\n\tmov.u32 %r2, %tid.x;\n\tadd.s32 %r3, %r2, 7;\n\tst.u32 [%rd1], %r3;\n"
     after = before.replace("\tmov.u32 %r1, %clock;\n", "").replace("%r2", "%r1").replace("%r3", "%r2")
     assert shown(entry(before), entry(after))[-2:] == ["- mov.u32 A:%r1, %clock;", "  mov.u32 %r1, %tid.x;"]
@@ -421,7 +421,7 @@ def test_public_names_stay_what_they_are() -> None:
     ]
 
 
-# --- the only kernels -------------------------------------------------------------------------------
+# --- modules with one kernel each -------------------------------------------------------------------
 
 UNLIKE = "\tmov.u32 %r5, %clock;\n\tbar.sync 0;\n\tmul.lo.u32 %r6, %r5, %r5;\n\tret;\n"
 

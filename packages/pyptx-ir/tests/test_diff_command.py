@@ -1,4 +1,4 @@
-"""`pyptx diff`: exit status, text, JSON; and that its time is in proportion to its input."""
+"""`pyptx diff`: exit status, text, JSON, and time linear in the input size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REPORT = """\
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str, str]:
-    """Return a file, the same with other names, and one that differs."""
+    """Return a file, one with other names, and one with a difference."""
     texts = {"a": TEXT, "same": TEXT.replace("%r", "%other"), "b": TEXT.replace(", 4", ", 5")}
     for name, text in texts.items():
         (tmp_path / f"{name}.ptx").write_text(text)
@@ -148,7 +148,7 @@ HOSTILE: dict[str, tuple[Callable[[int], str], Callable[[int], str]]] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_pairs_take_time_in_proportion(name: str) -> None:
-    """Four times the size may take eight times as long: quadratic time would be sixteen."""
+    """Four times the size may take eight times as long; quadratic time would be sixteen."""
     left, right = HOSTILE[name]
     seconds: list[float] = []
     for count in (1_000, 4_000):

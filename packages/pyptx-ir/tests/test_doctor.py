@@ -1,4 +1,4 @@
-"""`pyptx doctor` needs nothing but the core."""
+"""`pyptx doctor` works with the core package alone."""
 
 from __future__ import annotations
 

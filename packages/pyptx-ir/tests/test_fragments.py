@@ -1,4 +1,4 @@
-"""Laws of the fragment layouts, over every product of the instruction table, and their figures in the manual."""
+"""Invariants of fragment layouts for every MMA of the instruction table, and the formulas of the manual's figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXTENTS = {"a": "mk", "b": "kn", "c": "mn", "d": "mn"}
 
 
 def dense():
-    """Every operand of every product, with the registers that the table says."""
+    """Yield every operand fragment of every MMA, with its number of registers in the table."""
     for entry in PRODUCTS:
         for shape, types in product(entry.shapes, entry.types()):
             counts = entry.registers(shape, types)
@@ -54,7 +54,7 @@ def sparse():
 
 ALL = list({fragment.title: (fragment, count) for fragment, count in (*dense(), *opaque(), *sparse())}.values())
 ALL += [(move.fragment, 2 if move.fragment.title.startswith("ldmatrix m16n16") else 1) for move in MOVES]
-# Types of one size share their layout.
+# Types of equal width share a layout.
 LAYOUTS = {(fragment.lanes, fragment.elements, fragment.bits): fragment for fragment, _ in ALL}.values()
 each = pytest.mark.parametrize("fragment", LAYOUTS, ids=lambda fragment: fragment.title)
 
@@ -99,7 +99,7 @@ def test_only_wmma_repeats_elements():
     }
 
 
-# --- the formulas of the manual, for layouts that differ in kind ------------------------------------------------
+# --- the manual's formulas, for layouts that differ in kind -----------------------------------------------------
 
 
 def group(lane):
@@ -147,7 +147,7 @@ FORMULAS = [
         lambda t, i: member(t) * 32 + (i & 31) + 128 * (i >= 32),
         lambda t, i: group(t),
     ),
-    # "… m8n8k4 with .f16", the first of four products
+    # "… m8n8k4 with .f16", the first of four MMAs
     (("m8n8k4", "a", "f16"), lambda t, i: t % 4 + 4 * (t >= 16), lambda t, i: i),
     (("m8n8k4", "b", "f16"), lambda t, i: i, lambda t, i: t % 4 + 4 * (t >= 16)),
     (("m8n8k4", "c", "f16"), lambda t, i: t % 4 + 4 * (t >= 16), lambda t, i: i),

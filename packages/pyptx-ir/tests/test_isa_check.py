@@ -1,4 +1,4 @@
-"""What `check_instruction` says: every message names the fault and what to do."""
+"""Messages of `check_instruction`: each names the fault and the remedy."""
 
 from __future__ import annotations
 

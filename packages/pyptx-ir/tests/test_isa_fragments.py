@@ -1,4 +1,4 @@
-"""Fragments of matrices: how many registers, which ones, and what is said of wrong ones."""
+"""Matrix fragments: number and order of registers, and errors for wrong ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx_ir.isa.matrix_rows import BITS
 from pyptx_ir.isa.table.mma import PRODUCTS
 from pyptx_ir.syntax import parse_instruction
 
-# Shape, extent and type, and the registers that the manual's figures show.
+# Shape, extents and type, and the number of registers in the manual's figures.
 FIGURES = [
     ("m8n8k4", "mk*4", "f16", 2),
     ("m8n8k4", "mn*4", "f32", 8),
@@ -32,7 +32,7 @@ FIGURES = [
     ("m32n8k16", "kn", "bf16", 2),
     ("m8n32k16", "kn", "s8", 4),
 ]
-# Those of products of a warpgroup.
+# The same for wgmma.
 WARPGROUP = [
     ("m64n8k16", "mk", "f16", 4),
     ("m64n256k16", "mn", "f32", 128),

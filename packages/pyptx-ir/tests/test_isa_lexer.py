@@ -1,4 +1,4 @@
-"""The Pygments lexer tells the sorts of words apart."""
+"""The Pygments lexer distinguishes the kinds of tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each planted defect is found, once, under its code, at its place; and ptxas agrees that it is one."""
+"""The checker reports each injected fault once, with its code and position, and ptxas confirms it."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def test_the_defects_are_many_and_of_every_kind() -> None:
     counts = Counter(broken.code for broken in BROKEN)
     assert counts.total() >= 90
     assert len({broken.name for broken in BROKEN}) == len(BROKEN)
-    elsewhere = {"newer-version", "cta-group", "ignored-setmaxnreg"}  # the last two need the packages of architectures
+    elsewhere = {"newer-version", "cta-group", "ignored-setmaxnreg"}  # the last two need arch packages
     assert not {code.name for code in CODES} - counts.keys() - elsewhere

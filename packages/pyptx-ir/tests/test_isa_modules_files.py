@@ -1,4 +1,4 @@
-"""Checking many files: here, in other processes, on a cluster; reports come as they are ready."""
+"""Checks of many files: in this process, in others, on a cluster; each report is yielded when it is ready."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GOOD, BAD = entry("add.s32 %r1, %r2, 1;"), entry("add.s32 %r1, %nothing, 1;")
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    """Write a good file, a bad one, another good one, and name one that is not there."""
+    """Write a valid file, an invalid one, another valid one, and name a missing one."""
     for name, text in (("a", GOOD), ("b", BAD), ("c", GOOD)):
         (tmp_path / f"{name}.ptx").write_text(text)
     return [str(tmp_path / f"{name}.ptx") for name in "abcd"]
@@ -86,7 +86,7 @@ def test_a_local_cluster_of_dask_gives_the_same_reports(files: list[str]) -> Non
 
 
 class Counting(Executor):
-    """Runs nothing by itself: the test completes what it likes."""
+    """Executor that runs nothing: the test completes futures itself."""
 
     def __init__(self) -> None:
         self.futures: list[Future[tuple[FileReport, ...]]] = []
@@ -94,7 +94,7 @@ class Counting(Executor):
     def submit(self, _: Callable[..., tuple[FileReport, ...]], /, *words: str) -> Future[tuple[FileReport, ...]]:
         future: Future[tuple[FileReport, ...]] = Future()
         self.futures.append(future)
-        if len(self.futures) == IN_FLIGHT:  # the last of those that may wait is the first that is ready
+        if len(self.futures) == IN_FLIGHT:  # the last future in flight completes first
             future.set_result((FileReport(words[0]),))
         return future
 
@@ -145,7 +145,7 @@ def test_a_file_is_reported_before_the_next_is_read(tmp_path: Path, files: list[
     words = command("--format", "ndjson", files[0], str(late))
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["file"] == files[0]  # while nobody has written the second
+        assert json.loads(process.stdout.readline())["file"] == files[0]  # the second is not written yet
         late.write_text(BAD)
         assert json.loads(process.stdout.readline())["errors"] == 1
     assert process.returncode == 1
@@ -179,7 +179,7 @@ def test_an_interrupt_ends_the_command_with_one_line(jobs: str, tmp_path: Path) 
     with subprocess.Popen(words, **pipes, text=True, start_new_session=True, cwd=tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        os.killpg(process.pid, signal.SIGINT)  # what a terminal does
+        os.killpg(process.pid, signal.SIGINT)  # like a terminal on Ctrl-C
         try:
             assert process.communicate(timeout=60)[1] == "\ninterrupted\n"
         finally:

@@ -1,8 +1,8 @@
-"""The text of diagnostics, word for word: one file for each in `golden/check/`.
+"""Texts of diagnostics, compared with one file each in `golden/check/`.
 
     pytest packages/pyptx-ir/tests/test_isa_modules_golden.py --regenerate-golden
 
-writes them anew; review the diff.
+rewrites them; review the diff.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SHOWN = (
 
 
 def message(name: str) -> str:
-    """Return what the command prints about a broken module."""
+    """Return the output of the command for a broken module."""
     (broken,) = [row for row in BROKEN if row.name == name]
     source = Source(broken.text, "kernel.ptx")
     return "\n".join([*(shown(one, source) for one in check_text(broken.text)), ""])

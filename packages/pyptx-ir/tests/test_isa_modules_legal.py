@@ -1,4 +1,4 @@
-"""What looks wrong and is legal passes, and ptxas agrees."""
+"""Modules that look wrong but are legal pass, and ptxas accepts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What checking costs: hostile and wrong texts take time in proportion to their size, like right ones."""
+"""Cost of checking: linear in the size of the text, also for hostile and wrong texts."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .modules_broken import HEAD
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.no_cover  # that each line is slower says nothing of how time grows
+pytestmark = pytest.mark.no_cover  # coverage slows every line; growth of time cannot be measured with it
 
-SECONDS = 1.0  # of CPU time, of the best of a few runs: other programs run beside this one
+SECONDS = 1.0  # of CPU time, best of a few runs: other programs run at the same time
 
 
 def least(run: Callable[[], object], enough: float, most: int = 5) -> float:

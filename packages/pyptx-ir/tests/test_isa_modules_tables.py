@@ -1,4 +1,4 @@
-"""The tables of special registers, directives and versions say what ptxas says, row by row."""
+"""Tables of special registers, directives and versions agree with ptxas, row by row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEWEST = find_tool("ptxas").newest_ptx
 PLAIN = [row for row in TARGETS if row.kind == "plain" and row.until is None and row.since <= NEWEST]
 EMPTY = ".entry k() { exit; }\n"
 
-# A module that shows each directive, below .version and .target.
+# For each directive, a module body (after .version and .target) that uses it.
 SHOWN: dict[str, str] = {
     "address_size": ".address_size 64\n" + EMPTY,
     "alias": ".func b() { ret; }\n.weak .func a();\n.alias a, b;\n",
@@ -81,7 +81,7 @@ def header(version: tuple[int, int], target: str, name: str = "") -> str:
 
 
 def target_for(version: tuple[int, int]) -> str:
-    """Return the latest plain target that a version knows; before the lattice begins, a device of the time."""
+    """Return the latest target without suffix of a PTX version; before the table's start, a target of that time."""
     known = [row.name for row in PLAIN if row.since <= version]
     return known[-1] if known else "sm_10" if version < (2, 0) else "sm_20" if version < (3, 0) else "sm_30"
 
@@ -95,12 +95,12 @@ def target_before(target: str) -> str:
 
 
 def said(text: str, target: str) -> list[tuple[int, str]]:
-    """Return line and text of what ptxas has against a module; with `-c`, functions may be defined elsewhere."""
+    """Return line and text of ptxas errors for a module; with `-c`, functions may be defined elsewhere."""
     number = int("".join(filter(str.isdigit, target)))
     arch = target.replace("sm_", "compute_") if number >= 75 else "compute_75"
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "m.ptx").write_text(text, encoding="utf-8")
-        is_whole = "enable_smem_spilling" in text  # which ptxas takes in no other compilation
+        is_whole = "enable_smem_spilling" in text  # ptxas accepts it only without -c
         separate = [] if is_whole or text.startswith((".version 1.", ".version 2.", ".version 3.0")) else ["-c"]
         outcome = run(find_tool("ptxas"), [f"-arch={arch}", *separate, "m.ptx", "-o", "m.o"], Path(folder))
     remarks = [(remark.line or 0, remark.message) for remark in parse_log(outcome.output) if remark.is_error]

@@ -1,4 +1,4 @@
-"""Checking trees: parsed ones and written ones, several modules in a text, and text that can't be read."""
+"""Checks of syntax trees: parsed and built ones, several modules in a text, and unreadable text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyptx_ir.syntax.operands import Address, Immediate, Register
 
 from .modules_broken import BROKEN, HEAD, Broken, entry
 
-# Faults of the text alone: spelt anew, the tree says `[%rd1+-4]` and `.align 8 .u64`, which are right.
+# Faults of the source text only: formatted again, the tree gives `[%rd1+-4]` and `.align 8 .u64`, which are valid.
 SPELLING = {
     "a difference in an address",
     "a difference in parentheses in brackets",
@@ -31,7 +31,7 @@ PARSED = [broken for broken in BROKEN if broken.code != "syntax" and broken.name
 
 
 def bare(node: Statement) -> Statement:
-    """Drop every kept spelling, as in a tree that was written."""
+    """Drop all preserved source text, as in a tree that was built."""
     match node:
         case Block(body=body):
             return replace(node, body=tuple(map(bare, body)))
@@ -75,7 +75,7 @@ def test_one_node_in_two_places_is_found_in_both() -> None:
 
 
 def test_an_operand_shared_by_statements_is_judged_in_each_by_its_place_and_spelling() -> None:
-    wrong = Address(Register("%rd1"), Immediate("-4"))  # `[%rd1-4]` is refused, `[%rd1+-4]` is right
+    wrong = Address(Register("%rd1"), Immediate("-4"))  # `[%rd1-4]` is rejected, `[%rd1+-4]` is valid
     address = (Register("%f1"), wrong), (wrong, Register("%f1"))
     body = "ld.global.f32 %f1, [%rd1-4];\n\tst.global.f32 [%rd1-4], %f1;\n\tld.global.f32 %f1, [%rd1+-4];"
     text = entry(body)
@@ -88,7 +88,7 @@ def test_an_operand_shared_by_statements_is_judged_in_each_by_its_place_and_spel
     ]
 
     def edited(node: Statement) -> Statement:
-        """Spell the first statement anew, with the very operand of the others."""
+        """Drop the source text of the first statement; keep the operand object that it shares with the others."""
         match node:
             case Block(body=body):
                 return replace(node, body=tuple(map(edited, body)))

@@ -1,4 +1,4 @@
-"""What the table tells people: every row has an entry with a sentence, and the search finds it."""
+"""Reference of the instruction table: every row has an entry with a sentence, and the search finds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the table sees of an operand."""
+"""Operand shapes that table rows match."""
 
 from __future__ import annotations
 

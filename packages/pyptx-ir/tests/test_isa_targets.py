@@ -1,4 +1,4 @@
-"""The lattice of targets."""
+"""Order of targets: which target includes which."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_inclusion_is_transitive_and_only_renamed_targets_include_each_other() -
 def test_plain_targets_are_ordered_families_carry_forward_and_arch_targets_stand_alone(
     have: str,
     need: str,
-    legal: bool,  # noqa: FBT001 - one of the cases
+    legal: bool,  # noqa: FBT001 - a table's column
 ) -> None:
     assert includes(have, need) is legal
 

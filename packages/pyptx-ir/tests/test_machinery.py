@@ -1,4 +1,4 @@
-"""Frames are the user's unless a mark, on the module or on a package around it, says otherwise."""
+"""Frames are the user's unless a mark, on the module or on a package around it, marks them as internal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def frame_of(module: str, **names: object) -> FrameType:
 
 @pytest.fixture
 def packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bring a marked package with an unmarked one and one that takes the mark off again."""
+    """Create a marked package with an unmarked subpackage and one that overrides the mark."""
     for name, mark in {"acme": True, "acme.inner": None, "acme.examples": False, "plain": None}.items():
         module = ModuleType(name)
         if mark is not None:

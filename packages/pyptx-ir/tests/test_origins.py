@@ -1,4 +1,4 @@
-"""The command that installs more of pyptx, and the origins of its distributions."""
+"""The command that installs further parts of pyptx, and the origins of its distributions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANYWHERE = 'pip install ".[sim]" in a checkout of pyptx'
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Return a function that adds a distribution, with a record of its origin (PEP 610), to the front of sys.path."""
+    """Return a function that adds a distribution with a record of its origin (PEP 610) to the front of sys.path."""
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
 
     def install(name: str, record: dict[str, Any] | str | None, *needs: str) -> None:
@@ -50,7 +50,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 def checkout(folder: Path) -> Path:
-    """Make a folder that looks like a checkout."""
+    """Create a folder that looks like a checkout."""
     (folder / "packages" / "pyptx").mkdir(parents=True)
     (folder / "packages" / "pyptx" / "pyproject.toml").touch()
     return folder
@@ -102,7 +102,7 @@ def test_the_command_names_the_repository_and_the_revision_that_was_asked_for(in
 
 def test_the_command_keeps_the_revision_that_was_asked_for(install: Install, tmp_path: Path) -> None:
     asked = {**REPOSITORY, "vcs_info": {"vcs": "git", "commit_id": COMMIT, "requested_revision": "v1"}}
-    recorded(tmp_path, {**asked, "subdirectory": "packages/pyptx-ir"})  # as uv records it
+    recorded(tmp_path, {**asked, "subdirectory": "packages/pyptx-ir"})  # as recorded by uv
     assert install_command("sim") == f'pip install "pyptx-checkout[sim] @ git+{GIT}@v1"'
     install(CHECKOUT, REPOSITORY)
     assert install_command("sim") == f'pip install "pyptx-checkout[sim] @ git+{GIT}"'
@@ -141,7 +141,7 @@ def test_a_package_that_was_unpacked_for_the_installation_came_from_the_reposito
         recorded(tmp_path, {"url": url, "dir_info": {}})
         assert origin(distribution("pyptx-ir")) == f"git+{GIT} at {COMMIT[:12]}"
     assert install_command("sim") == f'pip install "pyptx-checkout[sim] @ git+{GIT}"'
-    recorded(tmp_path, directory(tmp_path / "other"))  # installed anew, from elsewhere
+    recorded(tmp_path, directory(tmp_path / "other"))  # reinstalled from elsewhere
     assert origin(distribution("pyptx-ir")) == str(tmp_path / "other")
 
 

@@ -1,4 +1,4 @@
-"""`check_plugin`, the contract test for third parties, finds what breaks the contract."""
+"""`check_plugin`, the contract test for third parties, reports contract violations."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_every_row_of_the_table_names_its_section_of_the_manual() -> None:
 
 
 MMA: dict[str, Any] = {"shape": ("m16n8k16",), "operands": {"d": "fragment(mn f32)", "a": "fragment(mk atype)"}}
-"""What a sound row of an MMA says of its operands; the slot `atype` has its element types."""
+"""Valid shape and operands of an MMA row; slot `atype` has its element types."""
 
 
 def faulty(syntax: str, **said: Any) -> InstructionRow:
@@ -193,7 +193,7 @@ def test_every_element_and_move_keeps_the_contract() -> None:
 
 
 class Acme:
-    """A plugin of one row."""
+    """Plugin of one row."""
 
     def __init__(self, given: InstructionRow) -> None:
         self.given = given
@@ -209,7 +209,7 @@ class Acme:
 
 @pytest.mark.parametrize("name", UNSOUND)
 def test_a_row_that_no_table_can_hold_is_refused_by_name(name: str) -> None:
-    """The error has the distribution, the row and the field; before, a KeyError came out of `pyptx check`."""
+    """The error names the distribution, the row and the field; it used to be a KeyError from `pyptx check`."""
     given, said = UNSOUND[name]
     baseline = Candidate("baseline", "pyptx-ir", lambda: importlib.import_module(BASELINE))
     installed = Plugins(lambda: [baseline, Candidate("acme", "acme-arch", lambda: Acme(given))])

@@ -1,4 +1,4 @@
-"""A plugin that comes late: what was answered without it is answered anew."""
+"""A plugin registered late: earlier answers are computed again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TEXT = """.version 8.5
 
 
 def plugin(**hooks: Callable[[], object]) -> types.ModuleType:
-    """Return a plugin's module with these hooks."""
+    """Return a plugin module with these hooks."""
     module: Any = types.ModuleType("late")
 
     def version() -> object:
@@ -57,7 +57,7 @@ LATE = {"pyptx_instructions": lambda: [row("late.b32 d, a", targets=("sm_90a",))
 
 @pytest.fixture
 def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins]:
-    """Bring a process's plugins that no other test sees."""
+    """Provide a process's plugins, isolated from other tests."""
     fresh = Plugins()
     monkeypatch.setattr(managers, "manager", lambda: fresh)
     forget_answers()
@@ -71,7 +71,7 @@ def codes(text: str) -> list[str]:
 
 
 def verdict(target: str = "sm_90a") -> str | None:
-    """Judge the instruction of the late plugin."""
+    """Check the late plugin's instruction; return the error code, None if it is valid."""
     found = verdict_on(parse_instruction("late.b32 %r1, %r0;"), lambda _: "b32", target, (8, 5))
     return None if found is None else found.code
 
@@ -91,7 +91,7 @@ def test_what_was_unknown_is_known_and_what_was_judged_is_judged_anew(plugins: P
 def test_what_was_right_with_a_plugin_is_unknown_without_it(plugins: Plugins) -> None:
     plugins.register(plugin(**LATE), "late")
     assert codes(TEXT) == []
-    # The same process, without the plugin again: no form that was found right is remembered.
+    # The same process, without the plugin again: no accepted form is cached.
     plugins._registry_or_none, plugins._collected, plugins._opcodes = None, {}, None
     forget_answers()
     assert codes(TEXT) == ["unknown-instruction"]

@@ -1,4 +1,4 @@
-"""The plugin manager: what it loads, what it refuses, and whom it names."""
+"""The plugin manager: plugins that it loads and rejects, and the plugins that its errors name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def plugin(version: object = API_VERSION, **hooks: Callable[..., object]) -> types.ModuleType:
-    """Return a plugin module with these hooks; the API version's too unless it is None."""
+    """Return a plugin module with these hooks, and with the API version unless it is None."""
     module = types.ModuleType("plugin")
     if version is not None:
 
@@ -46,7 +46,7 @@ def plugin(version: object = API_VERSION, **hooks: Callable[..., object]) -> typ
 
 
 def plugins(**modules: object) -> Plugins:
-    """Return a manager of these plugins; a module that is an exception fails to import with it."""
+    """Return a manager of these plugins; import of a module that is an exception raises it."""
 
     def loader(module: object) -> Callable[[], object]:
         def load() -> object:
@@ -177,7 +177,7 @@ def test_rows_that_differ_in_their_values_do_not_clash() -> None:
 def test_a_plugin_that_does_not_import_is_named_when_something_it_could_own_is_asked_for() -> None:
     found = plugins(good=plugin(pyptx_namespaces=lambda: {"good": 1}), bad=ImportError("no module named frobnicator"))
     assert found.loaded() == ("good",)
-    assert found.namespace("good") == 1  # someone else's: nothing of the broken plugin's is in question
+    assert found.namespace("good") == 1  # another plugin's: unaffected by the broken one
     asks: list[Any] = [lambda: found.namespace("frob"), found.namespaces, found.instructions, found.runtimes]
     for ask in asks:
         with pytest.raises(
@@ -374,7 +374,7 @@ def test_nothing_is_loaded_before_something_is_asked_for() -> None:
 
 
 def install(folder: Path, version: str, point: str) -> None:
-    """Write a distribution of one plugin, and without its module."""
+    """Write the metadata of a distribution with one plugin, without its module."""
     information = folder / f"some_plugin-{version}.dist-info"
     information.mkdir(parents=True)
     text = f"Metadata-Version: 2.1\nName: Some.Plugin\nVersion: {version}\n"
@@ -398,7 +398,7 @@ def test_of_two_distributions_of_one_name_the_first_on_the_path_counts(
 def test_a_module_that_the_environment_names_again_is_loaded_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before, an installed plugin's module was registered twice, and every list of rows raised an error."""
+    """An installed plugin's module used to be registered twice, so that every list of rows raised an error."""
     install(tmp_path, "2.0", "new = new_module")
     monkeypatch.syspath_prepend(str(tmp_path))
     installed = [candidate.name for candidate in discover()]

@@ -1,4 +1,4 @@
-"""Inputs of commands: which kind a file is of, the modules in it, and what is said of files without PTX."""
+"""Inputs of commands: file kinds, the modules in a file, and errors for files without PTX."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ TARGETS = {"sm_80": "sm=80", "sm_90a": "sm=90a"}
 
 
 def fat_binary(*texts: str) -> bytes:
-    """Return a fat binary that holds uncompressed PTX for sm_80."""
+    """Return a fat binary with uncompressed PTX for sm_80."""
     entries = b""
     for text in texts:
         payload = text.encode() + bytes(-len(text) % 8)
-        # Behind the sizes: where the options of ptxas are, of which there are none.
+        # After the sizes: offset of the ptxas options, of which there are none.
         entries += struct.pack("<HHIQIIHHIIIQQQ", 1, 0x101, 80, len(payload), 0, 64, 0, 8, 80, 0, 0, 0x11, 0, 0)
         entries += struct.pack("<QQ", 72, 0) + payload
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
 
 
 def library(*texts: str) -> bytes:
-    """Return bytes that begin as a library does, with two fat binaries in them."""
+    """Return bytes that begin like a library, with two fat binaries in them."""
     return b"\x7fELF" + bytes(60) + fat_binary(*texts[:1]) + b"between" + fat_binary(*texts[1:]) + bytes(9)
 
 
 def made(folder: Path, mode: str, *texts: str) -> Path:
-    """Have `fatbinary` write the texts, each for its own target."""
+    """Run `fatbinary` on the texts, each for its own target; return its output file."""
     arguments = [f"--create={folder / mode}.fatbin", f"--compress-mode={mode}", "-64"]
     for number, text in enumerate(texts):
         source = folder / f"{number}.ptx"
@@ -77,7 +77,7 @@ def test_a_library_holds_modules_with_numbers_and_offsets(tmp_path: Path) -> Non
     assert [path.read_bytes()[each.offset :].find(b".version") for each in found] == [80, 80]
     assert [each.load() for each in read_sources(f"{path}#2")] == [OTHER]
     assert [each.load() for each in read_sources(str(path), arch="sm_80")] == [PTX]
-    assert [each.load() for each in pickle.loads(pickle.dumps(found))] == [PTX, OTHER]  # noqa: S301 - our own
+    assert [each.load() for each in pickle.loads(pickle.dumps(found))] == [PTX, OTHER]  # noqa: S301 - our own bytes
 
 
 def test_a_file_with_a_number_sign_in_its_name_is_that_file(tmp_path: Path) -> None:

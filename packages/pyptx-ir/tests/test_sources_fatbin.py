@@ -1,4 +1,4 @@
-"""Fat binaries made here byte by byte: what comes out of them, and what is damaged, cut off or too much."""
+"""Fat binaries built byte by byte: their PTX, and errors for damaged, truncated and oversized ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODULE = b"//\n// made here\n//\n\n.version 9.0\n.target sm_75\n.address_size 64
 OTHER = MODULE.replace(b"sm_75", b"sm_90a")
 
 
-lz4 = importlib.import_module("lz4.block")  # by name, since it ships no types
+lz4 = importlib.import_module("lz4.block")  # by name: it has no type stubs
 
 
 def compressed_as(text: bytes, flags: int) -> bytes:
@@ -100,7 +100,7 @@ def test_an_entry_whose_sizes_contradict_each_other_is_said(at: int, value: int)
 
 @pytest.mark.parametrize("size", [8, 1 << 62], ids=["inside the file", "beyond the file"])
 def test_a_header_in_the_code_of_a_program_is_skipped(size: int) -> None:
-    """Programs that write fat binaries have the first bytes of a header as a constant, with instructions after it."""
+    """Programs that write fat binaries contain the first bytes of a header as a constant, followed by instructions."""
     constant = HEADER.pack(int.from_bytes(MAGIC, "little"), 1, HEADER.size, size) + b"\x48\x89\x03" * 40
     assert found(b"\x48\xb8" + constant + binary(entry(MODULE)) + constant) == [MODULE]
 
@@ -136,7 +136,7 @@ def test_no_memory_is_taken_for_a_size_that_is_only_claimed(flags: int) -> None:
 
 
 def test_a_payload_longer_than_it_claims_is_cut_off_by_the_longest_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert LONGEST_TEXT > 40 * 12_100_000  # the longest that was met
+    assert LONGEST_TEXT > 40 * 12_100_000  # 12.1 MB: the longest text seen
     monkeypatch.setattr("pyptx_ir.sources.fatbin.LONGEST_TEXT", 1 << 21)
     with pytest.raises(SourceError, match="no compiler writes so much"):
         found(binary(entry(MODULE + bytes(1 << 23), flags=ZSTD)))

@@ -1,4 +1,4 @@
-"""Editing: a changed copy keeps its lead and its comments, and drops the spelling that no longer says the truth."""
+"""Edits: a changed copy keeps its whitespace and comments, and drops source text that no longer matches."""
 
 from __future__ import annotations
 

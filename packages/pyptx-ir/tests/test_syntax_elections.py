@@ -1,4 +1,4 @@
-"""Rules are elected as if every name were voted on, with all rules looked up anew."""
+"""Elected formatting rules equal those of a vote on every name with all rules looked up again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx_ir.syntax.style.elections import Case, elected
 
 LEVELS, CLOSER = 4, 2
 TEXTS = ("", "\n", "\n\t", "// said\n", "\n// begin\n")
-# A kind that is a name too, as those of braces and labels, is the name of all that are of it.
+# A kind that is also a name, like those of braces and labels, is the name of all of its cases.
 numbers = st.integers(0, 2)
 keys = st.tuples(numbers, numbers, numbers).map(
     lambda drawn: (

@@ -1,4 +1,4 @@
-"""Wrong text: one error for each wrong statement, at its place, with what to do, and the rest is still read."""
+"""Wrong text: one error per wrong statement, with its position and a remedy; the rest is still parsed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A wrong text: where its one error stands, a part of the message, a part of the hint."""
+    """A wrong text with one error: its line and column, a part of its message, a part of its hint."""
 
     text: str
     line: int
@@ -242,7 +242,7 @@ def test_a_message_that_quotes_the_module_shows_no_more_of_it_to_a_terminal(char
     assert character not in printed
 
 
-# Texts of about as many characters as one asks for.
+# Texts of about `size` characters.
 HOSTILE: dict[str, Callable[[int], str]] = {
     "open braces": lambda size: "{" * size,
     "nested braces": lambda size: "{" * (size // 2) + "}" * (size // 2),
@@ -288,7 +288,7 @@ WORDS = ["{", "}", ";", "ret", ".entry", ".reg", "a", ",", "(", ")", "\n", "[", 
 
 
 def seconds(text: str) -> float:
-    """Return the CPU seconds of parsing, and of all that one does with the tree."""
+    """Return the CPU seconds of parsing a text and using its tree."""
     started = time.process_time()
     tree, _ = parse_recovering(text)
     assert emit(tree) == text
@@ -304,18 +304,18 @@ def test_hostile_text_never_crashes_and_twice_as_much_takes_twice_the_time(name:
     while (before := seconds(HOSTILE[name](size))) < ENOUGH_TO_MEASURE and size < 1 << 20:
         size *= 2
     text, twice = HOSTILE[name](size), HOSTILE[name](2 * size)
-    for _ in range(16):  # a slow moment of the machine may last for all of them: only neighbours are compared
+    for _ in range(16):  # the machine may be slow for a while: compare only adjacent measurements
         long, after = seconds(twice), seconds(text)
         if long <= LINEAR * min(before, after) + ENOUGH_TO_MEASURE / 2:
             break
         before = after
     else:
         pytest.fail(f"{size} characters took {before} s and {after} s, twice as many {long} s between them")
-    assert long < 2  # a megabyte takes half a second, the worst of these
+    assert long < 2  # a megabyte takes half a second in the worst of these
 
 
-ENOUGH_TO_MEASURE = 0.02  # seconds: shorter ones fit into a cache that others use, too
-LINEAR = 2.6  # of twice the text; the square would be 4
+ENOUGH_TO_MEASURE = 0.02  # seconds: shorter runs depend on cache contents
+LINEAR = 2.6  # for twice the text; quadratic time would give 4
 
 
 def test_a_tree_as_deep_as_the_parser_allows_compares_copies_and_prints() -> None:

@@ -1,4 +1,4 @@
-"""The laws of the tree over texts as people and compilers write them: lossless, canonical, local, one tree."""
+"""Round-trip properties of the syntax tree on handwritten and compiled texts: lossless, canonical, local, one tree."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ TEXTS = {"nvcc": NVCC, **ODD}
 
 
 def same(one: Module, other: Module) -> None:
-    """Assert that two trees are equal in meaning and in every byte that they own."""
+    """Assert that two trees are equal, and equal in every byte of source text."""
     assert one == other
     assert one.tail == other.tail
     for a, b in zip(walk(one), walk(other), strict=True):
@@ -176,7 +176,7 @@ def test_the_fast_path_and_the_careful_one_make_the_same_tree(name: str) -> None
 
 
 def headers() -> list[str]:
-    """Return headers of functions, right and wrong: every list with every ending."""
+    """Return function headers, valid and invalid: every list with every ending."""
     lists = [
         *(
             "",
@@ -245,7 +245,7 @@ def test_a_tree_without_its_spellings_still_means_the_same(name: str) -> None:
 
 
 def bare(tree: Module) -> Module:
-    """Drop every kept spelling; leads stay."""
+    """Drop all preserved source text; leading trivia stays."""
     return replace(tree, body=tuple(map(_bare, tree.body)))
 
 
@@ -291,7 +291,7 @@ def test_editing_one_node_changes_only_its_bytes(name: str) -> None:
 
 
 def swap(tree: Module, old: Statement, new: Statement) -> Module:
-    """Replace the one node that is `old`."""
+    """Replace the node that is `old`."""
 
     def swapped(node: Statement) -> Statement:
         match node:

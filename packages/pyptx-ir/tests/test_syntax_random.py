@@ -1,4 +1,4 @@
-"""The laws over random trivia and random trees."""
+"""Round-trip properties with random trivia and random trees."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyptx_ir.syntax.style import KNOWN, learn, stripped
 
 pytestmark = pytest.mark.no_cover
 
-# Every form once; the tokens between which trivia may stand are found by `TOKEN`.
+# Every form once; `TOKEN` finds the tokens between which trivia may be.
 FORMS = (
     ".version 8.0 .target sm_90a, debug .address_size 64",
     '.file 1 "a // b.cu", 5, 6 .loc 1 2 3, function_name .debug_str+16, inlined_at 1 4 5 .loc 1 2 3 ret;',
@@ -51,11 +51,11 @@ TRIVIA = (
     "//\r\n",
 )
 NOTHING_OR_TRIVIA = ("",) * len(TRIVIA) + TRIVIA
-PIECES = 3  # in a gap, at most
+PIECES = 3  # per gap, at most
 
 
 def gap(chosen: bytes) -> str:
-    """Return the trivia that bytes stand for: all gaps of a text are one draw, where lists of pieces are hundreds."""
+    """Return the trivia that bytes encode: one draw for all gaps of a text instead of hundreds of lists."""
     return "".join(NOTHING_OR_TRIVIA[byte % len(NOTHING_OR_TRIVIA)] for byte in chosen)
 
 
@@ -101,7 +101,7 @@ ARITHMETIC = ("+", "-", "*", "/", "%", "<<", ">>", "<", ">", "<=", ">=", "==", "
 
 
 def expressions(inner: st.SearchStrategy[o.Operand]) -> st.SearchStrategy[o.Operand]:
-    """Build what a parser can return: operands that bind more weakly than their operator stand in parentheses."""
+    """Build parser results: operands that bind more weakly than their operator are in parentheses."""
     inside = st.builds(o.Parenthesized, inner)
     tight = st.one_of(ATOMS, inside)
     return st.one_of(
@@ -123,7 +123,7 @@ OFFSETS = st.one_of(IMMEDIATES, st.builds(o.Parenthesized, EXPRESSIONS))
 
 
 def operands(inner: st.SearchStrategy[o.Operand]) -> st.SearchStrategy[o.Operand]:
-    """Nest vectors and addresses."""
+    """Build nested vectors and addresses."""
     lists = st.lists(inner, max_size=4).map(tuple)
     return st.one_of(
         st.builds(o.Vector, lists),
@@ -261,7 +261,7 @@ LEAVES: st.SearchStrategy[n.Statement] = st.one_of(
 
 
 def apart(statements: list[n.Statement]) -> tuple[n.Statement, ...]:
-    """Drop every `;` behind a directive that has none of its own: the first would be taken for that one's."""
+    """Drop every `;` after a directive without one: a parser would attach it to the directive."""
     kept: list[n.Statement] = []
     for statement in statements:
         before = kept[-1] if kept else None
@@ -271,7 +271,7 @@ def apart(statements: list[n.Statement]) -> tuple[n.Statement, ...]:
 
 
 def bodies(inner: st.SearchStrategy[n.Statement]) -> st.SearchStrategy[n.Statement]:
-    """Nest blocks."""
+    """Build nested blocks."""
     return st.builds(n.Block, st.lists(inner, max_size=3).map(apart))
 
 

@@ -1,4 +1,4 @@
-"""Styles: what is learnt, what is written, what deviates."""
+"""Styles: inferred from texts, applied, and compared with a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each text means: every directive and every kind of operand has a typed node of its own."""
+"""Syntax trees of texts: every directive and every kind of operand has a typed node."""
 
 from __future__ import annotations
 
@@ -422,7 +422,7 @@ def test_reading_leaves_frozen_what_somebody_froze() -> None:
 
 
 def test_what_somebody_froze_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counting visits every frozen object, which takes longer than most texts take to read."""
+    """`gc.get_freeze_count` visits every frozen object, which takes longer than parsing most texts."""
     asked = list[int]()
     count = gc.get_freeze_count
     monkeypatch.setattr(gc, "get_freeze_count", lambda: asked.append(1) or count())

@@ -1,4 +1,4 @@
-"""ptxas: found, run, understood."""
+"""ptxas: found, executed, its log parsed."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_remark_without_a_line_is_reported_too() -> None:
 
 @pytest.mark.ptxas
 def test_text_that_crashes_ptxas_is_a_refusal_with_what_it_said_before() -> None:
-    # add.cc leaves a flag behind that brings ptxas down on instructions without a type.
+    # add.cc sets a flag that crashes ptxas at instructions without a type.
     text = KERNEL.replace("bar.sync 0;", "add.cc.u32 %r1, %r2, %r3; bra.cc L; abs.cc %r1, %r2;")
     with pytest.raises(ToolchainError):
         assemble(text, "sm_90a")
@@ -135,7 +135,7 @@ def test_what_is_no_image_is_refused() -> None:
 
 
 def fake(folder: Path, script: str, name: str = "ptxas") -> Tool:
-    """Write an executable that does `script` and return it as a tool."""
+    """Write an executable that runs `script`, and return it as a tool."""
     path = folder / name
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     path.chmod(path.stat().st_mode | stat.S_IEXEC)
@@ -170,7 +170,7 @@ def test_a_version_is_asked_for_once_and_again_when_the_file_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYPTX_CACHE_DIR", str(tmp_path / "cache"))
-    asked = tool_version.__wrapped__  # as a new process would
+    asked = tool_version.__wrapped__  # as in a new process
     script = f'echo >> "{tmp_path}/asked"; echo "release 13.0, V13.0.'
     for version in ("88", "88", "123", "123"):
         path = fake(tmp_path, f'{script}{version}"').path
@@ -180,11 +180,11 @@ def test_a_version_is_asked_for_once_and_again_when_the_file_changes(
     assert len(CubinCache(tmp_path / "cache")) == 0
     (tmp_path / "file").touch()
     monkeypatch.setenv("PYPTX_CACHE_DIR", str(tmp_path / "file" / "below"))
-    assert asked(path) == "13.0.123"  # without a warning: that is for who can't keep a cubin
+    assert asked(path) == "13.0.123"  # no warning: that is reserved for cubins that cannot be cached
 
 
 def test_a_relative_override_is_meant_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tools run in folders of their own, where `./ptxas` is nothing; and a program may change its folder."""
+    """Tools run in temporary folders without a `./ptxas`, and a program may change its working directory."""
     tool = fake(tmp_path, 'echo "release 13.1, V13.1.2"')
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYPTX_PTXAS", os.path.relpath(tool.path))
@@ -210,7 +210,7 @@ def test_wheels_path_and_toolkit_are_searched(tmp_path: Path, monkeypatch: pytes
         find_tool(name)
     for i, folder in enumerate(("toolkit/bin", "path", "site/nvidia/cu13/bin")):
         tool = fake(tmp_path / folder, f'echo "release 13.{i}, V13.{i}.1"', name)
-        monkeypatch.setenv("CUDA_PATH", f"{i}")  # another environment: the answer is looked for anew
+        monkeypatch.setenv("CUDA_PATH", f"{i}")  # another environment: the lookup is repeated
         assert find_tool(name).path == tool.path
 
 

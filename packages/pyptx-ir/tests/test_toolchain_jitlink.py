@@ -1,4 +1,4 @@
-"""nvJitLink: the same cubins, resources and complaints as ptxas, where there is no ptxas."""
+"""nvJitLink: the same cubins, resources and errors as ptxas, if ptxas is missing."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ KERNEL = """\
 }
 """
 
-pytestmark = pytest.mark.ptxas  # the wheels of pyptx-ir[toolchain] hold both
+pytestmark = pytest.mark.ptxas  # pyptx-ir[toolchain] installs both
 
 
 @pytest.fixture
 def without_ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide ptxas wherever it is, and leave nvJitLink."""
+    """Hide every ptxas; nvJitLink stays."""
     monkeypatch.setattr("pyptx_ir.toolchain.finder._pathfinder", lambda _: None)
     monkeypatch.setattr("pyptx_ir.toolchain.finder.WHEEL_FOLDERS", ())
     monkeypatch.delenv("PYPTX_PTXAS", raising=False)
@@ -168,7 +168,7 @@ print(tool.path, tool.version, cubin[:4], outcome.status, outcome.signal)
 
 
 def test_an_override_that_is_set_in_time_does_the_work(tmp_path: Path) -> None:
-    """A copy of the library under another name, which nothing else would find."""
+    """A copy of the library under a name that no search finds."""
     found, copied = find_nvjitlink(), tmp_path / "mine.so"
     copied.symlink_to(found.path)
     (tmp_path / "k.ptx").write_text(KERNEL, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Values are frozen dataclasses, whatever of them is generated late."""
+"""Value classes are frozen dataclasses, even with methods generated on first use."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_wrong_arguments_are_refused_by_the_name_of_the_class(wrong: object) -> 
 def test_a_value_cannot_be_changed() -> None:
     one = Sum(1)
     with pytest.raises(FrozenInstanceError, match="cannot assign to field 'left'"):
-        one.left = 2  # type: ignore[misc]  what is refused
+        one.left = 2  # type: ignore[misc]  under test
     with pytest.raises(FrozenInstanceError, match="cannot delete field 'left'"):
         del one.left
     assert not hasattr(one, "__dict__")
@@ -135,7 +135,7 @@ def test_a_plain_subclass_is_made_as_its_values_are() -> None:
     assert type(one) is Tagged
     assert (one.left, one.right, one.notes, one.lead) == (1, 2, ["tagged"], "")
     with pytest.raises(FrozenInstanceError):
-        one.right = 3  # type: ignore[misc]  what is refused
+        one.right = 3  # type: ignore[misc]  under test
 
 
 def test_threads_may_make_the_first_ones_together() -> None:

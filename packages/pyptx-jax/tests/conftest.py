@@ -1,4 +1,4 @@
-"""Kernels on the CPU are simulated, which is what these tests are about: no warning says so."""
+"""Turn off the warning about simulated CPU kernels: these tests test the simulation."""
 
 from __future__ import annotations
 

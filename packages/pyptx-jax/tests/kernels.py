@@ -1,4 +1,4 @@
-"""Small kernels for the tests, each with what it computes."""
+"""Small kernels for the tests; each docstring is the kernel's formula."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BITS = {8: b8, 16: b16, 32: b32, 64: b64}
 
 
 def thread(element: int = 4) -> reg.Reg:
-    """Emit the offset in bytes of this thread's element: a block of 32 per 32 elements."""
+    """Emit the byte offset of this thread's element; CTAs have 32 threads."""
     tid, block = reg.scalar(u32), reg.scalar(u32)
     ptx.inst.mov.u32(tid, ptx.special.tid.x())
     ptx.inst.mov.u32(block, ptx.special.ctaid.x())
@@ -114,7 +114,7 @@ def fill(Y):
 
 @kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
 def writes_to_its_input(X, Y):
-    """Do what the declaration denies: x = 0."""
+    """Write to an input although the declaration denies it: x = 0."""
     x, _ = ptx.global_ptrs(X, Y)
     store(x, thread(), reg.scalar(f32, init=0.0))
     ptx.ret()
@@ -122,14 +122,14 @@ def writes_to_its_input(X, Y):
 
 @kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
 def trapping(X, Y):
-    """Stop with a trap."""
+    """Execute trap."""
     del X, Y
     ptx.inst.trap()
     ptx.ret()
 
 
 def copy_of(dtype: PtxType, layout: Layout = Layout.ROW) -> Kernel:
-    """Return y = x, for 32 columns of any type, in memory's order."""
+    """Return a kernel y = x, for 32 columns of any type, in memory order."""
     bits = dtype.bits
     tile = Tile("M", 32, dtype, layout)
     word = {8: "b8", 16: "b16", 32: "b32", 64: "b64"}[bits]
@@ -185,7 +185,7 @@ def pick_gradients(AT, G, DX, DAT):
 
 @kernel(in_specs=(MATRIX, ROW, MATRIX), out_specs=(MATRIX, MATRIX), grid=lambda B, N: N // 32, block=32, arch="sm_80")
 def wrong_gradients(X, W, G, DX, DW):
-    """Return two gradients of the first input's shape."""
+    """Compute two gradients, both of the first input's shape."""
     x, _, _, dx, dw = ptx.global_ptrs(X, W, G, DX, DW)
     at = thread()
     store(dx, at, load(x, at))
@@ -195,7 +195,7 @@ def wrong_gradients(X, W, G, DX, DW):
 
 @kernel(in_specs=(VECTOR,), out_specs=(VECTOR, INDICES), grid=lambda N: N // 32, block=32, arch="sm_80")
 def root(X, Y, ONES):
-    """Compute y = sqrt(x), and 1."""
+    """Compute y = sqrt(x), and ones."""
     x, y, ones = ptx.global_ptrs(X, Y, ONES)
     at = thread()
     value = load(x, at)

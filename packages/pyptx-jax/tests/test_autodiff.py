@@ -1,4 +1,4 @@
-"""Gradients: through `differentiable_kernel` they are the backward kernel's; of a plain kernel there are none."""
+"""Gradients: `differentiable_kernel` uses its backward kernel; a plain kernel has no gradient."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_call_that_was_made_before_is_not_checked_again(monkeypatch: pytest.Mo
     np.testing.assert_array_equal(multiply(X + 1, W, scale=3.0), (X + 1) * W * 3)
     np.testing.assert_array_equal(multiply(X, np.asarray(W)), X * W)
     with pytest.raises(AssertionError, match="the long way"):
-        multiply(X[:32], W)  # which no program takes
+        multiply(X[:32], W)  # not accepted by any compiled program
 
 
 def test_gradients_pass_vmap_scan_and_checkpoint() -> None:
@@ -146,7 +146,7 @@ def test_what_fails_in_a_program_is_the_simulators_own_exception() -> None:
     assert type(caught.value).__name__ == "KernelTrap"
 
 
-# --- what has no gradient ---------------------------------------------------------------------------------------------
+# --- missing gradients ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A kernel's call with jax arrays: what it returns, on every kind of array and under jit."""
+"""Kernel calls with jax arrays: results, for every kind of array and under jit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def w() -> jax.Array:
 
 
 def test_one_output_is_an_array(x: jax.Array, w: jax.Array) -> None:
-    for _ in range(3):  # the long way, then the short one
+    for _ in range(3):  # slow path, then fast path
         y = product(x, w)
         assert isinstance(y, jax.Array)
         np.testing.assert_array_equal(y, X * W)
@@ -86,7 +86,7 @@ def test_numpy_arrays_may_stand_beside_jax_arrays(x: jax.Array) -> None:
 def test_a_kernel_that_writes_to_its_input_returns_the_new_value(x: jax.Array) -> None:
     for call in (double, jax.jit(double)):
         np.testing.assert_array_equal(call(x), 2 * X)
-        np.testing.assert_array_equal(x, X)  # arrays of jax never change
+        np.testing.assert_array_equal(x, X)  # jax arrays are immutable
 
 
 def test_new_values_come_behind_the_outputs(x: jax.Array, w: jax.Array) -> None:
@@ -237,7 +237,7 @@ def test_the_short_way_is_short_whoever_was_first(x: jax.Array, w: jax.Array) ->
     for launch in (*launchers, made()):
         np.testing.assert_array_equal(launch(x, w), X * W)
         assert not missed
-        np.testing.assert_array_equal(launch(x, W), X * W)  # NumPy's may stand beside jax's
+        np.testing.assert_array_equal(launch(x, W), X * W)  # NumPy and jax arrays may be mixed
         assert not missed
         wide, swapped = W.astype(np.float64), W.astype(">f4")
         for arrays, keywords in (

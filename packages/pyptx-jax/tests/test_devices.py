@@ -1,4 +1,4 @@
-"""Several devices: two that XLA makes of one CPU, in a process of their own."""
+"""Two devices that XLA makes of one CPU, in a subprocess."""
 
 from __future__ import annotations
 

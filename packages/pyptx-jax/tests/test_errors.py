@@ -1,4 +1,4 @@
-"""What is wrong with a call is said at its line, in our words, and the next call works."""
+"""Errors of calls name the caller's line and are pyptx exceptions; the next call works."""
 
 from __future__ import annotations
 
@@ -102,11 +102,11 @@ def test_a_call_that_fits_no_longer_is_refused_after_many_that_did() -> None:
     np.testing.assert_array_equal(product(X, X), X * X)
 
 
-# --- while it runs ----------------------------------------------------------------------------------------------------
+# --- at run time ------------------------------------------------------------------------------------------------------
 
 
 def test_a_failure_of_a_kernel_is_the_simulators_own_exception() -> None:
-    for _ in range(3):  # the long way, and the short one
+    for _ in range(3):  # slow path, then fast path
         with pytest.raises(PyptxError, match="trap") as caught:
             trapping(X)
         assert type(caught.value).__name__ == "KernelTrap"
@@ -153,13 +153,13 @@ def test_a_failure_that_nobody_kept_keeps_its_text() -> None:
     assert failures.take("'failure 3'") is None
 
 
-# --- without a simulator, and what is said of it ----------------------------------------------------------------------
+# --- without a simulator, and simulator warnings ----------------------------------------------------------------------
 
 
 def test_without_a_simulator_its_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = tuple(row for row in runtimes._runtimes() if row.name != "sim")
     monkeypatch.setattr(runtimes, "_runtimes", lambda: rows)
-    x = jnp.arange(96, dtype=jnp.float32)  # a size that no test has compiled
+    x = jnp.arange(96, dtype=jnp.float32)  # a size not compiled by any test
     for _ in range(2):
         with pytest.raises(RuntimeMissingError, match=r"pip install .*\[sim\]"):
             product(x, x)
@@ -186,7 +186,7 @@ def test_the_first_call_on_a_cpu_warns_at_its_line(monkeypatch: pytest.MonkeyPat
 
 def test_small_launches_are_checked_and_warn_of_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYPTX_CHECKS", "auto")
-    x = jnp.arange(40, dtype=jnp.float32)  # of a kernel whose grid is N // 32
+    x = jnp.arange(40, dtype=jnp.float32)  # for a kernel with grid N // 32
     for call in (product, jax.jit(lambda x, w: product(x, w) + 1)):
         with pytest.warns(UserWarning, match="unwritten-output: no thread has written 8 of the 40 elements"):
             call(x, x).block_until_ready()
@@ -206,7 +206,7 @@ def test_the_environment_may_forbid_simulation(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(double(x), 2 * x)
 
 
-# --- programs that are not ours ---------------------------------------------------------------------------------------
+# --- foreign programs -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("record", ["", "{}", "[1, 2]", '{"entry": "x"}', "[" * 100_000])

@@ -1,4 +1,4 @@
-"""Exported programs carry their kernels: another process runs them with nothing of ours but `pyptx_jax.register`."""
+"""Exported programs contain their kernels: another process needs only `pyptx_jax.register` to run them."""
 
 from __future__ import annotations
 

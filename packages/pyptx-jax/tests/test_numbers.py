@@ -1,4 +1,4 @@
-"""Numbers that jax traces are operands of the program: their values may differ in every run."""
+"""Numbers that jax traces are operands of the program: their values may differ per call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ X, Y = jnp.arange(128, dtype=jnp.float32), jnp.ones(128, jnp.float32)
     raw_params=[("u32", "count")],
 )
 def saxpy(X, alpha, Y, Z, *, times=1):
-    """Z = alpha * X + Y for the first `count` elements, and Y in the others."""
+    """Compute Z = alpha * X + Y for the first `count` elements, Z = Y for the others."""
     px, py, pz = ptx.global_ptrs(X, Y, Z)
     at, (count,) = thread(), ptx.params("count", dtype=u32)
     store(pz, at, load(py, at))

@@ -1,4 +1,4 @@
-"""The null driver, fresh for each test, and images for it."""
+"""The null driver, reset for each test, and images for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PTX to load: entries with given parameters that do nothing."""
+"""PTX images to load: entries with given parameters and an empty body."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAP = ".param .align 64 .b8 p{}[128]"
 
 
 def scalar(type_: str) -> str:
-    """Return the declaration of a scalar; PTX declares 16-bit floats as bits."""
+    """Return the declaration of a scalar parameter; PTX declares 16-bit floats as .b16."""
     return f".param .{'b16' if type_ in ('f16', 'bf16') else type_} p{{}}"
 
 
@@ -22,7 +22,7 @@ def image(*parameters: str, entry: str = "k") -> bytes:
 
 
 def ptxas() -> str:
-    """Return the path of ptxas: on PATH, or in NVIDIA's wheel."""
+    """Return the path of ptxas: from PATH, or from NVIDIA's wheel."""
     spec = find_spec("nvidia")
     folders = spec.submodule_search_locations if spec and spec.submodule_search_locations else ()
     in_wheels = [path for folder in folders for path in Path(folder).glob("*/bin/ptxas")]

@@ -1,6 +1,6 @@
-"""The null driver, from Python: build it, let the shim open it, tell it what to do, read what it was asked to do.
+"""Python interface of the null driver: build it, make the native extension open it, configure it, read recorded calls.
 
-Other packages' tests load this file by its path. There is one null driver in a process, whoever asks for it.
+Other packages' tests load this file by its path. A process has one null driver, shared by all of its tests.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ def compile_to(path: Path, *options: str) -> None:
 
 
 def build() -> Path:
-    """Compile the null driver, once for its text, and return the shared library."""
+    """Compile the null driver, once per source text, and return the shared library."""
     folder = Path(tempfile.gettempdir()) / f"pyptx-null-driver-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    options = os.environ.get("NULL_DRIVER_CFLAGS", "").split()  # `nox -s sanitize` has some
+    options = os.environ.get("NULL_DRIVER_CFLAGS", "").split()  # set by `nox -s sanitize`
     text = b"".join(source.read_bytes() for source in SOURCES) + " ".join(options).encode()
     library = folder / f"{hashlib.sha256(text).hexdigest()[:16]}.so"
     if not library.exists():
         fresh = folder / f"{library.stem}-{os.getpid()}.so"
-        # Under the driver's name, so that whoever opens libcuda.so.1 later (cuda-python) finds this one.
+        # The soname is the driver's: a later dlopen of libcuda.so.1 (cuda-python) finds this library.
         compile_to(fresh, "-Wl,-soname,libcuda.so.1", *options)
         fresh.replace(library)
     return library
 
 
 def compiled(folder: Path, *options: str, without: str = "") -> str:
-    """Compile a null driver with other options, or one that lacks a function, and return its path."""
+    """Compile a null driver with other options, or without a function, and return its path."""
     folder.mkdir(exist_ok=True)
     library = folder / "libcuda.so"
     compile_to(library, *options, *([f"-D{without}=cuNotYet"] if without else []))
@@ -71,7 +71,7 @@ def compiled(folder: Path, *options: str, without: str = "") -> str:
 
 
 class NullDriver:
-    """What a test may ask of the null driver."""
+    """Controls and records of the null driver."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -84,7 +84,7 @@ class NullDriver:
         self._library.cuCtxSetCurrent.argtypes = [ctypes.c_void_p]
 
     def take(self, call: str | None = None) -> list[dict[str, Any]]:
-        """Return the calls since the last time (of that name), and forget them all."""
+        """Return the calls since the last `take`, or those named `call`; forget all of them."""
         pointer = self._library.null_driver_take()
         text = ctypes.string_at(pointer).decode()
         self._library.null_driver_free(pointer)
@@ -92,7 +92,7 @@ class NullDriver:
         return [line for line in lines if call in (None, line["call"])]
 
     def launches(self) -> list[dict[str, Any]]:
-        """Return the launches since the last time; their parameters as bytes."""
+        """Return the launches since the last `take`, with parameters as bytes."""
         found = self.take("cuLaunchKernelEx")
         for launch in found:
             launch["parameters"] = [bytes.fromhex(each) for each in launch["parameters"]]
@@ -100,31 +100,31 @@ class NullDriver:
         return found
 
     def fail(self, call: str, result: int, *, after: int = 0, times: int = 1) -> None:
-        """Let the next calls of a function (its symbol, with `_v2`) fail, after so many that succeed."""
+        """Make the next `times` calls of a function (its symbol, with `_v2`) fail, after `after` that succeed."""
         self._library.null_driver_fail(call.encode(), result, after, times)
 
     def set(self, **settings: int) -> None:
-        """Change what the driver and its devices are; see DEFAULTS."""
+        """Change properties of the driver and its devices; see DEFAULTS."""
         for name, value in settings.items():
             assert self._library.null_driver_set(name.encode(), value), name
-        if "pyptx_launch.driver" in sys.modules:  # it asks once what a device is
+        if "pyptx_launch.driver" in sys.modules:  # device properties are cached
             sys.modules["pyptx_launch.driver"].device.cache_clear()
 
-    def record(self, on: bool) -> None:  # noqa: FBT001 - it is a switch
-        """Write calls down, or do not: for measuring."""
+    def record(self, on: bool) -> None:  # noqa: FBT001 - a switch
+        """Turn the recording of calls on or off; off for measurements."""
         self._library.null_driver_record(int(on))
 
     def answer_nothing(self) -> None:
-        """Launch nothing, check no code, encode no map: whoever answered in this process does so no more."""
+        """Remove all callbacks: launches, loads and tensor map encodings in this process are no longer answered."""
         for question in ("launch", "load", "map"):
             getattr(self._library, f"null_driver_on_{question}")(None)
 
     def count(self) -> int:
-        """Return how many launches there ever were, written down or not."""
+        """Return the number of launches since the start, recorded or not."""
         return int(self._library.null_driver_launches())
 
     def live(self, *, idle: bool = True) -> dict[str, int]:
-        """Return what was made and not yet given back; once all work is done, if `idle`."""
+        """Return the numbers of live objects, after all work has completed if `idle`."""
         from pyptx_launch.retired import RETIRED
 
         if idle:
@@ -132,7 +132,7 @@ class NullDriver:
         return {name: self._library.null_driver_live(number) for name, number in LIVE.items()}
 
     def context(self, device: int | None) -> None:
-        """Make a device's primary context, or none, current in this thread."""
+        """Make a device's primary context current in this thread, or none."""
         pointer = ctypes.c_void_p()
         if device is not None:
             self._library.cuDevicePrimaryCtxRetain(ctypes.byref(pointer), device)
@@ -144,7 +144,7 @@ class NullDriver:
         return None if self._library.cuCtxGetDevice(ctypes.byref(device)) else device.value
 
     def reset(self) -> None:
-        """Forget calls, failures and settings; no context is current."""
+        """Clear calls, failures and settings; make no context current."""
         self.record(on=True)
         self._library.null_driver_fail_nothing()
         self.set(**DEFAULTS)
@@ -153,7 +153,7 @@ class NullDriver:
 
 
 def install() -> NullDriver:
-    """Return the null driver, which the shim opens in place of NVIDIA's; this process must not have opened that."""
+    """Return the null driver, opened by the native extension; the process must not have opened NVIDIA's driver."""
     from pyptx_launch import libcuda
 
     before, path = os.environ.get("PYPTX_LIBCUDA"), build()

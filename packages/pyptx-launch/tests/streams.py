@@ -1,4 +1,4 @@
-"""Streams of every kind of context of the null driver, and captures on them."""
+"""Streams of every kind of context of the null driver, and their captures."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from .null_driver import NullDriver
 
-_SM, _NON_BLOCKING, _DEFAULT_STREAM, _RELAXED = 1, 1, 1, 2  # the driver API's numbers
+_SM, _NON_BLOCKING, _DEFAULT_STREAM, _RELAXED = 1, 1, 1, 2  # values of the driver API
 
 
 class Streams:
-    """Makes contexts and streams, and gives them back at the end."""
+    """Creates contexts and streams, and destroys them at the end."""
 
     def __init__(self, null: NullDriver) -> None:
         self._library = null._library
@@ -41,7 +41,7 @@ class Streams:
         return self._stream_of(context)
 
     def green(self, device: int = 0) -> int:
-        """Return a stream of a green context, of some of a device's multiprocessors."""
+        """Return a stream of a green context with some of a device's SMs."""
         whole, group, rest = (ctypes.create_string_buffer(4096) for _ in range(3))
         description, green, stream = c_void_p(), c_void_p(), c_void_p()
         self.call("cuDeviceGetDevResource", device, whole, _SM)
@@ -73,7 +73,7 @@ class Streams:
 
     @contextmanager
     def captured(self, stream: int) -> Iterator[None]:
-        """Capture what is launched on a stream, and forget the graph."""
+        """Capture the launches on a stream; destroy the graph."""
         graph = c_void_p()
         self.call("cuStreamBeginCapture_v2", c_void_p(stream), c_int(_RELAXED))
         try:

@@ -1,4 +1,4 @@
-"""Launches on streams of whatever context: the stream's own decides, and nobody's current one is disturbed."""
+"""Launches on streams of any context run in the stream's context and leave the current context unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .images import MAP, POINTER, image
 
 TILE = TensorMap.dense("bf16", (128, 64), (64, 64), swizzle="128B")
 KINDS = ("primary", "own", "green")
-CAPACITY, CHUNK = 256, 64  # of a pool of tensor maps, and of one of its allocations
+CAPACITY, CHUNK = 256, 64  # maps per tensor map pool, and per allocation of it
 
 
 def plan_of(*parameters) -> Plan:
@@ -42,7 +42,7 @@ def test_a_plan_serves_streams_of_several_contexts_and_devices_at_once(null, str
         try:
             for step in range(100):
                 plan.launch((0x1000 * (step % 7 + 1),), stream, device)
-        except BaseException as error:  # noqa: BLE001 - a thread must hand its error over
+        except BaseException as error:  # noqa: BLE001 - a thread passes its error on
             wrong.append(error)
 
     threads = [threading.Thread(target=run, args=place) for place in places]
@@ -64,7 +64,7 @@ def test_a_destroyed_context_is_an_error_of_its_launch_alone(null, streams):
     plan.launch((0x1000,), 0, 0)
 
 
-# Tensor maps by their address -----------------------------------------------------------------------------------------
+# Tensor maps by address -----------------------------------------------------------------------------------------------
 
 
 def addresses_in(launch) -> list[int]:
@@ -175,7 +175,7 @@ def test_threads_never_read_each_others_maps(null, streams):
         thread.start()
     for thread in threads:
         thread.join()
-    written: dict[int, int] = {}  # what was last copied to an address, in the order of the driver's calls
+    written: dict[int, int] = {}  # last copy to each address, in the order of the driver calls
     for call in null.take():
         if call["call"] == "cuMemcpyHtoDAsync":
             written[call["address"]] = int.from_bytes(bytes.fromhex(call["bytes"])[:8], "little")

@@ -1,4 +1,4 @@
-"""cuda.core's streams, views and buffers go into a launch, and images come out as its object codes."""
+"""cuda.core streams, views and buffers as launch arguments, and images as its object codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plan_of(*parameters):
 
 @pytest.fixture
 def core(null):
-    """cuda.core, on the null driver, with device 0 current."""
+    """Return cuda.core on the null driver, with device 0 current."""
     from cuda import core
 
     core.Device(0).set_current()
@@ -31,7 +31,7 @@ def core(null):
 
 
 class Foreign:
-    """A stream of somebody else who speaks the protocol."""
+    """Stream of a foreign library that implements `__cuda_stream__`."""
 
     def __init__(self, handle, version=0):
         self.told = (version, handle)
@@ -41,7 +41,7 @@ class Foreign:
 
 
 class View:
-    """Memory that only some can reach."""
+    """Memory that the device can or cannot access."""
 
     def __init__(self, ptr, is_device_accessible):
         self.ptr, self.is_device_accessible = ptr, is_device_accessible
@@ -80,7 +80,7 @@ def test_views_and_buffers_of_cuda_core_are_addresses(null, core):
     assert null.launches() == []
 
 
-def Everywhere(core):  # noqa: N802 - a class that is made when cuda.core is there
+def Everywhere(core):  # noqa: N802 - a class, defined if cuda.core is installed
     class Resource(core.MemoryResource):
         is_device_accessible = True
         is_host_accessible = True

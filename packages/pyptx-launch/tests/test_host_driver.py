@@ -1,4 +1,4 @@
-"""The stand-in for NVIDIA's driver keeps its rules: bounds, the order of streams, contexts, captures, faults."""
+"""The stand-in for NVIDIA's driver implements the driver's rules: bounds, stream order, contexts, captures, faults."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ GIVEN_BACK = {
 
 
 class Driver:
-    """The functions of the driver, by their names; `ran` collects the values of kernels that have run.
+    """Driver functions by name; `ran` collects the values of kernels that have run.
 
-    A kernel is `k(.u64 to, .u32 value)`: it writes its value to where `to` points, as a callback that is no simulator.
+    A kernel is `k(.u64 to, .u32 value)`. The launch callback, which is not the simulator, stores `value` at `to`.
     """
 
     def __init__(self, null: NullDriver) -> None:
         self.library: Any = null._library
         self.handles: list[tuple[str, c_uint64]] = []
         self.ran: list[int] = []
-        self.fault = 0  # the error of the next kernel
+        self.fault = 0  # error code of the next kernel
         self.answer = CFUNCTYPE(c_int, POINTER(Request))(self._run)
         self.library.null_driver_on_launch(self.answer)
         module = Module(image(DECLARED, scalar("u32")))
@@ -71,19 +71,19 @@ class Driver:
         self.plan.launch((to,), stream, 0, (value,))
 
     def made(self, function: str, *arguments: object) -> int:
-        """Return the handle or address that a function gives out."""
+        """Return the handle or address that a function creates."""
         found = c_uint64()
         assert self(function, byref(found), *arguments) == 0
         self.handles += [(GIVEN_BACK[function], found)] if function in GIVEN_BACK else []
         return found.value
 
     def close(self) -> None:
-        """Give everything back, so that other tests count nothing of these."""
+        """Free everything, so that other tests do not count these objects."""
         self("cuCtxSynchronize")
         for function, handle in reversed(self.handles):
-            self(function, handle)  # what a test has given back is refused
+            self(function, handle)  # fails for objects that the test has freed
         self.library.null_driver_on_launch(None)
-        del self.plan, self.answer  # a cycle otherwise, whose module would retire in another test
+        del self.plan, self.answer  # otherwise a cycle: its module would retire in another test
         gc.collect()
 
     def stream(self, flags: int = 1) -> int:
@@ -106,7 +106,7 @@ def driver(null: NullDriver) -> Iterator[Driver]:
 
 @contextmanager
 def lost_at_the_end(driver: Driver) -> Iterator[None]:
-    """Expect the primary context to be lost, as after any fault; other tests get it back."""
+    """Require that the primary context is lost, as after any fault; then restore it."""
     yield
     assert driver("cuCtxSynchronize") != 0
     driver.library.null_driver_mend()
@@ -130,7 +130,7 @@ def test_a_copy_past_an_allocation_is_refused_whichever_way_it_goes(driver, offs
 def test_memory_is_counted_and_runs_out(driver, null):
     free, total = c_size_t(), c_size_t()
     assert driver("cuMemGetInfo_v2", byref(free), byref(total)) == 0
-    null.set(memory=total.value - free.value + (1 << 20))  # what other tests hold, and so much more
+    null.set(memory=total.value - free.value + (1 << 20))  # memory held by other tests, plus 1 MiB
     place = driver.made("cuMemAlloc_v2", c_size_t(1 << 19))
     assert driver("cuMemGetInfo_v2", byref(free), byref(total)) == 0
     assert free.value == 1 << 19
@@ -159,7 +159,7 @@ def test_work_runs_when_something_waits_for_it_in_the_order_of_its_stream(driver
     assert driver.ran == []
     assert driver("cuStreamQuery", c_void_p(other)) == NOT_READY
     assert driver("cuStreamSynchronize", c_void_p(one)) == 0
-    assert driver.ran == [10, 1, 2]  # asking again and again comes to an end: each time one is done
+    assert driver.ran == [10, 1, 2]  # repeated queries terminate: each one completes one operation
     assert driver("cuStreamQuery", c_void_p(one)) == 0
     assert driver("cuCtxSynchronize") == 0
     assert driver.ran == [10, 1, 2, 20]
@@ -285,7 +285,7 @@ def test_launches_that_no_device_takes_are_refused(asked, error):
 
 
 def end(driver: Driver, stream: int) -> tuple[int, int]:
-    """End a capture; return the error and the graph."""
+    """End a capture; return the error code and the graph."""
     graph = c_uint64()
     return driver("cuStreamEndCapture", c_void_p(stream), byref(graph)), graph.value
 
@@ -312,7 +312,7 @@ def test_a_graph_replays_launches_copies_and_fills_on_what_is_there_then(driver)
 
 
 class Captured:
-    """A capture that is under way: its blocking stream, an event of it, one from before, and memory."""
+    """Active capture: its blocking stream, an event of it, an earlier event, and memory."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver

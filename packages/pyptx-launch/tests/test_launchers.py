@@ -1,4 +1,4 @@
-"""Laws of launchers: a hit is a launch with what the call brought, and everything else is a miss, whole."""
+"""Properties of launchers: a hit launches with the call's values; every other call is passed on whole as a miss."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def torch() -> Any:
 
 
 class Missed(list):
-    """Collects the calls that were misses, and answers them."""
+    """Records the calls that were misses, and answers them."""
 
     def __call__(self, *tensors, **keywords):
         self.append((tensors, keywords))
@@ -37,14 +37,14 @@ class Missed(list):
 
 
 def plan_of(tensors: int, *scalars: Scalar) -> Plan:
-    """Return a plan of so many pointers, and scalars behind them."""
+    """Return a plan of `tensors` pointers, followed by scalars."""
     declared = [POINTER] * tensors + [scalar(each.type) for each in scalars]
     parameters = (*map(Pointer, range(tensors)), *scalars)
     return Plan(Module(image(*declared)), "k", grid=ONE, block=(32, 1, 1), parameters=parameters)
 
 
 def launcher_of(torch, *, scalars=(), keywords=(), inputs=None, outputs=None, **options):
-    """Return a launcher of f32 tensors x[4, 8], w[8] to y[4, 8], and what it misses."""
+    """Return a launcher of f32 tensors x[4, 8], w[8] to y[4, 8], and its recorder of misses."""
     inputs = inputs or (Signature((4, 8), device=CPU, alignment=4), Signature((8,), device=CPU, alignment=4))
     outputs = (Signature((4, 8), device=CPU, alignment=4),) if outputs is None else outputs
     missed = Missed()
@@ -56,7 +56,7 @@ def launcher_of(torch, *, scalars=(), keywords=(), inputs=None, outputs=None, **
 
 
 def prototype(torch, signature):
-    """Return a tensor that looks like a signature."""
+    """Return a tensor that matches a signature."""
     dtype = {"f32": torch.float32, "f16": torch.float16, "s64": torch.int64}[signature.dtype]
     return torch.empty_strided(signature.shape, signature.steps, dtype=dtype)
 
@@ -258,7 +258,7 @@ def test_threads_call_while_plans_are_forgotten(null, torch):
 
 
 def misses(torch):
-    """Yield a name, and what changes a hit into a miss."""
+    """Yield pairs of a name and arguments that turn a hit into a miss."""
     x, w = torch.ones(4, 8), torch.ones(8)
 
     class Mine(torch.Tensor):
@@ -481,7 +481,7 @@ def test_plans_that_no_call_could_launch_are_refused(torch):
 
 
 class Lazy:
-    """Is equal to all values, and must not be asked."""
+    """Value whose `__eq__` must not be called."""
 
     def __eq__(self, other):
         raise AssertionError("asked")
@@ -499,7 +499,7 @@ def test_a_plan_is_for_one_value_of_each_fixed_keyword(null, torch, value):
     launcher = Launcher(missed, types=(torch.Tensor,), fixed=("size", "mode"))
     launcher.add(plan_of(1), (one,), (), fixed={"mode": "a", "size": value})
     x = torch.ones(4, 8)
-    alike = ast.literal_eval(repr(value))  # equal, and for most values another object
+    alike = ast.literal_eval(repr(value))  # equal, but mostly a different object
     for keywords in ({"size": value, "mode": "a"}, {"mode": "a", "size": value}, {"size": alike, "mode": "a"}):
         assert launcher(x, **keywords) is None
     for other in (each for each in [*VALUES, *OTHERS] if each is not value):

@@ -1,4 +1,4 @@
-"""Ten thousand of anything leave nothing behind."""
+"""Ten thousand repetitions of any action do not leak memory."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TILE = TensorMap.dense("f32", (64, 32), (8, 8))
 
 
 def resident() -> int:
-    """Return the bytes that this process has in memory."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
 def grown(action, count: int = COUNT) -> int:
-    """Return by how many bytes the process grows in so many actions, after a tenth as many to warm up."""
+    """Return the growth of resident memory in bytes over `count` actions, after a tenth as many to warm up."""
     for _ in range(count // 10):
         action()
     gc.collect()

@@ -1,4 +1,4 @@
-"""Modules, and the errors of the driver: each has its name, its meaning and a word of help."""
+"""Modules, and driver errors: each has its name, its meaning and a help text."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ for call in (p.driver.version, p.driver.devices, lambda: p.Module(b".version 8.0
 
 
 def run_with(path: str, before: str = "") -> list[str]:
-    """Return what NO_DRIVER prints in a process of its own, with that file for a driver; `before` runs first."""
+    """Return the output of NO_DRIVER in a subprocess with `path` as driver; `before` runs first."""
     environment = os.environ | {"PYPTX_LIBCUDA": path}
     done = subprocess.run(
         [sys.executable, "-c", NO_DRIVER.replace("# before", before)],

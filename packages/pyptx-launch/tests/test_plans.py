@@ -1,4 +1,4 @@
-"""Laws of plans: what reaches the driver is what was asked for, byte for byte."""
+"""Properties of plans: the driver receives the requested values, byte for byte."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FORMATS = {
 
 
 def plan_of(*parameters, declared=None, **shape):
-    """Return a plan of one block, whose entry takes just these parameters."""
+    """Return a plan of one CTA whose entry takes exactly these parameters."""
     told = declared or [
         {Pointer: POINTER, MapPointer: POINTER, Map: MAP}.get(type(each)) or scalar(each.type) for each in parameters
     ]
@@ -47,14 +47,14 @@ def plan_of(*parameters, declared=None, **shape):
 
 
 def launched(null, plan, pointers=(), scalars=()):
-    """Launch, and return the bytes of the parameters."""
+    """Launch, and return the parameters as bytes."""
     plan.launch(pointers, 0, 0, scalars)
     (launch,) = null.launches()
     return launch["parameters"]
 
 
 def bf16(value: float) -> bytes:
-    """Round to nearest even, by way of the bits of f32 (exact for what f32 holds)."""
+    """Round to nearest even through the bits of f32 (exact for f32 values)."""
     bits = struct.unpack("<I", struct.pack("<f", value))[0]
     return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
 
@@ -328,7 +328,7 @@ def test_many_parameters_take_as_much_stack_as_they_need(null):
 
 
 class Row:
-    """A parameter, shaped like pyptx_ir's."""
+    """Parameter with the attributes of pyptx_ir's."""
 
     def __init__(self, name, kind, type_, index=None, value=None, descriptor=None):
         self.name, self.kind, self.type, self.index, self.value, self.descriptor = (
@@ -342,7 +342,7 @@ class Row:
 
 
 class Traced:
-    """A specialisation, shaped like pyptx_ir's."""
+    """Specialization with the attributes of pyptx_ir's."""
 
     entry, block, cluster, shared_bytes, attributes = "k", (32, 1, 1), (2, 1, 1), 0, ()
 

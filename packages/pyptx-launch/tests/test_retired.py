@@ -1,4 +1,4 @@
-"""The code of a module that dies stays loaded for as long as its kernels may run, and nothing waits for them."""
+"""The code of a dropped module stays loaded while its kernels may run, without waiting for them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ONE = (1, 1, 1)
 
 
 def launched_and_gone(count: int, device: int = 0) -> None:
-    """Load, launch and drop so many modules."""
-    modules = [Module(image()) for _ in range(count)]  # all before the first is dropped: loading looks at the list
+    """Load, launch and drop `count` modules."""
+    modules = [Module(image()) for _ in range(count)]  # load all before dropping one: loading unloads retired modules
     for module in modules:
         Plan(module, "k", grid=ONE, block=ONE).launch((), 0, device)
     del module, modules
@@ -31,15 +31,15 @@ def launched_and_gone(count: int, device: int = 0) -> None:
 
 @pytest.fixture(scope="module")
 def settled():
-    """What was set aside before this file, and may be garbage by now, is collected; the rest is set aside again."""
+    """Collect objects frozen before this file that may be garbage by now; freeze the rest again."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture
-def empty(null, settled):  # noqa: ARG001 - asked for what it does
-    """Nothing is retired, before and after, nor waits to be collected."""
+def empty(null, settled):  # noqa: ARG001 - used for its effect
+    """Provide the null driver with no retired module and no pending garbage, before and after the test."""
     gc.collect()
     RETIRED.unload(wait=True)
     null.take()
@@ -73,7 +73,7 @@ def test_a_garbage_collection_asks_the_driver_for_nothing(empty):
 
 def test_once_many_have_gathered_they_go_when_what_the_devices_were_asked_for_is_done(empty):
     launched_and_gone(MANY, device=0)
-    empty.context(1)  # a second device that somebody uses, and that thread's context
+    empty.context(1)  # a second device, current in this thread
     empty.set(events_pending=1)
     Module(image())
     recorded = empty.take("cuCtxRecordEvent")
@@ -93,7 +93,7 @@ def test_once_many_have_gathered_they_go_when_what_the_devices_were_asked_for_is
 
 
 class Memory:
-    """What a kernel reads, given back at its end."""
+    """Memory that a kernel reads, freed at its end."""
 
 
 def test_what_kernels_may_still_use_stays_with_their_library(empty):
@@ -101,7 +101,7 @@ def test_what_kernels_may_still_use_stays_with_their_library(empty):
     gone = weakref.ref(memory)
     for module in keep:
         RETIRED.add(module._library, memory)
-        module._library = 0  # or the module would give it away once more
+        module._library = 0  # or the module would unload it a second time
     del memory, module, keep
     empty.set(events_pending=1)
     Module(image())
@@ -136,7 +136,7 @@ def test_no_capture_is_broken_off(empty, monkeypatch, seen_by):
     empty.set(capturing=0)
     capturing[0] = False
     keep = Module(image())
-    assert unloaded(empty) == MANY + 1  # with the one that was loaded during the capture
+    assert unloaded(empty) == MANY + 1  # plus the module loaded during the capture
     assert keep.kernel("k")
 
 
@@ -176,7 +176,7 @@ def test_threads_load_and_drop_modules_and_each_library_is_unloaded_once(empty):
         start.wait()
         for _ in range(100):
             loop = [Module(image())]
-            loop.append(loop)  # only a garbage collection ends it
+            loop.append(loop)  # only garbage collection frees it
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     before = gc.get_threshold()
@@ -216,7 +216,7 @@ print(len(RETIRED) + 1)
 
 @pytest.mark.parametrize("count", [0, 1, MANY + 1])
 def test_a_process_ends_in_silence_whatever_is_loaded_and_retired(null, count):
-    """The compiled part complains where something of it outlives Python."""
+    """The native extension prints a message if one of its objects outlives Python."""
     environment = os.environ | {"PYPTX_LIBCUDA": str(null.path)}
     command = [sys.executable, "-c", AT_THE_END.replace("COUNT", str(count))]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Laws of tensor maps: what breaks a rule is told which, before the driver sees it; what breaks none is encoded."""
+"""Properties of tensor maps: an error names the violated rule before the driver call; valid maps are encoded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IMAGES = TensorMap(
 )
 PADDED = TensorMap.dense("b4x16_p64", (64, 256), (8, 128), swizzle="128B")
 
-# The rule, the map that keeps it, what breaks it, and what is told. Every rule of the table has at least one row.
+# Rule, valid map, change that violates the rule, message. Every rule of the table has at least one row.
 BROKEN = [
     ("words", GOOD, {"dtype": "f8"}, "dtype is 'f8'; it must be one of u8"),
     ("words", GOOD, {"swizzle": "256B"}, "swizzle is '256B'"),
@@ -132,7 +132,7 @@ def test_every_rule_is_broken_by_some_row():
 
 
 def asked(null, map_, address=0x1000):
-    """Encode, and return what the driver was asked."""
+    """Encode a map; return the arguments of the driver call."""
     null.take()
     encoded = map_.encode(address)
     (call,) = (each for each in null.take() if each["call"].startswith("cuTensorMapEncode"))
@@ -175,13 +175,13 @@ def test_im2col_gets_its_corners_the_innermost_first(null):
     }
 
 
-# What a map may break by chance whose sizes are all in range.
+# Rules that a random map may violate although each of its sizes is in range.
 UNPLANNED = {"rank", "row-size", "padded-row", "interleave-swizzle", "swizzle-span"}
 UNPLANNED |= {"padded-interleave", "padded-swizzle", "nan-fill"}
 
 
 def attempt(*fields):
-    """Return a map, or None and the rule that it breaks."""
+    """Return a map, or None and the rule that it violates."""
     try:
         return TensorMap(*fields), None
     except TensorMapError as error:

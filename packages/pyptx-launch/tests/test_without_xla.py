@@ -1,4 +1,4 @@
-"""A build without jaxlib has no handlers for jax, and says so when jax is used."""
+"""A build without jaxlib has no handlers for jax, and reports that when jax is used."""
 
 from __future__ import annotations
 

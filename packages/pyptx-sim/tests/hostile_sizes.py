@@ -1,6 +1,6 @@
 """Modules with declarations that are too large for memory, and the lines of their errors.
 
-`python hostile_sizes.py` runs them in a process with limited memory, and prints the outcome of each as JSON.
+`python hostile_sizes.py` runs them in a process with limited memory and prints the outcome of each as JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
 HUGE = ("1000000000", "4294967295", "18446744073709551615")
-# `@` is the size, in line 4 (module), line 5 (header of the entry) or line 7 (body).
+# `@` is the size. The declaration is in line 4 (module), line 5 (header of the entry) or line 7 (body).
 MODULE = {
     "global variable": ".global .b8 v[@];",
     "global table": ".global .b8 v[@][@];",
@@ -60,7 +60,7 @@ def cases() -> dict[str, tuple[str, int]]:
 
 
 def module(line: int, words: str) -> str:
-    """Return a module with `words` in a line; functions are called, so that they are compiled."""
+    """Return a module with `words` in a line; the entry calls a function in `words`, so that it is compiled."""
     call = "{ .param .align 4 .b8 a[4]; call f, (a); }" if ".func" in words else ""
     return f"""{HEADER}{words if line == 4 else ""}
 .visible .entry k{words if line == 5 else "(.param .u64 out)"} {{
@@ -87,7 +87,7 @@ def outcome(text: str) -> dict[str, object]:
         pyptx_sim.run(text, grid=1, block=32, args=[np.zeros(32, np.uint32)])
     except PyptxError as raised:
         error = [type(raised).__name__, str(raised)]
-    except Exception as raised:  # noqa: BLE001 - reported as what it is
+    except Exception as raised:  # noqa: BLE001 - reported with its type
         error = ["raw", f"{type(raised).__name__}: {raised}"]
     return {"error": error, "seconds": time.process_time() - started, "peak": _peak()}
 

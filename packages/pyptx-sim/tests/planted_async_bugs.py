@@ -1,11 +1,11 @@
-"""Faults of asynchronous kernels, each beside the same kernel without it.
+"""Faults injected into asynchronous kernels; each case has the kernel with and without its fault.
 
-A case is the body of an entry that runs with `blocks` blocks (one cluster) of 64 threads on two arrays of 256 words,
-`a` full and `b` zeros, and on a tensor map of `a` as 16 by 16 words with boxes of 8 by 8. The line at fault carries the
-mark `// !`. Before the body stand:
+A case is the body of an entry that runs with `blocks` CTAs (one cluster) of 64 threads. Its arguments are two arrays of
+256 words, `a` (initialized) and `b` (zeros), and a tensor map of `a` as 16 x 16 words with 8 x 8 boxes. `// !` marks
+the faulty line. The body can use:
 
     %r1 tid   %r2 rank   %r3 &s   %r4 &s[tid]   %r5 &bar   %r6 the other rank   %r7 &s[63 - tid]   %p0 tid == 0
-    %rd1 a   %rd2 b   %rd3 the map   %rd4 &a[tid]   %rd5 &b[tid]   %h1 3
+    %rd1 a   %rd2 b   %rd3 tensor map   %rd4 &a[tid]   %rd5 &b[tid]   %h1 3
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ setp.eq.u32 %p0, %r1, 0;
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A fault: the rule that finds it, the faulty body, and the mended one."""
+    """Injected fault: the rule that reports it, the body with it and the body without it."""
 
     title: str
     rule: str
@@ -60,13 +60,13 @@ class Planted:
         return PROLOGUE + dedent(body).strip() + "\nret;\n}\n"
 
     def marked_line(self) -> int:
-        """Return the line, from 1, that carries the mark in the faulty module."""
+        """Return the number, from 1, of the marked line in the faulty module."""
         (line,) = [i for i, row in enumerate(self.text(self.faulty).splitlines(), 1) if "// !" in row]
         return line
 
 
 def swap(title: str, rule: str, body: str, faulty: str, mended: str, blocks: int = 1) -> Planted:
-    """A case whose two bodies differ in what stands for `FAULT`."""
+    """Return a case whose bodies have `faulty` or `mended` in place of `FAULT`."""
     body = dedent(body)
     return Planted(title, rule, body.replace("FAULT", faulty), body.replace("FAULT", mended), blocks)
 

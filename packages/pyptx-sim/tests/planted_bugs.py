@@ -1,7 +1,7 @@
-"""Faults planted into small kernels, each beside the same kernel without it.
+"""Faults injected into small kernels; each case has the kernel with and without its fault.
 
-A case is the body of an entry that runs, unless it says otherwise, with one block of 64 threads (two warps) on two arrays of
-64 words: `a`, full, and `b`, zeros. The line at fault carries the mark `// !`. Before the body stand:
+A case is the body of an entry. By default it runs with one CTA of 64 threads (two warps) on two arrays of 64 words,
+`a` (initialized) and `b` (zeros). `// !` marks the faulty line. The body can use:
 
     %r1 tid   %r2 ctaid   %r3 &s   %r5 &s[tid]   %rd1 a   %rd2 b   %rd4 &a[tid]   %rd5 &b[tid]   %r6 lane   %p1 tid < 32
 """
@@ -43,7 +43,7 @@ setp.lt.u32 %p1, %r1, 32;
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A fault: the rule that finds it, the faulty body, and the mended one."""
+    """Injected fault: the rule that reports it, the body with it and the body without it."""
 
     title: str
     rule: str
@@ -57,13 +57,13 @@ class Planted:
         return PROLOGUE + dedent(body).strip() + "\nret;\n}\n"
 
     def marked_line(self) -> int:
-        """Return the line, from 1, that carries the mark in the faulty module."""
+        """Return the number, from 1, of the marked line in the faulty module."""
         (line,) = [i for i, row in enumerate(self.text(self.faulty).splitlines(), 1) if "// !" in row]
         return line
 
 
 def swap(title: str, rule: str, body: str, faulty: str, mended: str, **options: int) -> Planted:
-    """A case whose two bodies differ in what stands for `FAULT`."""
+    """Return a case whose bodies have `faulty` or `mended` in place of `FAULT`."""
     body = dedent(body)
     return Planted(title, rule, body.replace("FAULT", faulty), body.replace("FAULT", mended), **options)
 
@@ -442,7 +442,7 @@ RACES = (
     ),
 )
 
-# What a warp does together, and what orders none of its memory. Manual: "bar.warp.sync", which alone does.
+# Warp-level instructions that do not order memory; only `bar.warp.sync` does (manual).
 ROW = "mad.lo.u32 %r13, %r1, 16, %r3;\n"
 TOGETHER = {
     "a shuffle": "shfl.sync.idx.b32 %r12, %r1, 0, 31, -1;",
@@ -485,11 +485,11 @@ ld.global.u32 %r11, [%rd2+8];
 
 
 def message(title: str, faulty: str, mended: str) -> Planted:
-    """A word handed from one block to another; the faulty way of raising the flag releases nothing."""
+    """Return message passing between two CTAs; the faulty store of the flag does not release the data."""
     return swap(title, "global-race", MESSAGE, faulty, mended, blocks=2, threads=32)
 
 
-# Manual: "Memory Consistency Model": two strong accesses are no race, a strong and a weak one are, two reads never are.
+# Two strong accesses do not race; a strong and a weak one do, unless both read. Manual: "Memory Consistency Model".
 STRONG = (
     swap(
         "a plain store beside a volatile load",
@@ -557,7 +557,7 @@ NARROW_SHARED = "atom.shared.add.u32 %r10, [%r3], 1; // !"
 
 
 def sizes(title: str, faulty: str, mended: str, other: str = WIDE) -> Planted:
-    """What thread 0 of a block does to words that thread 0 of another one updates."""
+    """Return accesses by thread 0 of CTA 0 to words that thread 0 of CTA 1 updates."""
     body = (
         f"setp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nsetp.eq.u32 %p3, %r2, 0;\nmov.u64 %rd10, 1;\n@!%p3 {other}\n@%p3 FAULT"
     )
@@ -565,7 +565,7 @@ def sizes(title: str, faulty: str, mended: str, other: str = WIDE) -> Planted:
 
 
 def sizes_inside(title: str, rule: str, thread: int) -> Planted:
-    """What thread 0 does to words of its block that another thread updates."""
+    """Return accesses by thread 0 to words in shared memory that another thread of its CTA updates."""
     body = (
         f"setp.eq.u32 %p3, %r1, 0;\nsetp.eq.u32 %p4, %r1, {thread};\nmov.u64 %rd10, 1;\n@%p3 st.shared.u64 [%r3], 0;\n"
         f"bar.sync 0;\n@%p4 {WIDE_SHARED}\n@%p3 FAULT"
@@ -573,7 +573,7 @@ def sizes_inside(title: str, rule: str, thread: int) -> Planted:
     return swap(title, rule, body, NARROW_SHARED, WIDE_SHARED)
 
 
-# Manual: "Morally strong operations": those that overlap do so completely.
+# Morally strong operations that overlap do so completely. Manual: "Morally strong operations".
 SIZES = (
     sizes("atomics of two sizes", "atom.global.add.u32 %r10, [%rd2], 1; // !", WIDE),
     sizes(
@@ -598,7 +598,7 @@ SIZES = (
 
 
 def lock(take: str = "acquire", behind: str = "", give: str = "release") -> str:
-    """Thread 0 of each block adds to a word behind a lock."""
+    """Return a critical section: thread 0 of each CTA increments a word that a lock protects."""
     return f"""
     setp.ne.u32 %p2, %r1, 0;
     @%p2 ret;
@@ -614,7 +614,7 @@ def lock(take: str = "acquire", behind: str = "", give: str = "release") -> str:
     """
 
 
-# Manual: "Release and Acquire Patterns": whoever takes a lock acquires what the one before released.
+# A thread that takes a lock acquires the release by its previous holder. Manual: "Release and Acquire Patterns".
 LOCKS = (
     swap("a lock that is taken relaxed", "global-race", lock(take="FAULT"), "relaxed", "acquire", blocks=4),
     swap(
@@ -643,7 +643,7 @@ ld.global.u32 %r11, [%rd2+8];
 """
 RAISED = "st.relaxed.gpu.global.u32 [%rd2], 1;"
 
-# Manual: "Memory Consistency Model", "Scope": a fence orders the threads of its scope, and no others.
+# A fence orders only the threads of its scope. Manual: "Memory Consistency Model", "Scope".
 SCOPES = (
     message("a fence of the block between blocks", f"fence.acq_rel.cta;\n{RAISED}", f"fence.acq_rel.gpu;\n{RAISED}"),
     message("a fence of the cluster between clusters", f"fence.sc.cluster;\n{RAISED}", f"fence.sc.sys;\n{RAISED}"),
@@ -671,7 +671,7 @@ SCOPES = (
     swap("no fence inside a block", "global-race", INSIDE, RAISED, f"fence.acq_rel.cta;\n{RAISED}"),
 )
 
-# The reader that races is not the last one: between the two, somebody reads whom the writer is ordered behind.
+# A write that races with an earlier reader, but is ordered after the last reader.
 READERS = (
     swap(
         "a store behind the reader next to it, and not behind the one before",

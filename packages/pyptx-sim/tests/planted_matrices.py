@@ -1,4 +1,4 @@
-"""Faults planted into kernels that move and multiply matrices; see `planted_bugs`."""
+"""Faults injected into kernels with ldmatrix, stmatrix and MMA; see `planted_bugs`."""
 
 from __future__ import annotations
 

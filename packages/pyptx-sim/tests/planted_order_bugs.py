@@ -1,6 +1,6 @@
-"""Faults of order between lanes, and of the scopes of mbarriers, each beside the same kernel without it.
+"""Injected faults: missing order between lanes, and too narrow scopes of mbarrier operations.
 
-What stands before the bodies is said in `planted_async_bugs`.
+`planted_async_bugs` describes the cases.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ MEET = "bar.warp.sync -1;\n"
 ARRIVE = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"
 LEADER = "and.b32 %r9, %r1, 31;\nsetp.eq.u32 %p2, %r9, 0;\n"
 SECOND = "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra SECOND;\n"
-# The second warp learns of the first one's words at the mbarrier, and reads them.
+# The second warp waits at the mbarrier and reads words that the first one has written.
 READS = "bra END;\nSECOND:\n" + wait() + "ld.shared.u32 %r10, [%r7]; // !\nEND:\n"
-# The first warp has read a slot and the second one fills it again; a block has one warp that does so.
+# The first warp has read a stage; thread 32 refills it.
 FILLED = "mbarrier.arrive.expect_tx.shared.b64 _, [bar+8], 256;\n"
 REFILL = (
     "bra END;\nSECOND:\nsetp.ne.u32 %p4, %r1, 32;\n@%p4 bra END;\n" + wait() + FILLED
@@ -91,7 +91,7 @@ LANES = (
          "BEHIND:\nFAULTld.global.u32 %r11, [%rd5+-128]; // !\nEND:\n", "", MEET),
 )  # fmt: skip
 
-# A block writes into the other one's memory, arrives there, and the other one reads what it got.
+# A CTA writes to the shared memory of the other CTA and arrives there. The other CTA waits and reads.
 SENDS = REMOTE + "st.shared::cluster.u32 [%r21], %r1;\nbar.sync 0;\n"
 ASKS = "Q:\nmbarrier.try_wait.parity{}.shared::cta.b64 %p1, [bar], 0;\n@!%p1 bra Q;\nld.shared.u32 %r10, [%r4]; // !\n"
 SCOPES = (

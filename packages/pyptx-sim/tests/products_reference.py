@@ -1,4 +1,4 @@
-"""Products of matrices one element at a time, in exact arithmetic: the reference of the tensor cores' tests."""
+"""Reference of the MMA tests: one element at a time, in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FORMATS = {"e4m3": (4, 3), "e5m2": (5, 2), "e3m2": (3, 2), "e2m3": (2, 3), "e2m1
 
 
 def value(bits, element):
-    """The number that the bits of an element stand for."""
+    """Return the value of an element's bits."""
     if element[0] in "us" or element == "b1":
         width = WIDTHS[element]
         return bits - (1 << width) if element[0] == "s" and bits >> (width - 1) else bits
     if element in FORMATS:
         exponent_bits, mantissa_bits = FORMATS[element]
-        held = bits >> 2 if element == "e2m1" else bits  # e2m1 lies in the middle of its byte
+        held = bits >> 2 if element == "e2m1" else bits  # e2m1 is in bits 2 to 5 of its byte
         return small_float(held & ((2 << (exponent_bits + mantissa_bits)) - 1), exponent_bits, mantissa_bits)
     if element == "f64":
         return struct.unpack("<d", struct.pack("<Q", bits))[0]
@@ -53,7 +53,7 @@ def small_float(bits, exponent_bits, mantissa_bits):
 
 @cache
 def layout(fragment):
-    """What each lane's elements are: lane, register, the element's shift in it, and (product, row, column)."""
+    """Return all elements of a fragment: lane, register, shift in the register, and (product, row, column)."""
     return tuple(
         (
             lane,
@@ -67,7 +67,7 @@ def layout(fragment):
 
 
 def matrix(fragment, registers, element):
-    """The numbers of a matrix, by (product, row, column), from one warp's registers `[register][lane]`."""
+    """Return the values of a matrix by (product, row, column), from one warp's registers `[register][lane]`."""
     found = {}
     words = [register.tolist() for register in registers]
     for lane, register, shift, place in layout(fragment):
@@ -82,11 +82,11 @@ def terms(a, b, place, k):
 
 
 def random_bits(random, element, shape):
-    """Bits of finite numbers: ordinary ones, small and large, zeros of both signs and subnormals among them."""
+    """Return bits of finite numbers, including small and large ones, zeros of both signs and subnormals."""
     width = WIDTHS[element]
     if element[0] in "us" or element == "b1":
         return random.integers(0, 1 << width, shape, dtype=np.uint64)
-    if width == 8:  # none above 3.5, so that no sum is too large for f16
+    if width == 8:  # none above 3.5, so that no accumulator overflows f16
         bits = random.integers(0, 256, shape, dtype=np.uint64)
         if element not in {"e4m3", "e5m2"}:
             return bits
@@ -103,7 +103,7 @@ def random_bits(random, element, shape):
 
 
 def random_registers(random, fragment, element, warps):
-    """Registers of some warps, `[register, warp, lane]`, that hold random elements; repeated ones alike."""
+    """Return registers `[register, warp, lane]` with random elements; all copies of an element are equal."""
     registers = np.zeros((fragment.registers, warps, 32), np.uint64)
     shape = (warps, fragment.products, fragment.rows, fragment.columns)
     bits = random_bits(random, element, shape)
@@ -112,7 +112,7 @@ def random_registers(random, fragment, element, warps):
     return registers.astype(np.uint64 if fragment.width == 64 else np.uint32)
 
 
-# --- the tensor cores' sums, one at a time ----------------------------------------------------------------------
+# --- dot products of the tensor cores ---------------------------------------------------------------------------
 
 LEAST = {"f16": -14, "bf16": -126, "tf32": -126, "f32": -126}
 LEAST |= {"e4m3": -6, "e5m2": -14, "e3m2": -2, "e2m3": 0, "e2m1": 0}
@@ -133,7 +133,7 @@ def cut(number, exponent_of_unit):
 
 
 def truncated_sum(pairs, c, types, fraction, length, mantissa):
-    """The sum of products and `c` by the model of the tensor cores, with Python's exact fractions."""
+    """Return the dot product plus `c` by the model of the tensor cores, with Python's exact fractions."""
     d_type, a_type, b_type, kind = types
     for start in range(0, len(pairs), length):
         parts = [
@@ -151,11 +151,11 @@ def truncated_sum(pairs, c, types, fraction, length, mantissa):
     return c
 
 
-# --- what ptxas makes of products that a target's tensor cores do not have ---------------------------------------
+# --- MMAs that ptxas emulates because a target's tensor cores lack them ------------------------------------------
 
 
 def nearest(number, mantissa, least):
-    """The float that is nearest to a fraction, even in between: so many bits behind the point, down to 2^least."""
+    """Return a fraction rounded to nearest even, with `mantissa` fraction bits and a least exponent of `least`."""
     if not number:
         return Fraction(0)
     unit = power(max(math.frexp(number)[1] - 1, least) - mantissa)
@@ -177,7 +177,10 @@ def fused_sum(pairs, c, d_type):
 
 
 def scalar_sum(pairs, c, half):
-    """The sum of m8n8k4 from sm_80 on, by arithmetic of f32: a chain, then c; or c and pairs of products, to f16."""
+    """Return a dot product of m8n8k4 on sm_80 and later, in f32 arithmetic.
+
+    An f32 result is a chain of the products, plus `c`. An f16 result is `c` plus pairs of products, rounded at the end.
+    """
     products = [Fraction(a) * Fraction(b) for a, b in pairs]
     if not half:
         total = Fraction(0)
@@ -191,7 +194,10 @@ def scalar_sum(pairs, c, half):
 
 
 def halved_sum(pairs, c, d_type, fraction, length):
-    """The sum of 8-bit floats from sm_90 to sm_110: as f16, low halves of registers before high ones, c at last."""
+    """Return a dot product of 8-bit floats on sm_90 to sm_110: elements as f16, `c` added last.
+
+    The elements in the low halves of the registers are added before those in the high halves.
+    """
     total, types = 0.0, (d_type, "f16", "f16", d_type)
     for places in ((0, 1), (2, 3)):
         some = [pair for index, pair in enumerate(pairs) if index % 4 in places]

@@ -1,4 +1,4 @@
-"""Modules for the engine's tests: a body inside an entry `k`, with registers, and the thread's number in %r0."""
+"""Modules for the engine's tests: a body in an entry `k` with declared registers, and the thread index in %r0."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REGISTERS = """\
 
 
 def module(body: str, parameters: str = ".param .u64 out", before: str = "", target: str = "sm_90") -> str:
-    """Return a module whose entry k loads its first parameter to %rd0 and &out[tid] (4 bytes each) to %rd1."""
+    """Return a module whose entry k has its first parameter in %rd0 and the address of its word `tid` in %rd1."""
     first = parameters.split(",", maxsplit=1)[0].rsplit(maxsplit=1)[-1]
     return (
         f".version 8.8\n.target {target}\n.address_size 64\n{dedent(before)}\n"
@@ -31,7 +31,7 @@ def module(body: str, parameters: str = ".param .u64 out", before: str = "", tar
     )
 
 
-# The physical line of the first line of a body.
+# Line number, from 1, of the first line of a body.
 BODY_LINE = module("BODY").splitlines().index("BODY") + 1
 
 
@@ -42,7 +42,7 @@ def execute(body: str, *arguments: Any, grid: int = 1, block: int = 32, **option
 
 
 def words(body: str, count: int = 32, **options: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Run a body that stores one 32-bit word for each thread at [%rd1], and return them; nothing may be found."""
+    """Run a body that stores a 32-bit word per thread at [%rd1], assert that it is clean, and return the words."""
     out = np.zeros(count, np.uint32)
     result = execute(body, out, **options)
     assert result.findings == ()

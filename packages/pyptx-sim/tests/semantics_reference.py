@@ -1,6 +1,6 @@
-"""What the tests of the semantics share: a harness, edge values, and exact rounding with fractions.
+"""Harness of the semantics tests: edge values, and exact rounding with fractions.
 
-Nothing here uses NumPy's arithmetic or the package's: integers are Python's, rounding is done on `Fraction`.
+It uses neither NumPy's arithmetic nor the package's: integers are Python's, rounding is done on `Fraction`.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# By default each instruction meets some of the values that it meets where everything is asked for, in `nox -s kernels`.
+# By default each instruction is tested with a third of the values of a full run (`nox -s kernels`).
 SHARE = full(1, default=3)
 
 _ROWS = {row.opcode: [each for each in ROWS if each.opcode == row.opcode] for row in ROWS}
 
-# The opcodes that reference tests have run; `test_semantics_without_reference` reads it last.
+# Opcodes that reference tests have run; `test_semantics_without_reference` runs last and checks it.
 EXERCISED: set[tuple[str, ...]] = set()
 
 # --- harness ------------------------------------------------------------------------------------
 
 
 def form_of(text: str) -> Bound:
-    """Return the instruction spelt `text` as its row reads it."""
+    """Return the instruction `text`, bound to its form in the instruction table."""
     instruction = parse_instruction(text)
     form = bound(instruction, lambda _name: "")
     if form is None:
@@ -56,7 +56,7 @@ def form_of(text: str) -> Bound:
 
 
 def bind(text: str) -> Operation:
-    """Bind the instruction spelt `text`; the rows of the longest opcode win."""
+    """Bind the instruction `text` to its semantics; the rows with the longest opcode prefix apply."""
     form = form_of(text)
     instruction = form.instruction
     for count in range(len(instruction.opcode), 0, -1):
@@ -67,26 +67,26 @@ def bind(text: str) -> Operation:
 
 
 def by_opcode(cases: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return cases that begin with an opcode, by which they are called; those of Blackwell's package are marked."""
+    """Return cases as parameters, with their first element (an opcode) as id; those of Blackwell are marked."""
     newer = re.compile(r"kind::f8f6f4|ordered_metadata.*\.f16\.e4m3\.e5m2\.f16$")
     marks = ([pytest.mark.blackwell] if newer.search(case[0]) else [] for case in cases)
     return [pytest.param(*case, marks=each, id=case[0]) for case, each in zip(cases, marks, strict=True)]
 
 
 def is_form(text: str) -> bool:
-    """Tell whether the instruction table has the instruction spelt `text`."""
+    """Return whether the instruction table has the instruction `text`."""
     return bound(parse_instruction(text), lambda _name: "") is not None
 
 
 def exercise(text: str) -> Operation:
-    """Bind `text` in order to compare what it computes with a reference."""
+    """Bind `text` for a comparison with a reference, and record its opcode."""
     operation = bind(text)
     EXERCISED.add(parse_instruction(text).opcode)
     return operation
 
 
 def array(values: Sequence[object], ptx_type: str) -> np.ndarray:
-    """Return values (ints stand for bits where the type is a float or packed) as one row of lanes."""
+    """Return values as one row of lanes; for float and packed types, ints are bit patterns."""
     dtype = dtype_of(ptx_type)
     if dtype.kind == "b":
         return np.array(values, dtype)[None, :]
@@ -109,7 +109,7 @@ def numbers(values: np.ndarray) -> list[int | bool]:
 
 
 def read_columns(text: str, operation: Operation, columns: Sequence[T]) -> list[T]:
-    """Return the columns of what `operation` reads, of those of all inputs: constants are known when it is bound."""
+    """Return the columns of the inputs that `operation` reads at run time; constants are bound before."""
     written, read = operation.places or ((), ())
     inputs = [
         index
@@ -185,7 +185,7 @@ def integer_edges(ptx_type: str) -> list[int]:
 
 
 def integer_columns(kinds: Sequence[str], count: int = 600 // SHARE, seed: int = 7) -> list[list[int]]:
-    """Return columns of edge values, of two sources all pairs of them or a share, and random values."""
+    """Return columns of edge values (for two sources all pairs, or a share of them) and random values."""
     return [list(column) for column in _integer_columns(tuple(kinds), count, seed)]
 
 
@@ -214,7 +214,7 @@ FORMATS = {"f16": (16, 10), "bf16": (16, 7), "f32": (32, 23), "f64": (64, 52)}
 NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF}
 
 
-@lru_cache(maxsize=1 << 16)  # many tests ask for the same numbers
+@lru_cache(maxsize=1 << 16)  # many tests decode the same numbers
 def decode(bits: int, kind: str) -> Fraction | str:
     """Return the number as a fraction, or `"nan"`, `"inf"`, `"-inf"`, `"-0"`."""
     total, mantissa_bits = FORMATS[kind]
@@ -254,7 +254,7 @@ def encode(value: Fraction | str, kind: str, mode: str = "rn") -> int | str:
     bias = (1 << (exponent_bits - 1)) - 1
     exponent = max(exponent_of(size), 1 - bias)
     count = units(size, exponent - mantissa_bits, mode, negative=negative)
-    # A carry out of the mantissa is one into the exponent; of a normal number, `count` holds the hidden bit.
+    # A carry out of the mantissa increments the exponent. For a normal number, `count` includes the hidden bit.
     magnitude = ((exponent + bias - 1) << mantissa_bits) + count
     if magnitude >= top:
         to_infinity = mode in {"rn", "rna"} or (mode == "rp" and not negative) or (mode == "rm" and negative)
@@ -271,14 +271,14 @@ def exponent_of(size: Fraction) -> int:
 
 
 def units(size: Fraction, exponent: int, mode: str, *, negative: bool) -> int:
-    """Return how many units of `2 ** exponent` a magnitude is rounded to; in integers, since this runs most of all."""
+    """Return a magnitude rounded to units of `2 ** exponent`; in integers, because this is the hottest function."""
     above, below = size.numerator << max(-exponent, 0), size.denominator << max(exponent, 0)
     count, rest = divmod(above, below)
     return count + round_up(count, rest, mode, negative=negative, of=below)
 
 
 def round_up(count: int, rest: Fraction | int, mode: str, *, negative: bool, of: int = 1) -> bool:
-    """Tell whether a magnitude of `count` units and a `rest` `of` a unit is rounded away from zero."""
+    """Return whether a magnitude of `count` units and `rest / of` of a unit is rounded away from zero."""
     if mode == "rn":
         return 2 * rest > of or (2 * rest == of and count % 2 == 1)
     if mode == "rna":
@@ -293,7 +293,7 @@ def is_subnormal(bits: int, kind: str) -> bool:
 
 
 def is_tiny(value: Fraction | str, kind: str, mode: str) -> bool:
-    """Tell whether a non-zero number, rounded with unbounded exponents, stays below the normal ones."""
+    """Return whether a non-zero number, rounded with an unbounded exponent, is below the normal range."""
     if isinstance(value, str) or value == 0:
         return False
     total, mantissa_bits = FORMATS[kind]
@@ -306,7 +306,7 @@ def is_tiny(value: Fraction | str, kind: str, mode: str) -> bool:
 
 
 def flush(bits: int, kind: str) -> int:
-    """Return `bits` with a subnormal number made zero of its sign."""
+    """Return `bits` with a subnormal number replaced by zero of its sign."""
     return bits & (1 << (FORMATS[kind][0] - 1)) if is_subnormal(bits, kind) else bits
 
 
@@ -368,7 +368,7 @@ def divide(a: Fraction | str, b: Fraction | str) -> Fraction | str:
 
 
 def root(a: Fraction | str) -> Fraction | str:
-    """Return the square root to 200 bits and a sticky one, so that every rounding of it is that of the exact root."""
+    """Return the square root to 200 bits and a sticky bit; every rounding of it equals that of the exact root."""
     if a in {"nan", "inf", "-0"}:
         return a
     if _negative(a):
@@ -412,7 +412,7 @@ def rectify(value: Fraction | str) -> Fraction | str:
 
 
 def float_edges(kind: str) -> list[int]:
-    """Return bits of every kind of number: zeros, subnormals, powers of two, neighbours, extremes, infinities, NaNs."""
+    """Return bits of zeros, subnormals, powers of two, their neighbors, extremes, infinities and NaNs."""
     total, mantissa_bits = FORMATS[kind]
     sign, one = 1 << (total - 1), encode(Fraction(1), kind)
     top = ((1 << (total - 1 - mantissa_bits)) - 1) << mantissa_bits
@@ -424,7 +424,7 @@ def float_edges(kind: str) -> list[int]:
 
 
 def float_columns(kind: str, arity: int, count: int = 250 // SHARE, seed: int = 3) -> list[list[int]]:
-    """Return columns of bits: pairs of edges, random bits, and operands close to each other or cancelling."""
+    """Return columns of bits: pairs of edges, random bits, and operands close to each other or canceling."""
     return [list(column) for column in _float_columns(kind, arity, count, seed)]
 
 

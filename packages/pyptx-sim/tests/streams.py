@@ -1,4 +1,4 @@
-"""Entries that run one behind the other, on words x and y."""
+"""Entries that run in stream order, on words x and y."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ each_schedule = pytest.mark.parametrize("schedule", SEEDS)
 
 
 def entry(name: str, body: str) -> str:
-    """Return an entry of two pointers in %rd1 and %rd2: to words x and y, of which %rd3 and %rd4 are the thread's."""
+    """Return an entry with the addresses of x and y in %rd1 and %rd2, and of the thread's words in %rd3 and %rd4."""
     return (
         f".visible .entry {name}(.param .u64 x, .param .u64 y) {{\n"
         ".reg .pred %p<9>; .reg .b32 %r<9>; .reg .b64 %rd<9>;\n.shared .u32 s[64];\n"
@@ -32,7 +32,7 @@ COPY = "ld.global.u32 %r5, [%rd3];\nst.global.u32 [%rd4], %r5;\n"
 
 
 def chained(*bodies: str, grid: int = 8, block: int = 64, **options: Any) -> tuple[Any, Any, Any]:
-    """Run entries one behind the other, all but the first dependent, on words x (from 0 up) and y."""
+    """Run entries in stream order on words x (0, 1, …) and y; all but the first are dependent unless `plain`."""
     names = [f"k{number}" for number in range(len(bodies))]
     text = HEADER + "".join(entry(*each) for each in zip(names, bodies, strict=True))
     x, y = np.arange(grid * block, dtype=np.uint32), np.zeros(grid * block, np.uint32)
@@ -45,5 +45,5 @@ def chained(*bodies: str, grid: int = 8, block: int = 64, **options: Any) -> tup
 
 
 def rules(result: Any) -> list[str]:
-    """Return the rules of what was found."""
+    """Return the rules of the findings."""
     return [finding.rule for finding in result.findings]

@@ -1,4 +1,4 @@
-"""cp.async: what lands where and when, with groups and with mbarriers."""
+"""cp.async: copied bytes and time of completion, with groups and with mbarriers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ mad.wide.u32 %rd3, %r0, {size}, %rd2;
 
 
 def copied(size: int, copy: str, *, wait: str = "cp.async.wait_all;", **options: Any) -> np.ndarray[Any, Any]:
-    """Copy `size` bytes for each of 64 threads; return the bytes that other threads then find in shared memory."""
+    """Copy `size` bytes per thread with 64 threads; return the bytes that other threads then read in shared memory."""
     out, x = np.zeros(64 * size, np.uint8), np.arange(1, 64 * size + 1).astype(np.uint8)
     body = f"""
     {ADDRESSES.format(size=size)}
@@ -118,7 +118,7 @@ def test_an_mbarrier_hears_when_copies_have_landed(
     schedule: dict[str, Any], noinc: str, own: str, wait: str, phase: str
 ) -> None:
     copy = ARRIVE.format(count=64, noinc=noinc, own=own, wait=wait, phase=phase)
-    found = copied(4, copy, wait="", **schedule)  # which is all that has to be waited for
+    found = copied(4, copy, wait="", **schedule)  # the phase is the only wait
     assert (found.ravel() == np.arange(1, 257).astype(np.uint8)).all()
 
 
@@ -149,7 +149,7 @@ def test_copies_whose_mbarrier_nobody_waits_for_are_found(schedule: dict[str, An
     assert "ends without having waited for its copies (cp.async)" in found.message
     for seen in ("cp.async.wait_all;", _WAIT_FOR_PHASE_0, f"{_TELL_ANOTHER}{_WAIT_FOR_PHASE_0}"):
         assert not execute(body + seen, np.ones(32, np.uint32), before=before, **schedule).findings, seen
-    late = "cp.async.ca.shared.global [%r1], [%rd1], 4;"  # which the arrival does not follow
+    late = "cp.async.ca.shared.global [%r1], [%rd1], 4;"  # issued after the arrive, which does not track it
     (found,) = execute(body + _WAIT_FOR_PHASE_0 + late, np.ones(32, np.uint32), before=before, **schedule).findings
     assert found.rule == "unfinished-copy"
 

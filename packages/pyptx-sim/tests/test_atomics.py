@@ -1,4 +1,4 @@
-"""Atomics, against a loop over the lanes in order."""
+"""Atomics, compared with a loop over the lanes in order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SCALAR: dict[str, Callable[[int, int], int]] = {
     "dec.u32": lambda old, b: b if old == 0 or old > b else old - 1,
     "exch.b32": lambda _, b: b,
 }
-# How many addresses 96 lanes share: all one, a few, as many as lanes.
+# Number of addresses that 96 lanes access: one, a few, one per lane.
 SPREADS = (1, 7, 96)
 
 
@@ -169,7 +169,7 @@ def test_a_generic_float_sum_flushes_where_its_address_is_global() -> None:
     assert out.tolist() == [0, 31 * 16]
 
 
-# Old value, operand, minimum, maximum, sum: -0 lies below +0, a NaN gives way to a number, and a result is canonical.
+# Old value, operand, minimum, maximum, sum. -0 is less than +0, min and max ignore a NaN, a NaN result is canonical.
 HALVES = {
     "f16": [
         (0x8000, 0x0000, 0x8000, 0x0000, 0x0000),
@@ -273,7 +273,7 @@ def test_the_result_may_go_to_the_bit_bucket_and_addresses_may_be_generic() -> N
 
 
 def test_threads_that_update_one_word_again_and_again_are_followed_once() -> None:
-    """As the largest float is found by compare-and-swap; another word is updated with another size."""
+    """Kernels find the largest float so, by compare-and-swap; another word is updated with another size."""
     body = """
     atom.global.add.f64 %fd1, [%rd0+8], 0d3FF0000000000000;
     ld.volatile.global.u32 %r1, [%rd0];

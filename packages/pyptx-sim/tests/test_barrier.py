@@ -1,4 +1,4 @@
-"""Barriers of a CTA and of a cluster, and what is said when nobody can pass one."""
+"""CTA and cluster barriers, and the messages if no thread can pass one."""
 
 from __future__ import annotations
 

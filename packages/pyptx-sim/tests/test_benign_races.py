@@ -163,7 +163,7 @@ setp.lt.u32 %p1, %r0, 16;
 FAULT
 @%p1 st.global.u32 [%rd2+256], %r2;
 """
-# Branches by what is loaded, which only select what a register holds.
+# Branches on the loaded value that only select the value of a register.
 SELECTED = "mov.u32 %r4, 0;\nsetp.eq.u32 %p2, %r1, 77;\n@%p2 bra NEXT;\nmov.u32 %r4, 1;\nNEXT:\n"
 NESTED = "mov.u32 %r4, 0;\nsetp.eq.u32 %p2, %r1, 77;\nsetp.eq.u32 %p3, %r1, 0;\n@%p2 bra NEXT;\n@%p3 bra OTHER;\n"
 NESTED += "mov.u32 %r4, 1;\nbra.uni NEXT;\nOTHER:\nmov.u32 %r4, 2;\nNEXT:\n"
@@ -245,7 +245,7 @@ def test_a_note_gives_the_difference_of_copies_in_ulp() -> None:
 
 # --- rows of matrices --------------------------------------------------------------------------
 
-# Lanes 4r to 4r + 3 hold row r of a matrix; rows r and r + 4 are stored to one place: those of lanes i and i + 16.
+# Lanes 4r to 4r + 3 hold row r of a matrix. Rows r and r + 4, of lanes i and i + 16, are stored to one address.
 ROWS = """
 mov.u32 %r3, s; and.b32 %r4, %r0, 3; mad.lo.u32 %r3, %r4, 16, %r3;
 stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r2};
@@ -270,7 +270,7 @@ MATRICES = {
 
 
 def copies_of_rows(name: str, other: int) -> Twins:
-    """Return a store of rows of squares, each added to that of another lane; its copies are of the lanes `other`."""
+    """Return a store of rows of squares, each added to another lane's: in the racy variant to lane ^ `other`'s."""
     body, right = MATRICES[name]
     add = "shfl.sync.bfly.b32 %f2, %f3, {}, 31, -1;"
     before = ".shared .align 16 .b8 s[64];\n.shared .align 4 .b32 flag;"
@@ -311,7 +311,7 @@ def test_a_racing_load_whose_value_is_used_is_an_error(use: str, kind: str, sche
     assert "error" in {each.severity for each in found}
 
 
-# --- mbarriers that end ------------------------------------------------------------------------
+# --- mbarrier.inval ----------------------------------------------------------------------------
 
 # Like the destructor of cuda::pipeline: one lane of each warp releases for its warp; the last one invalidates.
 ENDED = """

@@ -41,7 +41,7 @@ bar.sync 0;
 
 
 def through(body: str, out: np.ndarray[Any, Any], x: np.ndarray[Any, Any], **options: Any) -> np.ndarray[Any, Any]:
-    """Run a body in a block of 128 threads on 128 words; nothing may be found."""
+    """Run a body in a CTA of 128 threads on 128 words, and assert that it is clean."""
     result = execute(HEAD + body, out, x, block=128, parameters=PARAMETERS, before=BEFORE, **options)
     assert [str(finding) for finding in result.findings] == []
     return out
@@ -125,7 +125,7 @@ def test_a_multicast_copy_goes_to_every_block_in_its_mask(schedule: dict[str, An
 
 @each_schedule
 def test_a_multicast_copy_may_name_its_place_in_any_block(schedule: dict[str, Any]) -> None:
-    """It goes to the same place of each block in its mask (manual: "cp.async.bulk")."""
+    """Destination and mbarrier offsets apply to each CTA in the mask (manual: "cp.async.bulk")."""
     send = """
     setp.eq.and.u32 %p2, %r10, 1, %p0;
     mov.u16 %h1, 15;
@@ -227,17 +227,17 @@ def test_what_warps_still_read_is_not_overwritten(schedule: dict[str, Any], read
         return [finding.rule for finding in run.findings]
 
     assert rules("bar.sync 0;") == []
-    assert {"early-reuse", "read-before-wait"} & set(rules(""))  # the copy is before some reads, or after them
+    assert {"early-reuse", "read-before-wait"} & set(rules(""))  # the copy executes before or after some reads
 
 
 @each_schedule
 @pytest.mark.parametrize("read", ["ld.relaxed.gpu.global.u32", "ld.global.u32"])
 def test_what_is_added_in_bulk_is_morally_strong_with_no_read(schedule: dict[str, Any], read: str) -> None:
-    """The manual asks for one proxy ("Morally Strong Operations"), and bulk reductions have the asynchronous one."""
+    """Bulk reductions use the async proxy, reads the generic one. Manual: "Morally Strong Operations"."""
     added = STORE.format(copy="cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32", tail="", read="")
     body = f"st.shared.u32 [%r1], %r0;\nmad.wide.u32 %rd3, %r0, 4, %rd0;\n{added}"
     polled = body.replace("@%p0 cp.reduce", f"{read} %r5, [%rd3];\n@%p0 cp.reduce")
     x = np.arange(128, dtype=np.uint32)
     findings = execute(HEAD + polled, x, x, block=128, parameters=PARAMETERS, before=BEFORE, **schedule).findings
     assert findings
-    assert {each.rule for each in findings} <= {"early-reuse", "read-before-wait"}  # as the schedule has it
+    assert {each.rule for each in findings} <= {"early-reuse", "read-before-wait"}  # depends on the schedule

@@ -1,4 +1,4 @@
-"""Reductions by bulk and tensor copies: every operation on every type, against Python's own arithmetic."""
+"""Bulk and tensor reductions: every operation on every type, compared with Python's own arithmetic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
-# Manual: "cp.reduce.async.bulk", table of combinations; the second set is that of shared memory, the third of tensors.
+# Combinations for global memory, shared memory and tensors. Manual: "cp.reduce.async.bulk", table.
 GLOBAL = (
     *((op, kind) for op in ("and", "or", "xor") for kind in ("b32", "b64")),
     *(("add", kind) for kind in ("u32", "s32", "u64", "f32", "f64", "noftz.f16", "noftz.bf16", "noftz.f32")),
@@ -34,7 +34,7 @@ SHARED = (
     *((op, "u32") for op in ("inc", "dec")),
 )
 TENSORS = tuple((op, kind) for op, kind in GLOBAL if kind not in {"f64", "noftz.f32"})
-# The arithmetic is that of reductions into global memory.
+# A third is enough: the arithmetic is that of reductions into global memory.
 SHARED, TENSORS = share(SHARED, 3), share(TENSORS, 3)
 DTYPES = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32, "f64": np.float64}
 
@@ -57,7 +57,7 @@ def dtype_of(kind: str) -> Any:
 
 
 def values_of(kind: str, count: int, seed: int) -> np.ndarray[Any, Any]:
-    """Return random values; among floats are subnormal ones, and pairs whose sum needs rounding."""
+    """Return random values; floats include subnormals, and pairs whose sum needs rounding."""
     random, dtype = np.random.default_rng(seed), dtype_of(kind)
     if kind.rpartition(".")[2] not in DTYPES:
         limits = np.iinfo(dtype)
@@ -77,7 +77,7 @@ def exact(kind: str, bits: Any) -> Fraction:
 
 
 def nearest(kind: str, value: Fraction) -> float:
-    """Return the nearest value of a floating-point type, of two the even one, in exact arithmetic."""
+    """Return `value` rounded to nearest even in a floating-point type, in exact arithmetic."""
     digits, lowest = {"f16": (11, -24), "bf16": (8, -133), "f32": (24, -149), "f64": (53, -1074)}[
         kind.rpartition(".")[2]
     ]
@@ -110,7 +110,7 @@ def expected(op: str, kind: str, old: np.ndarray[Any, Any], new: np.ndarray[Any,
 
 
 def same(found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> bool:
-    """Tell whether values agree; zeros of both signs are one value."""
+    """Return whether values agree; zeros of both signs are equal."""
     return bool((found == wanted).all()) or bool(((found == wanted) | (found | wanted == 0x8000)).all())
 
 
@@ -146,7 +146,7 @@ def test_a_reduction_into_global_memory(op: str, kind: str) -> None:
 
 @pytest.mark.parametrize(("op", "kind"), TENSORS, ids=[f"{op}.{kind}" for op, kind in TENSORS])
 def test_a_reduction_into_a_tensor(op: str, kind: str) -> None:
-    """A box of two rows, with its last columns out of bounds."""
+    """The box has two rows, and its last columns are out of bounds."""
     dtype = dtype_of(kind)
     columns = 128 // dtype.itemsize
     old, new = values_of(kind, 4 * columns, 1).reshape(4, columns), values_of(kind, 2 * columns, 2)
@@ -165,7 +165,7 @@ def test_a_reduction_into_a_tensor(op: str, kind: str) -> None:
 
 @pytest.mark.parametrize(("op", "kind"), SHARED, ids=[f"{op}.{kind}" for op, kind in SHARED])
 def test_a_reduction_into_another_block(op: str, kind: str) -> None:
-    """Each block sends 0, 1, 2, … to the next one, whose memory holds what its threads wrote."""
+    """Each CTA adds 0, 1, 2, … to the words that the threads of the next CTA wrote."""
     send = f"""
     st.shared.u32 [%r1], %r11;
     fence.proxy.async.shared::cta;

@@ -1,4 +1,4 @@
-"""Functions: parameters, recursion, calls through registers, the stack, and what the device runtime provides."""
+"""Functions: parameters, recursion, indirect calls, the stack, and functions of the device runtime."""
 
 from __future__ import annotations
 

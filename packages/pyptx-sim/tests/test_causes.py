@@ -1,4 +1,4 @@
-"""A finding is one cause: with a count, a severity, the reason, and a hint that fits."""
+"""Findings with one cause are merged; each has a count, a severity, a reason and a hint."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_reads_that_miss_one_wait_are_one_finding() -> None:
     assert findings(BARRIER.replace("FENCE", FENCE) + COPIES + WAIT + loads) == []
 
 
-# One instruction fills a buffer again, 256 bytes at a time, each of which another instruction has read.
+# One bulk copy refills a buffer of 4096 bytes; 16 load instructions have read 256 bytes each.
 PARTS = range(0, 4096, 256)
 REFILL = (
     "".join(f"st.shared.u32 [%r3+{part}], %r0;\n" for part in PARTS)

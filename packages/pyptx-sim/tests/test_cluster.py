@@ -1,4 +1,4 @@
-"""Clusters: shared memory of other blocks, their mbarriers, and stores that nobody waits for."""
+"""Clusters: distributed shared memory, mbarriers of other CTAs, and st.async."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.hopper
 
 BEFORE = ".shared .align 16 .b8 box[1024];\n.shared .align 8 .b64 bar;"
 SYNC = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
-# %r1 rank, %r2 the next block's, %r3 &box[tid] there, %r4 here, %r5 its bar, %rd2 &out[rank][tid].
+# %r1: rank; %r2: rank of the next CTA; %r3: its &box[tid]; %r4: own &box[tid]; %r5: its bar; %rd2: &out[rank][tid].
 HEAD = f"""
 mov.u32 %r1, %cluster_ctarank;
 mov.u32 %r10, %cluster_nctarank;
@@ -45,7 +45,7 @@ st.global.u32 [%rd2], %r20;
 
 
 def ring(body: str, cluster: int = 4, **options: Any) -> np.ndarray[Any, Any]:
-    """Run a body in `cluster` blocks of one warp; return a row for each block. Nothing may be found."""
+    """Run a body in `cluster` CTAs of one warp, assert that it is clean, and return one row per CTA."""
     out = np.zeros((2 * cluster, 32), np.uint32)
     result = execute(HEAD + body + SYNC, out[:cluster], grid=cluster, cluster=(cluster, 1, 1), before=BEFORE, **options)
     assert [str(finding) for finding in result.findings] == []
@@ -53,7 +53,7 @@ def ring(body: str, cluster: int = 4, **options: Any) -> np.ndarray[Any, Any]:
 
 
 def expected(cluster: int, scale: int = 1) -> np.ndarray[Any, Any]:
-    """What the block before each one has sent: its rank times 100, plus the thread."""
+    """Return the words that each CTA receives from the preceding one: its rank times 100, plus the thread index."""
     ranks = (np.arange(cluster) - 1) % cluster
     return (ranks[:, None] * 100 + np.arange(32)) * scale
 

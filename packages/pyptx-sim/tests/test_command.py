@@ -160,7 +160,7 @@ def test_structures_are_written_in_brackets() -> None:
 def test_several_files_are_linked_and_grids_may_be_cooperative(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The word of the library is added, if the grid has a workspace, as cooperative ones do."""
+    """The kernel adds a word of the library if the grid has a workspace, as cooperative grids do."""
     library, program = tmp_path / "library.ptx", tmp_path / "main.ptx"
     library.write_text(".version 8.8\n.target sm_90\n.address_size 64\n.visible .global .u32 more = 40;\n")
     body = "mov.u32 %r1, %envreg1; setp.ne.u32 %p1, %r1, 0; @%p1 bra on; trap; on:\n"

@@ -1,4 +1,4 @@
-"""Cooperative grids: all blocks resident, and a workspace whose address `%envreg1` and `%envreg2` hold."""
+"""Cooperative grids: all CTAs are resident; `%envreg1` and `%envreg2` hold the address of a workspace."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pyptx_sim.errors import KernelTrap, LaunchError
 
 from .ptx_text import execute, module, words
 
-# Waits for all blocks at the word behind the workspace's first one, whose upper bit flips with each round: every block
-# adds 1, and block 0 as much as is then missing.
+# Grid barrier on the second word of the workspace: every CTA but CTA 0 adds 1, and CTA 0 adds the rest, so that the
+# upper bit flips.
 SYNC = """
 bar.sync 0;
 @%p1 bra skipped_N;
@@ -34,7 +34,7 @@ sub.u32 %r4, 0x80000001, %r2; selp.u32 %r5, %r4, 1, %p2;
 mad.lo.u32 %r12, %r1, %r3, %r0; mul.lo.u32 %r13, %r2, %r3;
 mad.wide.u32 %rd6, %r12, 4, %rd0;
 """
-# Each round, thread i reads what thread i + 1 wrote in the one before.
+# Thread i reads the word that thread i + ROUND wrote before the barrier.
 ROUND = """
 add.u32 %r14, %r12, ROUND; rem.u32 %r14, %r14, %r13; mad.wide.u32 %rd7, %r14, 4, %rd0;
 ld.global.u32 %r15, [%rd7]; add.u32 %r16, %r16, %r15;
@@ -42,7 +42,7 @@ ld.global.u32 %r15, [%rd7]; add.u32 %r16, %r16, %r15;
 
 
 def rounds(blocks: int, *, last_sync: bool = True, **options: Any) -> tuple[Any, Any]:
-    """Run two rounds; return the sums that threads have made, and the result."""
+    """Run two rounds of writes and reads; return the sum of each thread, and the result."""
     threads = blocks * 64
     out = np.zeros(2 * threads, np.uint32)
     end = "mad.wide.u32 %rd8, %r13, 4, %rd6; st.global.u32 [%rd8], %r16;"
@@ -57,7 +57,7 @@ def rounds(blocks: int, *, last_sync: bool = True, **options: Any) -> tuple[Any,
 @pytest.mark.no_cover
 @pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"late": True}])
 def test_blocks_wait_for_each_other(schedule: dict[str, Any]) -> None:
-    """More blocks than a wave of the simulator has run together; nothing is found."""
+    """The grid has more CTAs than a wave of the simulator."""
     blocks = 150
     sums, result = rounds(blocks, cooperative=True, **schedule)
     number = np.arange(blocks * 64)
@@ -67,12 +67,12 @@ def test_blocks_wait_for_each_other(schedule: dict[str, Any]) -> None:
 
 
 def test_a_missing_synchronisation_is_found() -> None:
-    """Threads of other blocks may still read what the second round overwrites."""
+    """Threads of other CTAs may still read words that the second round overwrites."""
     _, result = rounds(4, last_sync=False, cooperative=True)
     assert {finding.rule for finding in result.findings} == {"global-race", "lane-race"}
 
 
-# A barrier without a workspace: each block counts itself, and waits until so many have; then it reads another's words.
+# A barrier without a workspace: each CTA adds 1 to a count, waits for COUNT, and reads words of another CTA.
 COUNTED = """
 mov.u32 %r1, %ctaid.x; mad.lo.u32 %r2, %r1, 32, %r0; mad.wide.u32 %rd2, %r2, 4, %rd0;
 st.global.u32 [%rd2+128], %r2;
@@ -87,13 +87,13 @@ ld.global.u32 %r4, [%rd3+128]; st.global.u32 [%rd2+1024], %r4;
 
 
 def counted(count: int, seed: int) -> set[str]:
-    """Run four blocks whose barrier counts to `count`."""
+    """Run four CTAs whose barrier waits for `count`; return the rules of the findings."""
     found = execute(COUNTED.replace("COUNT", str(count)), np.zeros(512, np.uint32), grid=4, seed=seed).findings
     return {finding.rule for finding in found}
 
 
 def test_a_barrier_that_is_one_block_short_is_found_where_that_comes_late() -> None:
-    """A run in which all blocks have come before any goes on is free of races: most seeds are to show others."""
+    """A run in which all CTAs arrive before any continues has no race; at least half of the seeds show one."""
     seeds = range(1, 25)
     assert sum(counted(3, seed) == {"global-race"} for seed in seeds) >= len(seeds) / 2
     assert not any(counted(4, seed) for seed in seeds)
@@ -124,7 +124,7 @@ LIMITS: dict[str, tuple[dict[str, Any], str, int]] = {
 
 @pytest.mark.parametrize("scarce", LIMITS)
 def test_a_grid_that_is_not_resident_at_once_is_refused(scarce: str) -> None:
-    """By what each of an H200's 132 multiprocessors has: 64 warps, 32 blocks, 228 KiB of memory, 65536 registers."""
+    """Each of an H200's 132 SMs has 64 warps, 32 CTAs, 228 KiB of shared memory and 65536 registers."""
     options, directive, most = LIMITS[scarce]
     text = module("").replace(")\n{", f")\n{directive}\n{{")
     with pytest.raises(LaunchError) as caught:

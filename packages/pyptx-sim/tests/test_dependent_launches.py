@@ -1,4 +1,4 @@
-"""Launches that overlap: programmatic dependent launch. Manual: "griddepcontrol"."""
+"""Programmatic dependent launch: overlapping grids. Manual: "griddepcontrol"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_what_waits_sees_all_that_the_launch_in_front_does(schedule: dict[str, A
     assert (y == np.arange(512) + 100).all()
 
 
-# Sets a word, and waits a while before it does: threads of the dependent launch run meanwhile.
+# Delays a write, so that threads of the dependent grid run before it.
 SLOW = "mov.u32 %r6, 0;\nagain: add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 20; @%p1 bra again;\n"
 
 
@@ -37,7 +37,7 @@ def test_a_read_without_a_wait_is_a_race_in_every_schedule(schedule: dict[str, A
 
 
 def test_schedules_overlap_the_launches() -> None:
-    """What is read too early is sometimes old, sometimes new, and both at once in some schedule."""
+    """Unordered reads return old values, new values, or both in one schedule."""
     seen: set[int] = set()
     mixed = False
     for seed in range(1, 20):
@@ -53,7 +53,7 @@ def test_schedules_overlap_the_launches() -> None:
 
 
 def test_without_a_release_the_launch_in_front_ends_first() -> None:
-    """The read is right by luck alone: nothing says that the writes are visible."""
+    """The reads return the new values only by chance; without griddepcontrol.wait the writes need not be visible."""
     _, y, result = chained(SLOW + WRITE, COPY, late=True)
     assert (y == np.arange(512) + 100).all()
     assert rules(result) == ["global-race"]
@@ -70,7 +70,7 @@ def test_reads_of_both_are_no_race() -> None:
 
 
 def test_strong_accesses_of_both_are_no_race() -> None:
-    """A counter that both launches increase by atomic updates, waiting or not."""
+    """Both launches increment a counter atomically, without a wait."""
     count = "red.relaxed.gpu.global.add.u32 [%rd2], 1;\n"
     _, y, result = chained(RELEASE + count, count, seed=3)
     assert rules(result) == []
@@ -80,7 +80,7 @@ def test_strong_accesses_of_both_are_no_race() -> None:
 
 @each_schedule
 def test_a_barrier_brings_the_wait_of_one_thread_to_all(schedule: dict[str, Any]) -> None:
-    """As in kernels with roles: one warp waits, the others hear of it."""
+    """As in warp-specialized kernels: one thread waits, then the CTA synchronizes."""
     one = "setp.eq.u32 %p2, %r1, %r1; mov.u32 %r7, %tid.x; setp.eq.u32 %p2, %r7, 0;\n@%p2 griddepcontrol.wait;\n"
     _, y, result = chained(RELEASE + WRITE, one + "bar.sync 0;\n" + COPY, **schedule)
     assert rules(result) == []
@@ -89,14 +89,14 @@ def test_a_barrier_brings_the_wait_of_one_thread_to_all(schedule: dict[str, Any]
 
 
 def test_blocks_of_later_waves_must_wait_too() -> None:
-    """More blocks than run together: whether one has waited is known to it alone."""
+    """The grid has more CTAs than a wave. A wait in one CTA does not order the other CTAs."""
     first = "setp.eq.u32 %p2, %r2, 0;\n@%p2 griddepcontrol.wait;\n"
     assert rules(chained(RELEASE + WRITE, first + COPY, grid=300)[2]) == ["global-race"]
     assert rules(chained(RELEASE + WRITE, WAIT + COPY, grid=300, seed=5)[2]) == []
 
 
 def test_a_dependent_launch_starts_when_the_last_block_lets_it() -> None:
-    """Block 0 of the first launch spins until the second one writes a flag, which needs all blocks to have released."""
+    """CTA 0 of the first grid spins on a flag of the second grid, which starts once all CTAs have released it."""
     spin = "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra out;\nagain: ld.acquire.gpu.u32 %r6, [%rd2]; setp.eq.u32 %p1, %r6, 0;\n"
     spin += "@%p1 bra again;\nout:\n"
     for schedule in SEEDS:
@@ -109,7 +109,7 @@ def test_a_dependent_launch_starts_when_the_last_block_lets_it() -> None:
 
 @each_schedule
 def test_a_chain_of_dependent_launches(schedule: dict[str, Any]) -> None:
-    """The third launch reads the words that the first has written, because the second has waited for the first."""
+    """The third grid may read words that the first has written, because the second has waited for the first."""
     first = RELEASE + SLOW + WRITE
     second = RELEASE + WAIT + "ld.global.u32 %r5, [%rd3]; add.u32 %r5, %r5, 1000; st.global.u32 [%rd4], %r5;\n"
     third = (
@@ -122,7 +122,7 @@ def test_a_chain_of_dependent_launches(schedule: dict[str, Any]) -> None:
 
 
 def test_a_launch_that_does_not_wait_lets_the_next_one_race_with_the_one_in_front() -> None:
-    """Of three: unless all blocks of the second wait before they release, the first may still write."""
+    """The first of three grids may still write, unless all CTAs of the second wait before they release the third."""
     early = "ld.global.u32 %r5, [%rd3];\n"
     assert rules(chained(RELEASE + WRITE, RELEASE + WAIT, early)[2]) == ["global-race"]
     assert rules(chained(RELEASE + WRITE, WAIT + RELEASE, early)[2]) == []
@@ -187,7 +187,7 @@ def test_blocks_that_touch_no_memory_have_not_waited() -> None:
     assert rules(chained(RELEASE + SLOW + WRITE, "", COPY)[2]) == ["global-race"]
 
 
-# --- asynchronous work --------------------------------------------------------------------------
+# --- asynchronous operations --------------------------------------------------------------------
 
 STORE_BULK = """
 mov.u32 %r5, s; mov.u32 %r6, %tid.x; setp.ne.u32 %p1, %r6, 0; mad.lo.u32 %r7, %r6, 4, %r5; st.shared.u32 [%r7], 77;
@@ -205,7 +205,7 @@ ld.shared.u32 %r5, [%r7]; st.global.u32 [%rd4], %r5;
 
 @each_schedule
 def test_copies_know_what_the_threads_that_issue_them_know(schedule: dict[str, Any]) -> None:
-    """A bulk store of the first launch, and a copy of the second one, with a wait in front and without."""
+    """A bulk store in the first grid, and a copy in the second one with and without a preceding wait."""
     _, y, result = chained(RELEASE + STORE_BULK, WAIT + COPY_ASYNC, grid=1, **schedule)
     assert rules(result) == []
     assert (y == 77).all()

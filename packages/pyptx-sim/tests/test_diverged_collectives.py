@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SEEDS = range(6)
-# A value of each thread in %r2. Lanes of a warp diverge by bit 0 of it: some store to shared memory first.
+# %r2 is a value of each thread. Lanes of a warp diverge by its bit 0: some of them store to shared memory first.
 DIVERGED = """
 .shared .align 4 .b8 s[1024];
 mul.lo.u32 %r2, %r0, 40503; shr.u32 %r2, %r2, 3; and.b32 %r2, %r2, 255;

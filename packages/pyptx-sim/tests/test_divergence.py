@@ -1,4 +1,4 @@
-"""Lanes and warps that go different ways, and come together again."""
+"""Lanes and warps that diverge and reconverge."""
 
 from __future__ import annotations
 

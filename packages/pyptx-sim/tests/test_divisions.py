@@ -1,4 +1,4 @@
-"""What is found does not depend on how memory is divided: a page by single bytes, the next one by 16 at a time."""
+"""Findings do not depend on the granules of shadow memory, which differ by page, from 1 to 16 bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REGISTERS = {1: "%h", 2: "%h", 4: "%r", 8: "%q", 16: "{%r, %r, %r, %r}"}
 
 
 class Undivided(Division):
-    """All of a memory by granules as narrow as the narrowest access to any of it."""
+    """Undivided shadow memory: one granule size, that of the narrowest access."""
 
     def parts(self, offsets: Offsets, size: int, reach: Reach) -> Iterator[tuple[Shadow, NDArray[np.int64] | None]]:
         del reach
@@ -43,7 +43,7 @@ class Undivided(Division):
 
 
 def accesses_of(seed: int, *, copies: bool) -> str:
-    """Return accesses by each thread at places of its own, most of them, with barriers between; and bulk `copies`."""
+    """Return random accesses, most of them disjoint between threads, with barriers and bulk `copies` between."""
     rng = np.random.default_rng(seed)
     lines: list[str] = []
     for _ in range(int(rng.integers(4, 12))):
@@ -96,7 +96,7 @@ def module(body: str) -> str:
 
 
 def met(text: str, blocks: int = 2) -> Counter[tuple[str, int | None]]:
-    """Return how many lanes have met something, by the rule and the line."""
+    """Return the number of lanes with findings, by rule and line."""
     found: Counter[tuple[str, int | None]] = Counter()
     arrays = [np.zeros(BYTES // 4, np.int32), np.zeros(BYTES // 4, np.int32)]
     for each in run(text, grid=blocks, block=THREADS, args=arrays).findings:
@@ -147,13 +147,13 @@ def test_the_programs_race_and_their_memory_is_divided(monkeypatch: pytest.Monke
 
 
 NARROWED = {
-    # An update that is strong with those before, which a byte beside it must not make forgotten.
+    # An update that is morally strong with the earlier ones: a byte access in the same page must not hide these.
     "@%low red.shared.add.u32 [s], %r; @%first st.shared.b8 [s+512], %h; @%low red.shared.add.u32 [s], %r;": set(),
-    # A write of another warp, behind which only a read is narrow.
+    # A write of another warp, after which only a read is narrow.
     "@%high st.shared.v4.b32 [s+512], {%r, %r, %r, %r}; @%high ld.shared.b8 %h, [s+512]; "
     "@%first cp.async.bulk.global.shared::cta.bulk_group [%d], [s], 1024; @%first cp.async.bulk.commit_group; "
     "cp.async.bulk.wait_group 0;": {"shared-race"},
-    # Two lanes that have read, at times of their own, of which the second one writes.
+    # Two lanes that have read separately, of which the second one writes.
     "@%second ld.shared.b32 %r, [s]; @%pair bar.warp.sync 12; @%third ld.shared.b32 %r, [s]; "
     "@%first ld.shared.b8 %h, [s+512]; @%third st.shared.b32 [s], %r;": {"lane-race"},
 }
@@ -207,7 +207,7 @@ def test_a_byte_beside_tiles_does_not_make_checks_slow() -> None:
             times.append(time.process_time() - start)
         return min(times)
 
-    assert took("@%p st.shared.u8 [flag], %t;") < 2.5 * took("")  # 1.4 times; 4 times if all of memory were so narrow
+    assert took("@%p st.shared.u8 [flag], %t;") < 2.5 * took("")  # 1.4 times; 4 times with byte granules in all pages
 
 
 def test_accesses_that_leave_out_a_page_here_and_there_are_alike_from_then_on() -> None:

@@ -1,4 +1,4 @@
-"""Entries of the shadow are the same whether all lanes are known to be there at a glance, or told one by one."""
+"""Shadow memory entries of the fast path for all lanes equal those of lanes that are listed one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many schedules of a kernel: which of them show what, here and in workers."""
+"""Exploration of many schedules of a kernel: findings by schedule, in this process and in workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.workers import Workers
 
-# Warp 0 writes a word without a barrier, and warp 1 reads it; lane 0 of each says which came first.
+# Warp 0 writes a word and warp 1 reads it, without a barrier; the output shows which access came first.
 HEAD = """.version 8.5
 .target sm_90
 .address_size 64

@@ -1,4 +1,4 @@
-"""What plugins bring to the simulator: it is told by name what does not fit, and who else has it."""
+"""Simulator extensions of plugins: errors name the extensions that are invalid or conflict."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def nothing(_operands: Operands) -> Callable[[Wave, Lanes], None]:
-    """Compile an instruction that does nothing."""
+    """Compile an instruction that has no effect."""
     return lambda _wave, _lanes: None
 
 
 @pytest.fixture
 def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins]:
-    """Bring a process's plugins that no other test sees."""
+    """Yield an empty plugin manager that replaces the process's for one test."""
     fresh = Plugins()
     monkeypatch.setattr(managers, "manager", lambda: fresh)
     forget_answers()

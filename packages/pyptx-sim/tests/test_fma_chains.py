@@ -1,4 +1,4 @@
-"""The dot products of `fast` numerics are chains of fused multiply-adds, by every function and on every CPU."""
+"""Dot products of `fast` numerics are chains of fused multiply-adds in every function and on every CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyptx_sim.numerics.fma_chains import chained, fastest, one_by_one, sparsely
 from . import products_reference as products
 
 CORES = {"Prescott": "SSE3", "Nehalem": "SSE42", "Sandybridge": "AVX", "Haswell": "AVX2", "SkylakeX": "AVX512F"}
-"""Kernels of OpenBLAS on x86, and the CPU feature that each needs."""
+"""OpenBLAS kernels for x86, and the CPU feature that each needs."""
 SIZES = [*product((8, 16, 24, 64, 72, 128, 200), (8, 16, 40, 64, 256), (4, 8, 16)), (128, 256, 64), (64, 64, 32)]
 
 PROGRAM = """

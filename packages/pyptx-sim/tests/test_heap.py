@@ -1,4 +1,4 @@
-"""Temporaries of megabytes are not asked of the system again and again."""
+"""Temporary arrays of megabytes reuse freed memory, without new pages from the system."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C 
 @pytest.mark.parametrize("megabytes", [1, 8, 24])
 def test_pages_of_freed_arrays_are_used_again(megabytes: int) -> None:
     keep_freed_memory()
-    np.ones(megabytes << 20, np.uint8)  # the first of its size may have to ask
+    np.ones(megabytes << 20, np.uint8)  # the first array of a size may need new pages
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(4):
         np.ones(megabytes << 20, np.uint8)
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-    assert faults < (megabytes << 20) // resource.getpagesize()  # of four arrays, less than one's pages
+    assert faults < (megabytes << 20) // resource.getpagesize()  # fewer page faults for four arrays than pages of one

@@ -104,7 +104,7 @@ def test_a_family_of_labels_lists_each_of_them(lane):
     ],
 )
 def test_an_operator_that_no_constant_expression_has_is_an_error(operand):
-    """Manual: "Constant Expressions". ptxas refuses all of them except `r+1`, which the manual does not define."""
+    """Manual: "Constant Expressions". ptxas rejects all of them except `r+1`, which the manual does not define."""
     text = hostile_sizes.module(4, ".global .b32 variable;").replace("mov.u32 r, %tid.x;", f"mov.u32 r, {operand};")
     with pytest.raises(ProgramError, match="PTX line 9"):
         pyptx_sim.run(text, grid=1, block=1, args=[np.zeros(1, np.uint32)])

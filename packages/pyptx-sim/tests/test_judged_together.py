@@ -1,4 +1,4 @@
-"""What one instruction issues for many threads is judged in one go, and what is found is what each by itself shows."""
+"""Asynchronous operations of one instruction are checked together, with the findings of separate checks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BLOCKS = 6
 
-# Thread 0 of each block copies 64 bytes of shared memory to where `step` bytes lie between the blocks' destinations.
+# Thread 0 of each CTA copies 64 bytes of shared memory. The destinations of consecutive CTAs are `step` bytes apart.
 STORES = """
 .version 8.3
 .target sm_90a

@@ -1,4 +1,4 @@
-"""`ldmatrix` and `stmatrix`: each lane accesses the elements of its own fragments, whoever gives the address of a row.
+"""`ldmatrix` and `stmatrix`: each lane accesses the elements of its own fragments, not the row that it addresses.
 
 Manual: "Warp-level matrix load instruction: ldmatrix", "Warp-level matrix store instruction: stmatrix".
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCHEDULES = [(seed, late) for seed in range(4) for late in (False, True)]
 SYNC = "bar.warp.sync -1;"
-# %r2: the row of this lane, 16 bytes; %r3: the word of this lane, of which four make a row; %r4: the next lane's word.
+# %r2: address of this lane's row of 16 bytes; %r3: of this lane's word, 4 to a row; %r4: of the next lane's word.
 START = """
 .shared .align 16 .b8 s[1024]; mov.u32 %r1, s; shl.b32 %r5, %r0, 4; add.u32 %r2, %r1, %r5;
 shl.b32 %r5, %r0, 2; add.u32 %r3, %r1, %r5; add.u32 %r4, %r0, 1; and.b32 %r4, %r4, 31; mad.lo.u32 %r4, %r4, 4, %r1;
@@ -41,7 +41,7 @@ COPY_WORDS = """
 mad.wide.u32 %rd5, %r0, 4, %rd0; cp.async.ca.shared.global [%r3], [%rd5], 4; cp.async.commit_group;
 cp.async.wait_group 0;
 """
-# Lane 0 releases a flag behind its stores of all rows, and the others acquire it.
+# Lane 0 stores all rows, then releases a flag that the other lanes acquire.
 TOLD = """
 .shared .align 4 .b32 flag; mov.u32 %r20, flag; setp.eq.u32 %p1, %r0, 0;
 @%p1 st.shared.b32 [%r20], 0; bar.warp.sync -1;
@@ -55,7 +55,7 @@ hear: ld.acquire.cta.shared.b32 %r21, [%r20]; setp.eq.u32 %p2, %r21, 0; @%p2 bra
 all:
 """
 
-# What follows what, and the rule that is broken if nothing synchronizes the lanes between.
+# First access, second access, and the rule that is violated without a `bar.warp.sync` between.
 ORDERED_BY_A_BARRIER = {
     "a load of rows that other lanes stored": (STORE_ROW, LOAD, "lane-race"),
     "a transposed load of rows that other lanes stored": (STORE_ROW, LOAD_TRANSPOSED, "lane-race"),
@@ -110,7 +110,7 @@ def test_what_a_lane_does_by_itself_is_in_order(case: str) -> None:
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
 def test_every_load_is_by_the_lanes_of_its_fragments(move: MatrixMove) -> None:
-    """A lane writes one byte, and nothing synchronizes: a race exactly if another lane holds an element there."""
+    """A lane writes one byte without a barrier: a race exactly if another lane's fragment includes the byte."""
     fragment = move.fragment
     registers = ", ".join(f"%r{10 + at}" for at in range(fragment.registers))
     load = f"ldmatrix.sync.aligned.{move.shape}.x1{'.trans' * move.transposed}.shared.{'.'.join(move.types)}"

@@ -1,4 +1,4 @@
-"""`pyptx_sim.Launch`: one value for a launch."""
+"""`pyptx_sim.Launch`: the parameters of a launch as one value."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_keywords_are_the_fields_of_a_launch() -> None:
     with pytest.raises(TypeError, match="grid"):
         run(IDS, block=1)
     with pytest.raises(TypeError, match="blocks"):
-        run(IDS, grid=1, blocks=1)  # type: ignore[call-arg]  # what the test is about
+        run(IDS, grid=1, blocks=1)  # type: ignore[call-arg]  # the error under test
 
 
 def test_an_entry_says_how_many_threads_its_blocks_have() -> None:

@@ -1,4 +1,4 @@
-"""`pyptx_sim.Memory`: arrays that have addresses before a launch, and outlive it."""
+"""`pyptx_sim.Memory`: arrays with addresses before a launch, which outlive it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx_sim.errors import LaunchError
 
 from .ptx_text import execute, module
 
-# Thread t follows pointer t of a list of pointers, and stores what it finds in out[t].
+# Thread t loads the word at pointer t of a list and stores it to out[t].
 FOLLOW = """
 ld.param.u64 %rd2, [pointers];
 mad.wide.u32 %rd3, %r0, 8, %rd2;
@@ -149,7 +149,7 @@ def test_tensors_of_torch_are_arrays_too() -> None:
 
 @pytest.mark.torch
 def test_a_tensor_without_memory_is_refused() -> None:
-    """Its storage is freed, as FSDP frees it; a view of it is at the address of its offset."""
+    """Its storage is freed, as FSDP does; a view of it has a nonzero address, its offset."""
     import torch
 
     tensor = torch.ones(64, dtype=torch.int32)

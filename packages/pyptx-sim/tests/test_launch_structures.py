@@ -1,4 +1,4 @@
-"""Structures as arguments: tuples and dicts are laid out as a C compiler lays out theirs."""
+"""Structures as arguments: tuples and dicts have the layout of a C structure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NUMBERS = {
 
 
 def parameter_bytes(value: Any, size: int) -> bytes:
-    """Return what a kernel finds in a parameter of `size` bytes."""
+    """Return the bytes that a kernel reads in a parameter of `size` bytes."""
     body = f"""
     mov.u64 %rd2, p;
     mov.u32 %r2, 0;
@@ -43,7 +43,7 @@ def parameter_bytes(value: Any, size: int) -> bytes:
 
 
 def drawn(random: random.Random, depth: int) -> tuple[Any, Any]:
-    """Return a random structure as a tuple and as one of ctypes, filled alike."""
+    """Return a random structure, as a tuple and as a ctypes structure with the same values."""
     members = list[tuple[Any, Any]]()
     for _ in range(random.randint(1, 6)):
         if depth and random.random() < 0.3:

@@ -1,4 +1,4 @@
-"""Accesses of whole lines of global memory are judged together, and what is found is what each lane by itself shows."""
+"""Accesses to whole lines of global memory are checked together, with the findings of separate checks per lane."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ HEAD = """
     mad.wide.u32 %rd9, %r2, 8, %rd1;
     mad.wide.u32 %rd10, %r2, 16, %rd0;
 """
-# Each thread's own element of x and y is at %rd3 and %rd4; all blocks share those at %rd6 and %rd7. Behind these arrays
-# stand bytes, from 1024 bytes behind %rd8 on, pairs of words, from %rd9+2048 on, and four words, from %rd10+4096 on.
+# The thread's own elements of x and y are at %rd3 and %rd4; CTAs share the elements at %rd6 and %rd7. Further in the
+# arrays are the thread's byte (%rd8+1024), its pair of words (%rd9+2048) and its four words (%rd10+4096).
 ACCESSES = (
     "ld.global.u32 %r3, [%rd3];",
     "st.global.u32 [%rd4], %r0;",
@@ -110,7 +110,7 @@ def test_a_lane_that_reads_what_its_neighbour_wrote_races_with_it_whatever_the_w
 @pytest.mark.hopper
 @pytest.mark.parametrize("meets", [True, False])
 def test_what_one_lane_has_waited_for_the_others_do_not_know(*, meets: bool) -> None:
-    """Warp 0 writes a line of x; lane 0 of warp 1 waits for that at an mbarrier, and all its lanes read the line."""
+    """Warp 0 writes a line of x. Lane 0 of warp 1 waits for that at an mbarrier, and all its lanes read the line."""
     body = f"""
     .shared .align 8 .b64 bar;
     setp.eq.u32 %p0, %r0, 0;

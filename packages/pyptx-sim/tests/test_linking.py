@@ -1,4 +1,4 @@
-"""Several modules as one program. The verdicts on clashes are nvlink's, which is asked where it is installed."""
+"""Several modules as one program. Conflicts between names are compared with nvlink, if it is installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CALL_F = CALL.replace("NAME", "f")
 
 
 def entry(body: str) -> str:
-    """Return an entry whose %r1 is 1, and is stored behind the body."""
+    """Return an entry that sets %r1 to 1 before the body and stores it after the body."""
     return (
         ".visible .entry k(.param .u64 out) {\n.reg .b32 %r<9>; .reg .b64 %rd<9>;\n"
         f"ld.param.u64 %rd1, [out];\nmov.u32 %r1, 1;\n{body}\nst.global.u32 [%rd1], %r1;\nret;\n}}"
@@ -47,7 +47,7 @@ def linked(*texts: str) -> tuple[int, Result]:
 
 
 def value(*texts: str) -> int:
-    """Return what linked modules store; nothing may be found."""
+    """Return the word that linked modules store; assert that they are clean."""
     word, result = linked(*texts)
     assert result.findings == ()
     return word
@@ -70,7 +70,7 @@ def test_a_variable_of_another_module_is_read(space: str) -> None:
 
 
 def test_modules_share_a_variable_and_shared_memory() -> None:
-    """What one module writes, the other one reads, whichever of them defines it."""
+    """One module reads the words that the other one writes, whichever of them defines the variable."""
     use = ".extern .global .u32 x; .extern .shared .u32 s[4];" + DECLARE_F
     body = f"st.global.u32 [x], 30; st.shared.u32 [s+8], 12; {CALL_F}"
     add = "ld.global.u32 %r2, [x]; ld.shared.u32 %r3, [s+8]; add.u32 %r1, %r2, %r3;"
@@ -86,7 +86,7 @@ def test_an_initialiser_names_what_another_module_defines() -> None:
 
 
 def test_names_without_a_linking_directive_stay_apart() -> None:
-    """Each module has its own `helper` and `x`, besides the one that a third module makes visible."""
+    """Each module has its own `helper` and `x`, in addition to the visible ones of a third module."""
     first = ".global .u32 x = 10;" + function("helper", "ld.global.u32 %r2, [x]; add.u32 %r1, %r1, %r2;", "")
     second = ".global .u32 x = 200;" + function("helper", "ld.global.u32 %r2, [x]; add.u32 %r1, %r1, %r2;", "")
     third = ".visible .global .u32 x = 4000;" + function("helper", "add.u32 %r1, %r1, 30000;")

@@ -41,17 +41,17 @@ def move_named(move):
 
 
 def stored_elements(row, move):
-    """The elements of a row of memory, one after the other from its low bits up."""
+    """Return the elements of a row of memory, lowest bits first."""
     bits = int.from_bytes(row.tobytes(), "little")
     return [bits >> (index * move.stored) & ((1 << move.stored) - 1) for index in range(move.fragment.columns)]
 
 
 def permuted_rows():
-    """A row of shared memory for each of 32 lanes, in no order."""
+    """Return a random permutation: the row of shared memory that each of 32 lanes addresses."""
     return np.random.default_rng(5).permutation(32)
 
 
-# Copies 512 bytes from global memory to shared memory, and takes the address of row `order[lane]`.
+# Copies 512 bytes from global to shared memory, and computes the address of row `order[lane]`.
 FILL = """
 ld.param.u64 %rd2, [source];
 ld.param.u64 %rd3, [order];
@@ -180,7 +180,7 @@ def test_only_lanes_that_give_addresses_need_good_ones():
     ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];
     """
     rules, _ = found(body)
-    assert [rule for rule, _ in rules] == ["lane-race"]  # 32 lanes store to one place
+    assert [rule for rule, _ in rules] == ["lane-race"]  # 32 lanes store to one address
 
 
 PRODUCT = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r2, %r3}, {%r0}, {%r0}, {%r0, %r0};"
@@ -238,7 +238,7 @@ def test_an_operand_that_was_never_written_is_found():
 
 
 def wmma_kernel(shape, types, layouts, strides, space):
-    """A kernel that loads a, b and c, multiplies, and stores d: pointers to each, in this order."""
+    """Return a kernel that loads a, b and c, executes the MMA and stores d; its parameters are their addresses."""
     fragments = {which: wmma_fragment(shape, which, t) for which, t in zip("dabc", types, strict=True)}
     lists = {
         which: "{" + ", ".join(f"%{which}{index}" for index in range(fragment.registers)) + "}"
@@ -266,7 +266,7 @@ def wmma_kernel(shape, types, layouts, strides, space):
 
 
 def in_memory(bits, layout, stride, width):
-    """A matrix of bits as bytes: lines of `stride` elements, what is between them filled with ones."""
+    """Return the bytes of a matrix with lines of `stride` elements; the padding is filled with ones."""
     lines = bits if layout == "row" else bits.T
     padded = np.full((len(lines), stride), (1 << width) - 1, np.uint64)
     padded[:, : lines.shape[1]] = lines
@@ -339,7 +339,7 @@ def test_an_exact_product_of_f64_is_a_chain_of_fused_multiply_adds():
 
 
 def test_several_warps_store_one_matrix_at_one_address():
-    """Each warp writes the same values: no order matters, and the matrix is what one of them holds."""
+    """Each warp writes the same values, so their order does not matter."""
     body = """
     cvt.rn.f32.u32 %f1, %r0;
     LOAD
@@ -356,7 +356,7 @@ def test_several_warps_store_one_matrix_at_one_address():
 
 @pytest.mark.parametrize("layouts", ["row.col", "row.row", "col.col", "col.row"])
 def test_warps_multiply_registers_that_they_share(layouts):
-    """What depends on the lane alone is one row of values for all warps."""
+    """Registers that depend only on the lane are stored once for all warps."""
     body = f"""
     and.b32 %r1, %r0, 31;
     mad.lo.u32 %r2, %r1, 0x00110013, 0x3c003800;

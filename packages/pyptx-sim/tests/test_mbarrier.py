@@ -1,4 +1,4 @@
-"""mbarriers: phases, counts of arrivals and bytes, waits by state and by parity, and what breaks their rules."""
+"""mbarriers: phases, arrival counts and tx-counts, waits by state and by parity, and violated rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ bar.sync 0;
 
 
 def meet(wait: str, phase: str, count: int = 64) -> str:
-    """Arrive and wait, for all threads of a block."""
+    """Return an arrive and a wait by all threads of a CTA, and reads of each other's words."""
     return f"""
     {INIT.format(count=count)}
     mov.u32 %r2, box;
@@ -161,7 +161,7 @@ def test_a_barrier_can_be_made_anew() -> None:
 
 
 def test_a_poll_of_two_barriers_is_told_not_yet() -> None:
-    """A warp that polls barrier 0, which completes only once it has answered barrier 1, must be let go."""
+    """A poll of mbarrier 0 returns False: it completes only after the polling thread has observed mbarrier 1."""
     body = """
     setp.eq.u32 %p0, %r0, 0;
     @%p0 mbarrier.init.shared.b64 [bar], 1;
@@ -197,7 +197,7 @@ def test_a_poll_of_two_barriers_is_told_not_yet() -> None:
         assert out[0] == 1
 
 
-# --- what breaks the rules ----------------------------------------------------------------------
+# --- violated rules -----------------------------------------------------------------------------
 
 BROKEN = {
     "mbarrier-uninitialized": "mbarrier.arrive.shared.b64 _, [bar];",

@@ -1,4 +1,4 @@
-"""Who uses an mbarrier has to know of its initialisation: lane by lane, and of each mbarrier."""
+"""Each use of an mbarrier must be ordered after its mbarrier.init, for every lane and every mbarrier."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .test_async_copy import each_schedule
 
 BEFORE = ".shared .align 8 .b64 bar[2];\n.global .align 4 .b32 ready;\n.global .align 4 .b32 next;"
 
-# Thread 0 initialises two mbarriers. Thread 32 hears of it and arrives at the first one; then thread 33 of the same
-# warp arrives at the second one, without having heard unless it acquires, too.
+# Thread 0 initializes two mbarriers. Thread 32 acquires the initialization and arrives at the first one. Thread 33, of
+# the same warp, then arrives at PLACE; it acquires the initialization only if ORDER is `acquire`.
 TWO_LANES = """
 setp.ne.u32 %p0, %r0, 0;
 @%p0 bra OTHERS;
@@ -46,8 +46,8 @@ mbarrier.arrive.shared.b64 _, [PLACE];
 END:
 """
 
-# All threads of warp 1 use the first mbarrier behind a barrier of the block. `LATE` initialises the second one behind
-# it, and so at another time.
+# All threads of warp 1 use both mbarriers after bar.sync. `LATE` can initialize the second one again after bar.sync,
+# later than the first.
 TWO_TIMES = """
 setp.eq.u32 %p0, %r0, 0;
 @%p0 mbarrier.init.shared.b64 [bar], 33;
@@ -68,7 +68,7 @@ AGAIN = "mbarrier.inval.shared.b64 [bar+8];\n@%p0 mbarrier.init.shared.b64 [bar+
 
 
 def found(body: str, **schedule: Any) -> set[str]:
-    """Return the rules that two warps break."""
+    """Run a body with two warps; return the rules of the findings."""
     result = execute(body, np.zeros(64, np.uint32), block=64, before=BEFORE, **schedule)
     return {finding.rule for finding in result.findings}
 
@@ -89,7 +89,7 @@ def test_what_a_barrier_tells_holds_for_all_that_was_initialised_before_it(sched
 
 @pytest.mark.parametrize("seed", range(8))
 def test_and_not_for_what_was_initialised_behind_it(seed: int) -> None:
-    """The one before it may also end while it is used, or when it is used."""
+    """The second mbarrier may also be invalid when warp 1 uses it, or be invalidated during the use."""
     told = {"mbarrier-init-race", "mbarrier-uninitialized", "mbarrier-inval"}
     assert found(TWO_TIMES.replace("LATE", AGAIN), seed=seed) & told
 
@@ -100,7 +100,8 @@ def test_in_order_only_the_new_initialisation_is_not_known() -> None:
 
 INIT = "setp.eq.u32 %p0, %r0, 0;\nsetp.eq.u32 %p1, %r0, 1;\n@%p0 mbarrier.init.shared.b64 [bar], 32;\n"
 USE = "setp.lt.u32 %p2, %r0, 32;\n@%p2 mbarrier.arrive.shared.b64 _, [bar];\n"
-# Lanes 0 and 1 of warp 0 use an mbarrier. Lane 0 then arrives at another one, and a thread that waits there ends it.
+# Lanes 0 and 1 of warp 0 use an mbarrier. Lane 0 then arrives at the other one; a thread that waits there invalidates
+# the first.
 TWO_USERS = """
 setp.eq.u32 %p0, %r0, 0;
 setp.eq.u32 %p1, %r0, 1;

@@ -178,7 +178,7 @@ def test_sizes_of_shared_memory_come_in_units_of_the_device(target: str, static:
     text = module(body, before=".extern .shared .align 1 .b8 dynamic[];", target=target)
     run(text, grid=1, block=1, args=[out], shared_bytes=200)
     assert out[0] == total
-    assert out[1] == 1024  # what CUDA keeps for itself
+    assert out[1] == 1024  # reserved by CUDA
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_a_unified_address_is_an_address() -> None:
 
 
 def test_the_address_of_a_parameter_fits_into_32_bits() -> None:
-    """As Triton writes it."""
+    """Triton emits this conversion."""
     body = """
     mov.b32 %r1, s; cvt.u64.u32 %rd2, %r1; cvta.param.u64 %rd3, %rd2;
     ld.u32 %r2, [%rd3+8]; st.global.u32 [%rd1], %r2;
@@ -319,7 +319,7 @@ def test_the_address_of_a_parameter_fits_into_32_bits() -> None:
 
 
 def test_who_asks_where_reserved_memory_lies_may_use_it() -> None:
-    """As groups of more than a warp do, in cooperative groups: words of system software that all of a block share."""
+    """Cooperative groups of more than one warp use these words, which system software reserves in each CTA."""
     body = """
     mov.u32 %r1, %reserved_smem_offset_1; cvt.u64.u32 %rd2, %r1; cvta.shared.u64 %rd2, %rd2;
     and.b32 %r2, %r0, 31; setp.eq.u32 %p1, %r2, 0; shr.u32 %r3, %r0, 5; mov.u32 %r4, 1; shl.b32 %r4, %r4, %r3;

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 SCHEDULES = [(0, False), (0, True), *((seed, False) for seed in range(1, 5)), (5, True)]
 
-# Of %r2 = 100 + thread and %p4 (true for odd threads), in %r3; expected, of the lanes that take part, in their order.
+# By name: code with inputs %r2 = 100 + tid and %p4 (true for odd threads) and its result in %r3; the expected result
+# for the participating lanes, in their order.
 COLLECTIVES: dict[str, tuple[str, Callable[[np.ndarray], object]]] = {
     "vote.any": ("vote.sync.any.pred %p5, %p4, MASK; selp.u32 %r3, 1, 0, %p5;", lambda lanes: (lanes & 1).any()),
     "vote.all": ("vote.sync.all.pred %p5, %p4, MASK; selp.u32 %r3, 1, 0, %p5;", lambda lanes: (lanes & 1).all()),
@@ -38,7 +39,7 @@ PREPARE = (
 )
 STORE = "st.global.u32 [%rd1], %r3;"
 
-# `[mask]` stands for a collective, which is first at the second line of the body.
+# `[mask]` is replaced by a collective with this membermask. The first one is at line 2 of the body.
 ELSE = "@!%p1 bra low;[-1]\nbra on;\nlow:\n[-1]\n"
 LOOP = "again:[-1]\nadd.u32 %r10, %r10, 1; setp.lt.u32 %p6, %r10, %r0; @%p6 bra again;\n"
 WRONG = {
@@ -49,7 +50,7 @@ WRONG = {
     "with another membermask": f"[%r9]\nbar.warp.sync -1;\n{STORE}",
     "behind a loop": f"{LOOP}bar.warp.sync -1;\n{STORE}",
 }
-# And the threads of the block.
+# Code, and threads per CTA.
 RIGHT = {
     "a whole warp": (f"[-1]\n{STORE}", 32),
     "a partial warp by its membermask": (f"[0xffff]\n{STORE}", 16),
@@ -88,7 +89,7 @@ def test_one_finding_names_the_instruction_and_where_its_result_is_used(case: st
 @pytest.mark.parametrize("case", WRONG)
 def test_a_result_that_is_not_used_is_not_named(case: str, name: str) -> None:
     text = body(WRONG[case].replace(STORE, "st.global.u32 [%rd1], %r0;"), name)
-    others = [BODY_LINE + 6] if case.endswith("then together") else []  # which lack lanes as a consequence
+    others = [BODY_LINE + 6] if case.endswith("then together") else []  # lanes are missing there as a consequence
     for result in run(text):
         assert [(each.rule, each.line) for each in result.findings] == [("membermask-mismatch", BODY_LINE + 2)]
         assert list(result.findings[0].also) == others
@@ -110,7 +111,7 @@ def test_the_lanes_that_have_to_come_get_the_result_of_them_all(case: str, name:
 
 @pytest.mark.parametrize("name", ["vote.ballot", "redux", "shfl"])
 def test_an_undefined_result_is_followed_to_what_it_decides(name: str) -> None:
-    """Through memory, another lane and a sum, to an address and a branch: still the same cause."""
+    """The result reaches an address through memory and another lane, and a branch: the findings have one cause."""
     text = f"""
     {body("@%p1 bra low;[-1]", name)}
     low: barrier.sync 0;
@@ -134,7 +135,7 @@ def test_an_undefined_result_is_followed_to_what_it_decides(name: str) -> None:
 
 @each_collective
 def test_lanes_at_a_barrier_come_when_another_warp_has_been_there(name: str) -> None:
-    """Lanes 16 to 31 of warp 0 and 0 to 15 of warp 1 wait for each other, while the rest is at the collective."""
+    """Lanes 16 to 31 of warp 0 and 0 to 15 of warp 1 share a barrier; the other lanes wait at the collective."""
     text = (
         "setp.lt.u32 %p6, %r0, 16; @%p6 bra on; setp.ge.u32 %p6, %r0, 48; @%p6 bra on; barrier.sync 1, 32;\non:[-1]\n"
     )
@@ -148,7 +149,7 @@ def test_lanes_at_a_barrier_come_when_another_warp_has_been_there(name: str) -> 
 
 
 def test_lanes_with_other_membermasks_do_not_count_whether_they_are_there_or_not() -> None:
-    """Lanes 0 to 15 name the whole warp, and wait until the others, which name themselves, have exited."""
+    """Lanes 0 to 15 have a full membermask and wait until lanes 16 to 31, which have their own, have exited."""
     for seed, late in SCHEDULES:
         found = words(f"{body('[%r9]', 'redux')} {STORE}", seed=seed, late=late)
         assert found.tolist() == [sum(range(100, 116))] * 16 + [sum(range(116, 132))] * 16

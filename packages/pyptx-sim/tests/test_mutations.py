@@ -1,4 +1,4 @@
-"""Planting faults: what a mutant is, and what a survey says of it."""
+"""Fault injection: mutants, and surveys that run them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
 
-# A comment behind each instruction, one in the middle of one, an instruction on two lines, and two on one.
+# Comments after and inside of instructions, an instruction on two lines, and two instructions on one line.
 TEXT = """\
 .version 8.6
 .target sm_90a
@@ -130,7 +130,7 @@ def test_a_survey_tells_wrong_numbers_and_kernels_that_do_not_end() -> None:
 
 
 def test_workers_survey_as_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Other processes import what they are to do, and not from a package that others are called like, too.
+    # Worker processes import the trial, from a module whose name is unique among the packages of tests.
     imports = "from __future__ import annotations\nimport numpy as np\nfrom pyptx_sim import run\n"
     (tmp_path / "trial_of_mutants.py").write_text(imports + inspect.getsource(trial))
     monkeypatch.syspath_prepend(tmp_path)

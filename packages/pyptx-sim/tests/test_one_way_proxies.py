@@ -1,6 +1,6 @@
-"""Proxies that are fenced one way: what work reads through them is held against releases and acquisitions, by the word.
+"""Unidirectional proxies: asynchronous reads through them need a release and an acquire of each word.
 
-The events of a run are made up, and what has to be found is worked out word by word.
+The events of a run are synthetic, and the expected findings are computed word by word.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BOTH, ALL = np.array([0, 1]), np.ones((1, 32), np.bool_)
 
 @dataclass
 class View:
-    """A run of one block with two warps."""
+    """Run of one CTA with two warps."""
 
     found: list[tuple[str, str, int, int | None]] = field(default_factory=list)
     warps: int = 2
@@ -58,7 +58,7 @@ class View:
 
 
 class Run:
-    """A checker with what happens: warp 0 writes and releases, warp 1 acquires and issues."""
+    """Checker with events: warp 0 writes and releases, warp 1 acquires and issues."""
 
     def __init__(self) -> None:
         self.view = View()
@@ -80,7 +80,7 @@ class Run:
         self.checker.proxy_acquired(proxy, space, words.start * WORD, len(words) * WORD, BOTH[1:], lanes)
 
     def read(self, proxy: Proxy, space: str, words: range, size: int, warp: int = 1, lane: int = 0) -> set[str]:
-        """Issue work that reads words, `size` bytes at a time; return the rules that are broken."""
+        """Issue asynchronous reads of `words`, `size` bytes each; return the violated rules."""
         offsets = np.arange(words.start * WORD, words.stop * WORD, size)
         touch = Touch(space, writes=False, offsets=offsets, size=size, owners=offsets * 0, proxy=proxy)
         one = np.array([1])
@@ -94,7 +94,7 @@ def lane(number: int) -> Masks:
 
 
 def some(random: np.random.Generator, unit: int = 1) -> range:
-    """Return some words in a row, a multiple of a unit."""
+    """Return a random range of words, whose ends are multiples of `unit`."""
     first, last = sorted(random.choice(BYTES // WORD // unit + 1, 2, replace=False).tolist())
     return range(first * unit, last * unit)
 

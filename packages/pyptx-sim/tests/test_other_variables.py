@@ -106,7 +106,7 @@ def test_dynamic_shared_memory_has_no_variables_unless_the_launch_names_them(bod
 
 @pytest.mark.parametrize("body", list(LEAVES))
 def test_dynamic_shared_memory_may_begin_at_a_variable_of_one_element(body: str) -> None:
-    """So LLVM declares it where one kernel alone uses it; a variable in between is another one all the same."""
+    """LLVM declares one element if only one kernel uses it. A variable declared after `a` is still another variable."""
     assert found(LEAVES[body], inside=".shared .align 16 .b8 a;", shared_bytes=768) == []
     (finding,) = found(LEAVES[body], inside=".shared .align 16 .b8 a[256]; .shared .align 4 .b32 b;", shared_bytes=768)
     assert (finding.rule, finding.count) == ("other-variable", 1)

@@ -377,7 +377,7 @@ def test_a_view_of_a_fresh_array_of_a_memory_is_fresh() -> None:
     assert run(plus_one(4), grid=1, block=8, args=[scratch.array[8:16], out, 8, 4, 4], memory=memory).findings == ()
 
 
-# --- read-only views, and views that a memory refuses ---------------------------------------------
+# --- read-only views, and views that a memory rejects ---------------------------------------------
 
 
 def test_a_read_only_view_is_an_error_only_where_no_writeable_one_has_the_bytes() -> None:

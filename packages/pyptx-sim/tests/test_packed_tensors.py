@@ -1,4 +1,4 @@
-"""Tensors whose elements share bytes: copied as they are, or spread out in shared memory, and packed again."""
+"""Tensors of sub-byte elements: copied packed, or padded in shared memory by loads and packed again by stores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.hopper
 
 
 def map_of(*arguments: Any, **options: Any) -> TensorMap:
-    """Describe an array by what pyptx-arch-hopper offers, which these tests alone need here."""
+    """Return a tensor map by pyptx-arch-hopper, which no other test of this package needs."""
     described: TensorMap = import_module("pyptx_arch_hopper").TensorMap.of(*arguments, **options)
     return described
 
@@ -36,7 +36,7 @@ def tensor(dtype: str, rows: int, columns: int) -> Any:
 
 
 def loaded(array: Any, described: TensorMap, corner: tuple[int, ...], room: int, size: int, **options: Any) -> Any:
-    """Load into shared memory that holds 0xEE, and return its bytes; the mbarrier counts `size` bytes."""
+    """Load into shared memory filled with 0xEE, and return its bytes; the mbarrier expects `size` bytes."""
     out = np.zeros(room, np.uint8)
     given = {"mode": options.pop("mode", "tile"), "offsets": "", "corner": spelt(corner)}
     fill = f"""
@@ -58,7 +58,7 @@ def loaded(array: Any, described: TensorMap, corner: tuple[int, ...], room: int,
 
 
 def spread(rows: Any, dtype: str) -> Any:
-    """Return the bytes of rows as shared memory has them: what 16 elements take, and behind it what was there."""
+    """Return the bytes of rows in shared memory: each 16 elements, followed by padding that is unchanged (0xEE)."""
     data, room = BYTES[dtype]
     found = np.full((rows.size // data, room), 0xEE, np.uint8)
     found[:, :data] = rows.reshape(-1, data)
@@ -129,7 +129,7 @@ bar.sync 0;
 
 
 def stored(array: Any, described: TensorMap, corner: tuple[int, int], words: int) -> tuple[Any, list[str]]:
-    """Store what shared memory holds; return that, and what was found."""
+    """Store from shared memory to a tensor; return the bytes of shared memory and the rules of the findings."""
     body = HEAD + STORE.replace("WORDS", str(words)).replace("CORNER", spelt(corner))
     result = executed(body, np.zeros(1, np.uint32), Mapped(array, described))
     held = (np.arange(words, dtype=np.uint64) * 0x01030507).astype(np.uint32).view(np.uint8)
@@ -141,7 +141,7 @@ def test_bytes_with_six_bits_each_are_packed() -> None:
     held, found = stored(array, map_of(array, (4, 128), dtype="b6x16_p32"), (128, 3), 128)
     assert found == []
     expected = np.full((6, 2 * 96), 0xEE, np.uint8)
-    for row in range(3):  # the fourth lies outside
+    for row in range(3):  # the fourth row is out of bounds
         number = sum(int(byte & 63) << (6 * place) for place, byte in enumerate(held[128 * row : 128 * row + 128]))
         expected[3 + row, 96:] = np.frombuffer(number.to_bytes(96, "little"), np.uint8)
     assert (array == expected).all()

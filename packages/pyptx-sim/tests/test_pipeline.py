@@ -1,4 +1,4 @@
-"""A pipeline of a producer and four consumer warps over stages of shared memory: right, and broken in every piece."""
+"""Pipeline of a producer and four consumer warps over stages of shared memory: correct, and with a fault per part."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ ret;
 
 
 def launched(text: str, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
-    """Return whether the sums are right, and what was found."""
+    """Return whether the results are correct, and the findings."""
     x = np.random.default_rng(0).integers(-4, 4, (BOX[0] * BLOCKS, BOX[1] * STEPS)).astype(np.float32)
     out = np.zeros((BLOCKS, 128), np.float32)
     described = TensorMap("f32", x.shape, x.strides, BOX, (1, 1))
@@ -127,7 +127,7 @@ def launched(text: str, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
 
 
 def outcome(text: str, **schedule: Any) -> tuple[bool, set[str]]:
-    """Return whether the sums are right, and the rules of what was found."""
+    """Return whether the results are correct, and the rules of the findings."""
     right, findings = launched(text, **schedule)
     return right, {finding.rule for finding in findings}
 
@@ -139,12 +139,12 @@ def test_the_pipeline_is_right_and_clean(schedule: dict[str, Any]) -> None:
 
 
 def waiting(label: str, barrier: str, parity: str) -> str:
-    """Return the lines that wait, as they stand in the kernel."""
+    """Return the lines of the kernel that wait."""
     return f"{label}:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [{barrier}], {parity};\n@!%p3 bra {label};\n"
 
 
 PLACE = "shl.b32 %r17, %r10, 12;\nadd.u32 %r17, %r5, %r17;\nshl.b32 %r18"
-# What is broken, by what it becomes; and the rules of which one finds it, whatever the schedule.
+# By fault: lines of the kernel, their replacement, and rules of which one reports the fault under every schedule.
 BROKEN = {
     "the producer does not wait for a free stage": (
         waiting("FREE", "%r15", "%r13"),
@@ -183,7 +183,7 @@ ONCE = "the wait at PTX line {} returned at once"
 
 
 def line_of_wait(text: str) -> int:
-    """Return the line at which the consumers wait."""
+    """Return the line number of the consumers' wait."""
     return 1 + next(i for i, line in enumerate(text.splitlines()) if "try_wait" in line and "[%r16]" in line)
 
 
@@ -204,7 +204,7 @@ def test_a_wait_whose_parity_does_not_flip_is_named() -> None:
     schedules: list[dict[str, Any]] = [{"late": True}, *({"seed": seed} for seed in range(1, 7))]
     findings = (finding for schedule in schedules for finding in launched(text, **schedule)[1])
     messages = [finding.message for finding in findings if finding.rule == "read-before-wait"]
-    messages = [message for message in messages if " reads " in message]  # and not the producer's, which follow
+    messages = [message for message in messages if " reads " in message]  # not the writes of the producer, which follow
     assert len(messages) > 1
     why = "phase 0 had ended, as the warp had seen before; does its parity flip?"
     assert all(f"{ONCE.format(line_of_wait(text))}: {why}" in message for message in messages)

@@ -1,7 +1,7 @@
-"""L7 for asynchronous work: a planted bug is found whatever the schedule, and the mended kernel gives no finding.
+"""An injected asynchronous fault is found under every schedule, and the kernel without it has no finding.
 
-`PYPTX_KERNELS=all` runs every kernel under every schedule; without it, under two of the four, in turn: in order and
-with the second seed, or with the first seed and late.
+`PYPTX_KERNELS=all` runs every kernel under every schedule. Without it, kernels run alternately under two of the four
+schedules: in order and with seed 2, or with seed 1 and late.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 PLANTED = (*ASYNC, *ORDERS)
-SCHEDULED = [  # a kernel's schedules follow each other, so that it is compiled once
+SCHEDULED = [  # a kernel's schedules are consecutive: it is compiled once
     pytest.param(case, schedule, id=f"{case.title}-{schedule}")
     for number, case in enumerate(PLANTED)
     for schedule in share(SCHEDULES, 2, number)

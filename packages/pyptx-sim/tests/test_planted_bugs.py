@@ -1,4 +1,4 @@
-"""L7: a planted bug gets a finding at its line under every schedule, and the same kernel without it gets none."""
+"""An injected fault has a finding at its line under every schedule, and the kernel without it has none."""
 
 from __future__ import annotations
 

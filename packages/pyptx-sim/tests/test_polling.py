@@ -1,4 +1,4 @@
-"""Loops that poll: which loops those are, and splits that need not run while nothing changes for them."""
+"""Polling loops: their detection, and the parking of spinning warp splits until memory changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def loops(body: str) -> list[list[str]]:
     return [sorted(register.name for register in loop.carried) for loop in each]
 
 
-# --- which loops poll ---------------------------------------------------------------------------
+# --- detection of polling loops -----------------------------------------------------------------
 
 FLAG = "ld.volatile.global.u32 %r1, [%rd0]; setp.eq.u32 %p1, %r1, 0;"
 OTHER = "ld.volatile.global.u32 %r2, [%rd0+4]; setp.eq.u32 %p2, %r2, 0;"
@@ -137,7 +137,7 @@ st.global.u32 [%rd2], %r7;
 ret;
 }
 """
-# Blocks take their time, each another one, before they publish their own sums.
+# CTAs work for different times before they publish their own sums.
 AGGREGATE = """
 mul.lo.u32 %r8, %r0, 37; and.b32 %r8, %r8, 255;
 WORK: sub.u32 %r8, %r8, 1; setp.gt.s32 %p2, %r8, 0; @%p2 bra WORK;
@@ -158,12 +158,12 @@ def test_a_scan_over_many_blocks_takes_few_steps(aggregate: str, seed: int) -> N
     assert result.statistics.steps < (4500 if seed else 1500)  # with a seed, lanes of a warp diverge
 
 
-# --- what polls, runs as it did -----------------------------------------------------------------
+# --- parking does not change results ------------------------------------------------------------
 
 
 @contextmanager
 def nothing_parks() -> Iterator[None]:
-    """Take every loop for one that does not poll."""
+    """Disable the detection of polling loops in the body."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table, "polling_loops", lambda _: {})
         table.compile_program.clear()
@@ -171,7 +171,7 @@ def nothing_parks() -> Iterator[None]:
     table.compile_program.clear()
 
 
-# Block i waits for the number i in word 0, works a while, and writes i + 1 there.
+# CTA i waits for the number i in word 0, works a while, and writes i + 1 there.
 RELAY = """
 mov.u32 %r2, %ctaid.x; setp.ne.u32 %p2, %r0, 0; @%p2 exit;
 POLL
@@ -239,7 +239,7 @@ def test_a_spin_lock_lets_in_one_at_a_time(take: str, seed: int) -> None:
 
 @each_seed
 def test_lanes_whose_updates_undo_each_other_have_changed_something(seed: int) -> None:
-    """Each of two lanes waits for what only the other one leaves: parked, they would wait for ever."""
+    """Each of two lanes waits for a value that only the other one stores: if both were parked, they would hang."""
     body = """
     setp.gt.u32 %p2, %r0, 1; @%p2 exit;
     xor.b32 %r2, %r0, 1;
@@ -251,7 +251,7 @@ def test_lanes_whose_updates_undo_each_other_have_changed_something(seed: int) -
 
 @each_seed
 def test_lanes_of_a_warp_poll_flags_of_their_own(seed: int) -> None:
-    """Block 1 raises a flag at a time, from the last lane's to the first one's; lanes of block 0 count as they go."""
+    """CTA 1 sets the flags from the last lane's to the first's; lanes of CTA 0 increment a count as they continue."""
     body = """
     mov.u32 %r2, %ctaid.x; setp.eq.u32 %p2, %r2, 1; @%p2 bra writer;
     again: ld.relaxed.gpu.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra again;
@@ -286,7 +286,7 @@ def test_a_warp_that_votes_waits_for_all_flags_of_its_lanes(seed: int) -> None:
 
 @each_seed
 def test_lanes_that_were_parked_apart_still_meet_at_a_vote(seed: int) -> None:
-    """Lane 0 comes late: the others wait for it at the vote, where a parked lane would never come."""
+    """Lane 0 is late, so the others wait for it at the vote. A parked lane would never arrive there."""
     body = """
     setp.ne.u32 %p2, %r0, 0; @%p2 bra again;
     mov.u32 %r3, 0; work: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 90; @%p3 bra work;
@@ -377,5 +377,5 @@ def test_a_deadlock_by_flags_is_found_as_without_parking(name: str, seed: int) -
         (plain,) = found().findings
     assert (parked.rule, parked.count) == ("deadlock", plain.count)
     assert parked.message.partition(":")[0] == plain.message.partition(":")[0]
-    if not seed or name not in {"several blocks", "a vote"}:  # in which of several blocks a split is found, is chance
+    if not seed or name not in {"several blocks", "a vote"}:  # the basic block in which a split stops depends on chance
         assert parked == plain

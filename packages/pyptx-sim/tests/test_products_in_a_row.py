@@ -1,4 +1,4 @@
-"""Products in a row that share fragments are computed at once, and give what each would give alone."""
+"""Consecutive MMAs that share fragments are computed together, with the results of separate MMAs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
 
 
 def shared(operation, instructions):
-    """Return the sources of instructions as the engine hands them over: a register is one array, whoever reads it."""
+    """Return the sources of instructions as the engine passes them: all readers of a register get the same array."""
     views = {}
     flat = [[register for operand in operands for register in operand] for operands in instructions]
     return [
@@ -38,7 +38,7 @@ def shared(operation, instructions):
 
 
 def drawn(opcode, fragments, types, cells):
-    """Return registers of a, b and c for each cell of a grid: those of a row share a, those of a column b."""
+    """Return registers of a, b and c for each cell of a grid; cells of a row share a, cells of a column share b."""
     random = np.random.default_rng(len(opcode))
     some = [inputs(random, fragments, types) for _ in cells]
     return [[some[row][0], some[column][1], some[number][2]] for number, (row, column) in enumerate(cells)]
@@ -100,7 +100,7 @@ shr.u32 %r1, %r0, 5;
 
 
 def several(between=""):
-    """Return four products of two fragments of a with two of b, two more that go on with two of the sums."""
+    """Return four MMAs of two fragments of a with two of b, and two more that add to two of the accumulators."""
     a = ("{%r10, %r11, %r12, %r10}", "{%r12, %r12, %r11, %r10}")
     b = ("{%r10, %r11}", "{%r12, %r10}")
     pairs = [*product(range(2), range(2)), (1, 0), (0, 1)]
@@ -109,7 +109,7 @@ def several(between=""):
 
 
 def program(between=""):
-    """Return a body in which each warp multiplies once more than the one before it, and stores the sums."""
+    """Return a body in which warp w executes the MMAs w + 1 times and stores the accumulators."""
     zeros = "\n".join(f"mov.f32 %f{each}, 0f3f800000;" for each in range(16))
     stores = "\n".join(f"st.global.f32 [%rd2+{4 * each}], %f{each};" for each in range(16))
     return f"""

@@ -84,7 +84,7 @@ def test_a_constant_expression_has_its_value(expression: str, value: int) -> Non
     assert set(words(f"mov.b32 %r1, {expression};\nst.global.b32 [%rd1], %r1;")) == {value}
 
 
-# What ptxas 13 writes for `.global .s64 x = …`, or for another type that is named.
+# Initializers of `.global .s64 x`, and their values by ptxas 13.
 MEASURED = (
     ("-7 / 2", -3),
     ("-7 / 2U", 0x7FFFFFFFFFFFFFFC),
@@ -131,7 +131,7 @@ def test_integers_of_an_expression_have_the_types_that_ptxas_gives_them(expressi
     [
         (".f64 x = 0.1 + 0.2", "343333333333d33f"),
         (".f64 x = 0d3FF0000000000000 * 3.0", "0000000000000840"),
-        (".f64 x = 0f3F800000", "0000803f00000000"),  # its 32 bits, not its value
+        (".f64 x = 0f3F800000", "0000803f00000000"),  # the 32 bits, not the value
         (".f32 x[2] = {0d3FF0000000000000, 1.5 / 2.0}", "0000803f0000403f"),
         (".b32 x[2] = {1.5, 0f3F800000}", "0000c03f0000803f"),
         (".b64 x = -1.5", "000000000000f8bf"),

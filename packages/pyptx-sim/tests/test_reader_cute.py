@@ -1,6 +1,6 @@
-"""`from_cute`: launches of kernels by what the CuTe DSL says of them, written by hand in its words.
+"""`from_cute`: launches of kernels from the MLIR of the CuTe DSL, which is written by hand here.
 
-The foreign session reads what the compiler itself says.
+`nox -s foreign` tests the output of the compiler itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyptx_sim import Mapped, Memory, Uninitialised, run
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.readers import from_cute
 
-# A row for each block: y = x · f + n.
+# One row per CTA: y = x · f + n.
 PTX = """
 .version 8.0
 .target sm_90a
@@ -42,7 +42,7 @@ MLIR = f"""
 !open = !cute.memref<f32, gmem, align<16>, "(?,?{{div=4}}):(?{{i64 div=4}},1)">
 !product = !cute.tiled_mma<!cute_nvgpu.sm90.mma<64x8x16, elem_type = (f16, f16, f32)>, atom = <"(1,1):(0,0)">>
     cuda.kernel @rows(%arg0: !open, %arg1: !product, %arg2: !cute.layout<"(8,(4,1)):(1,(8,0))">, %arg3: !dense, %arg4: f32, %arg5: i64) attributes {{facts = {{{FACTS}}}, gpu.kernel}} {{
-"""  # noqa: E501 - one line, as it is printed
+"""  # noqa: E501 - one line, as printed by the compiler
 LOWERED = """
     %1 = llvm.mlir.constant(5 : i32) : i32
     %2 = llvm.mlir.constant(4096 : i64) : i64
@@ -50,7 +50,7 @@ LOWERED = """
     llvm.store %2, %3 : i64, !llvm.ptr
     %4 = llvm.mlir.addressof @kernels_rows : !llvm.ptr
     %5 = llvm.call @_cudaLaunchKernelEx(%0, %4, %6) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
-"""  # noqa: E501 - as it is printed
+"""  # noqa: E501 - as printed by the compiler
 
 
 def compiled(mlir: str = MLIR, lowered: str = LOWERED) -> Any:

@@ -1,7 +1,7 @@
-"""`from_triton`: launches of kernels by what Triton says of them.
+"""`from_triton`: launches of kernels from Triton's metadata.
 
-Where Triton is installed, it compiles the kernels of `triton_kernels.py`; elsewhere stand entries with the parameters
-that it gives them, written by hand, and what it has said of them, as recorded.
+If Triton is installed, it compiles the kernels of `triton_kernels.py`. Otherwise the tests use recorded metadata, and
+entries with the same parameters that are written by hand.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ RECORDED: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
 
 
 def recorded(name: str, **changed: Any) -> Any:
-    """Return what Triton has said of a kernel, some of it changed."""
+    """Return the recorded metadata of a kernel, with some values changed."""
     text, signature, said = RECORDED[name]
     metadata, source = SimpleNamespace(**{**said, **changed}), SimpleNamespace(signature=signature)
     return SimpleNamespace(asm={"ptx": text}, metadata=metadata, src=source)
 
 
 def kernel(name: str) -> Any:
-    """Return a kernel as Triton has compiled it, here or before."""
+    """Return a kernel that Triton compiles now, or the recorded one."""
     if find_spec("triton") is None:
         return recorded(name)
     from .triton_kernels import compiled

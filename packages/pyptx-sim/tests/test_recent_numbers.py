@@ -1,4 +1,4 @@
-"""What was computed of registers a moment ago is used again, for the same arrays and for no others."""
+"""Recent results for registers are reused, but only for the same arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx_sim.numerics.recent import MOST, Recent
 
 @pytest.fixture
 def counted():
-    """A sum of registers that remembers, and how often it was computed."""
+    """Return a caching sum of registers, and a list with one element per computation."""
     calls = []
 
     def total(registers):
@@ -56,7 +56,7 @@ def test_what_is_taken_is_forgotten(counted):
 
 def test_no_array_is_taken_for_one_that_is_gone(counted):
     recent, _ = counted
-    for seed in range(5 * MOST):  # each may lie where an earlier one did
+    for seed in range(5 * MOST):  # each may reuse the address of an earlier array
         arrays = registers(seed)
         np.testing.assert_array_equal(recent(arrays), np.add.reduce(arrays))
 

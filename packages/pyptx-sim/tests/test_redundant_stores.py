@@ -1,6 +1,7 @@
-"""Stores of one instruction to one place: no fault where all threads of a block store the same value.
+"""Stores of one instruction to one address: no data race if all threads of a CTA store the same value.
 
-So does what Triton makes of reductions and histograms: who has a copy of a result stores it. CUDA: "SIMT Architecture".
+Triton emits them for reductions and histograms: all threads with a copy of a result store it. CUDA: "SIMT
+Architecture".
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def test_stores_of_one_value_are_no_race(body: str, block: int, seed: int) -> No
     assert execute(body, np.zeros(96, np.uint32), block=block, seed=seed).clean
 
 
-# Lanes 0 to 7 name the rows of a matrix: two of them each, of a matrix whose lanes hold %r2.
+# Lanes 0 to 7 give the addresses of the rows, each of which occurs twice; %r2 holds the fragments.
 MATRIX = """
 mov.u32 %r3, s; and.b32 %r4, %r0, 3; shl.b32 %r4, %r4, 4; add.u32 %r3, %r3, %r4;
 stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r2};
@@ -43,7 +44,7 @@ stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r2};
 @pytest.mark.hopper
 @pytest.mark.parametrize(("value", "rules"), [("and.b32 %r2, %r0, 15;", []), ("mov.u32 %r2, %r0;", ["lane-race"])])
 def test_rows_of_a_matrix_are_stored_twice(value: str, rules: list[str]) -> None:
-    """As Triton does where a tensor has fewer elements than a block has threads; lanes 4r to 4r + 3 hold row r."""
+    """Triton emits this if a tensor has fewer elements than the CTA has threads. Lanes 4r to 4r + 3 hold row r."""
     found = execute(value + MATRIX, np.zeros(32, np.uint32), before=".shared .align 16 .b8 s[64];").findings
     assert [finding.rule for finding in found] == rules
 

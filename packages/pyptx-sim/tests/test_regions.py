@@ -1,4 +1,4 @@
-"""Regions of memory (st.bulk, discard, applypriority), ends that bulk copies ignore, and multimem addresses."""
+"""Regions of memory (st.bulk, discard, applypriority), bulk copies with .ignore_oob, and multimem addresses."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_hints_change_nothing() -> None:
     assert (x == np.arange(64)).all()
 
 
-# --- ends that need not exist -------------------------------------------------------------------
+# --- .ignore_oob --------------------------------------------------------------------------------
 
 ENDS = """
 mov.u32 %r2, s;
@@ -105,7 +105,7 @@ TWO = {"parameters": ".param .u64 out, .param .u64 x"}
 
 @pytest.mark.parametrize(("left", "right"), [(0, 0), (0, 12), (4, 0), (8, 4)])
 def test_ends_that_do_not_exist_are_left_out(left: int, right: int) -> None:
-    """The array ends `right` bytes early; on the left, what is ignored stands inside of it."""
+    """The array ends `right` bytes before the copy; the ignored bytes on the left are inside the array."""
     x, out = np.arange(1, 33 - right // 4, dtype=np.uint32), np.zeros(32, np.uint32)
     body = ENDS.format(at="", left=left, right=right, first=left // 4, last=32 - right // 4)
     assert rules(body, out, x, **TWO) == []
@@ -127,12 +127,12 @@ def test_ends_that_do_not_exist_are_left_out(left: int, right: int) -> None:
 def test_ends_are_misused(left: int, right: int, first: int, last: int, at: str, rule: str) -> None:
     x, out = np.arange(1, 33, dtype=np.uint32), np.zeros(32, np.uint32)
     body = ENDS.format(at=at, left=left, right=right, first=first, last=last)
-    if rule != "uninitialized-memory":  # nothing will land
+    if rule != "uninitialized-memory":  # the copy never completes
         body = body[: body.index("WAIT:")]
     assert rule in rules(body, out, x, **TWO)
 
 
-# --- multimem: a team of one device -------------------------------------------------------------
+# --- multimem with one device -------------------------------------------------------------------
 
 LOADS = [
     ("multimem.ld_reduce.global.add.u32 %r3, [%rd2];\nst.global.u32 [%rd1], %r3;", np.uint32),

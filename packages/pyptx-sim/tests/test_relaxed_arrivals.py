@@ -1,6 +1,6 @@
-"""What arrivals and waits at barriers order that are `.relaxed`: what fences beside them release and acquire, no more.
+"""A `.relaxed` arrive orders accesses only with a fence before it, a `.relaxed` wait only with a fence after it.
 
-A value goes from one thread to another, past an mbarrier or the barrier of the cluster. Manual: "Release and Acquire
+A value goes from one thread to another through an mbarrier or the cluster barrier. Manual: "Release and Acquire
 Patterns", "mbarrier.arrive", "barrier.cluster".
 """
 
@@ -25,8 +25,8 @@ SYNC = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
 SCOPES = {"cta": 0, "cluster": 1, "gpu": 2}
 WIDTHS = {0: "cta", 1: "cluster"}
 
-# Thread 0 of the last block sends, and thread 32 of the first one receives: %p0 and %p1 say who, %r5 is the barrier's
-# address there, and %r6 that of the value.
+# Thread 0 of the last CTA (%p0) sends to thread 32 of the first CTA (%p1). In the first CTA, %r5 is the address of the
+# mbarrier and %r6 that of the value.
 HEAD = f"""
 mov.u32 %r1, %cluster_ctarank;
 mov.u32 %r2, %cluster_nctarank;
@@ -57,7 +57,7 @@ def arrive(sem: str, scope: str, barrier: str = "%r5") -> str:
 
 
 def wait(sem: str, scope: str, *, who: str = "%p1", barrier: str = "bar", parity: int = 0) -> str:
-    """Return a wait of one thread."""
+    """Return a wait by one thread."""
     label = f"{barrier}_{parity}_{who[1:]}"
     return (
         f"W{label}: @!{who} bra D{label};\n"
@@ -67,7 +67,7 @@ def wait(sem: str, scope: str, *, who: str = "%p1", barrier: str = "bar", parity
 
 
 def findings(*body: str, blocks: int = 1, **options: Any) -> tuple[Finding, ...]:
-    """Return what is found of a body between the head and an end that all wait for."""
+    """Return the findings of a body between the head and a final cluster barrier."""
     text = "\n".join((HEAD, *body, SYNC))
     launch: dict[str, Any] = {"grid": blocks, "block": 64, "cluster": (blocks, 1, 1), "before": BEFORE}
     return execute(text, np.zeros(64, np.uint32), **launch, **options).findings
@@ -78,7 +78,7 @@ def rules(*body: str, **options: Any) -> set[str]:
 
 
 def reach(sem: str, scope: str, fenced: str | None) -> int:
-    """Return how wide an arrival releases, or a wait acquires; -1 if it does not."""
+    """Return the index of the widest scope that an arrive releases, or a wait acquires; -1 if none."""
     by_fence = -1 if fenced is None else min(SCOPES[fenced], SCOPES[scope])
     return max(by_fence, -1 if sem == "relaxed" else SCOPES[scope])
 
@@ -90,7 +90,7 @@ WAITS = [*product(("acquire", "relaxed"), WIDTHS.values(), (None, *SCOPES))]
 @pytest.mark.parametrize("blocks", [1, 2])
 @pytest.mark.parametrize(("sem", "scope", "fenced"), ARRIVALS)
 def test_a_value_arrives_if_both_sides_order_it(sem: str, scope: str, fenced: str | None, blocks: int) -> None:
-    """By the axioms: if each side, by its operation or by a fence, reaches the other thread."""
+    """The axioms require that the scope of each side's operation or fence includes the other thread."""
     needed, found = blocks - 1, {}
     for other, there, behind in WAITS:
         body = (SEND, fence(fenced, "%p0"), arrive(sem, scope), wait(other, there), fence(behind, "%p1"), RECEIVE)
@@ -125,7 +125,7 @@ def test_a_fence_of_another_thread_orders_nothing() -> None:
 
 
 def test_one_fence_acquires_what_several_waits_have_seen() -> None:
-    """Those of two barriers, of which one is in its second phase: that tells of the first one, too."""
+    """The waits are at two mbarriers; one waits for a second phase, which implies the first phase."""
     sends = (
         *(SEND, fence("cta", "%p0"), arrive("relaxed", "cta"), wait("relaxed", "cta", who="%p0")),
         *("@%p0 st.shared.u32 [box+4], 78;", fence("cta", "%p0"), arrive("relaxed", "cta", barrier="back")),
@@ -146,7 +146,7 @@ def test_a_fence_lets_a_relaxed_arrival_at_the_clusters_barrier_release(scope: s
 
 
 def test_a_copy_that_a_relaxed_wait_sees_is_read_behind_a_fence() -> None:
-    """Asynchronous work tells the barrier that it is over; the wait acquires that, or a fence behind it does."""
+    """Completion of a copy is a release at the mbarrier; the wait acquires it, or a fence after a relaxed wait."""
     copy = (
         "@%p0 mbarrier.arrive.expect_tx.relaxed.cta.shared.b64 _, [bar], 16;\n"
         "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%rd0], 16, [bar];"

@@ -1,4 +1,4 @@
-"""Stores and sums to global memory that nobody waits for, and that release what their thread did before."""
+"""Asynchronous stores and reductions to global memory that release the earlier accesses of their thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .ptx_text import module
 
 pytestmark = pytest.mark.hopper
 
-# Block 0 writes a word and then a flag; block 1 polls the flag, and hands the word on.
+# CTA 0 writes a word and then a flag. CTA 1 polls the flag, reads the word and stores it to `seen`.
 MESSAGE = """
 ld.param.u64 %rd2, [seen];
 mov.u32 %r1, %ctaid.x;
@@ -40,7 +40,7 @@ RELEASES = (
 
 
 def sent(release: str, seed: int) -> tuple[int, list[str]]:
-    """Return what block 1 has read, and what was found."""
+    """Return the word that CTA 1 has read, and the rules of the findings."""
     body = MESSAGE.format(release=release)
     text = module(body, ".param .u64 out, .param .u64 seen", target="sm_100a").replace(".version 8.8", ".version 9.3")
     seen = np.zeros(1, np.uint32)

@@ -1,4 +1,4 @@
-"""How many blocks of a grid are resident at once, where the launch says so."""
+"""`resident_blocks`: the number of CTAs that are resident at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx_sim.errors import Deadlock, LaunchError
 
 from .ptx_text import execute, module
 
-# Each block writes its number.
+# Each CTA stores its index.
 NUMBERED = """
 mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r0, 0;
 mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd0;
@@ -21,7 +21,7 @@ mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd0;
 
 
 def waves(blocks: int, **options: Any) -> int:
-    """Run so many blocks, all of which have to run once; return in how many goes."""
+    """Run `blocks` CTAs, assert that each of them ran, and return the number of waves."""
     out = np.full(blocks, 999, np.uint32)
     result = execute(NUMBERED, out, grid=blocks, **options)
     assert result.findings == ()
@@ -59,7 +59,7 @@ def test_a_room_that_is_no_number_of_blocks_is_refused(room: Any) -> None:
 
 @pytest.mark.parametrize("grid", [4.0, (2.0, 1), (), (1, 1, 1, 1), "4"])
 def test_a_grid_that_is_no_number_of_blocks_is_refused(grid: Any) -> None:
-    """A habit: grid=n / 128."""
+    """A usual mistake: grid=n / 128, which is a float."""
     with pytest.raises(LaunchError, match="grid is"):
         execute(NUMBERED, np.zeros(4, np.uint32), grid=grid)
 
@@ -73,7 +73,7 @@ def test_what_has_to_be_resident_at_once_and_has_no_room_is_refused(options: dic
     assert waves(8, **{**options, "resident_blocks": least}) == 8 // least
 
 
-# Block 0 waits for a word that the last block writes.
+# CTA 0 waits for a word that the last CTA writes.
 WAITING = """
 mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; sub.u32 %r2, %r2, 1;
 setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r1, %r2;
@@ -82,7 +82,7 @@ setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r1, %r2;
 AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.eq.u32 %p3, %r3, 0; @%p3 bra AGAIN;
 DONE:
 """
-# Every block waits until all have come.
+# Grid barrier: every CTA waits until all CTAs have arrived.
 MEETING = """
 mov.u32 %r2, %nctaid.x; atom.add.acq_rel.gpu.global.u32 %r1, [%rd0], 1;
 AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.lt.u32 %p3, %r3, %r2; @%p3 bra AGAIN;
@@ -90,7 +90,7 @@ AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.lt.u32 %p3, %r3, %r2; @%p3 br
 
 
 def rules(body: str, blocks: int, block: int = 1, **options: Any) -> set[str]:
-    """Run so many blocks; return the rules of what is found."""
+    """Run `blocks` CTAs; return the rules of the findings."""
     found = execute(body, np.zeros(1, np.uint32), grid=blocks, block=block, **options).findings
     return {finding.rule for finding in found}
 
@@ -98,20 +98,20 @@ def rules(body: str, blocks: int, block: int = 1, **options: Any) -> set[str]:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("room", [None, 2, 3])
 def test_blocks_that_wait_for_others_without_room_run_with_them(room: int | None, seed: int) -> None:
-    """A device gives the room of those that have ended to the others, one by one: this is no deadlock there."""
+    """On a GPU the next CTA starts as soon as one has exited, so this makes progress."""
     assert rules(WAITING, 4, resident_blocks=room, seed=seed) == set()
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(("body", "room"), [(WAITING, 1), (MEETING, 1), (MEETING, 3)])
 def test_blocks_of_which_none_ends_wait_for_ever(body: str, room: int, seed: int) -> None:
-    """There is no room until one of them ends, which waits for one that has no room."""
+    """The resident CTAs wait for a CTA that can start only after one of them exits."""
     assert rules(body, 4, resident_blocks=room, seed=seed) == {"deadlock"}
     assert rules(body, 4, resident_blocks=4, seed=seed) == set()
 
 
 def test_who_waits_for_what_never_comes_is_found_among_more_blocks_than_a_gpu_holds() -> None:
-    """Where their warps do not divide those that run together."""
+    """The 5 warps of a CTA do not divide the warps of a wave."""
     body = "AGAIN: ld.acquire.gpu.global.u32 %r3, [%rd0]; setp.eq.u32 %p3, %r3, 0; @%p3 bra AGAIN;"
     with pytest.raises(Deadlock):
         execute(body, np.zeros(1, np.uint32), grid=1700, block=160, checks="none")

@@ -1,4 +1,4 @@
-"""Copies that one instruction issues for several threads, all to one place. Manual: "cp.async"."""
+"""Asynchronous copies by several threads, with one instruction, to one address. Manual: "cp.async"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runtime row `sim`, with a kernel that is nothing but what a runtime may ask of one."""
+"""The runtime `sim`, with a minimal kernel: only the interface that runtimes use."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_outputs_that_share_memory_or_are_not_aligned_are_errors() -> None:
 
 
 def test_what_numpy_has_allocated_is_as_aligned_as_on_a_device_and_views_lie_where_they_do_there() -> None:
-    rooms = [np.zeros(size, np.uint32) for size in (3, 64, 5000, 1 << 20)]  # of several of NumPy's allocators
+    rooms = [np.zeros(size, np.uint32) for size in (3, 64, 5000, 1 << 20)]  # NumPy allocates these in different ways
     assert [argument_of(room).address % 256 for room in rooms] == [0] * 4
     assert [argument_of(room.reshape(1, -1)[:, 2:]).address % 256 for room in rooms] == [8] * 4
     foreign = np.frombuffer(bytearray(64), np.uint32, offset=4)
@@ -267,7 +267,7 @@ def test_bf16_tensors_pass_as_bits() -> None:
 
 @dataclass
 class Half(Scale):
-    """The same over half the blocks, each of them 64 elements."""
+    """`Scale` with half of the CTAs, which have 64 elements each."""
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
         special = super().specialize(arguments, keywords)
@@ -276,14 +276,14 @@ class Half(Scale):
 
 @dataclass
 class Lasting(Scale):
-    """The same, persistent."""
+    """`Scale` as a persistent kernel with 2 CTAs per SM."""
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:
         return replace(super().specialize(arguments, keywords), persistent=2)
 
 
 def test_a_persistent_kernel_has_the_blocks_of_an_h200() -> None:
-    """Two for each of 132 multiprocessors. This one does nothing for those that are left out, which can be seen."""
+    """Two CTAs for each of 132 SMs. This kernel does not loop over elements of further CTAs; these stay unwritten."""
     x = np.ones(300 * 64, np.uint32)
     for result in (simulate(Lasting(), x, by=2).outputs[0], call(Lasting(), x, by=2)):
         assert np.count_nonzero(result == 2) >= 264 * 64

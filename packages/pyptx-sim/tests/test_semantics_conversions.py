@@ -1,4 +1,4 @@
-"""cvt of every pair of types and every rounding against exact fractions, bit for bit."""
+"""cvt of every pair of types in every rounding mode, compared with exact fractions, bit for bit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def narrows(target, source):
 
 
 def modes_of(target, source):
-    """Return the roundings that an instruction may name; ptxas takes none between the halves for the nearest."""
+    """Return the rounding modifiers of a conversion; between f16 and bf16, ptxas takes none as nearest."""
     if not narrows(target, source):
         return ("",)
     return ("", *MODES) if ref.width(target) == ref.width(source) else MODES
@@ -60,7 +60,7 @@ FLOAT_CASES = list(float_cases())
 
 
 def near_half_way(source, target, count=150):
-    """Return bits of `source` around what `target` can and cannot represent."""
+    """Return bits of `source` at and near the midpoints between adjacent values of `target`."""
     picker = random.Random(f"{source}{target}")
     total, _ = ref.FORMATS[target]
     bits = []
@@ -85,7 +85,7 @@ def test_a_float_is_rounded_once_to_another_format(opcode, source, target, mode)
         def reference(bits, sat=sat):
             value = ref.decode(bits, source)
             if value == "nan" and not sat and (source, target) == ("f64", "f32"):
-                return "nan"  # with its payload; see below
+                return "nan"  # the payload is tested below
             return bits_or_nan(ref.saturate(value) if sat else value, target, mode)
 
         check_floats(text, reference, target, [column])
@@ -113,7 +113,7 @@ def integral(value, mode):
 
 
 def small_numbers(kind):
-    """Return halves, their neighbours and the borders of the integer types, as bits of `kind`."""
+    """Return multiples of 1/2, and numbers next to the limits of the integer types, as bits of `kind`."""
     values = [Fraction(n, 2) for n in range(-9, 10)]
     values += [
         sign * (Fraction(2) ** power + offset)
@@ -183,7 +183,7 @@ def test_tf32_keeps_ten_bits_of_mantissa(mode, flags):
 
 
 def test_nan_payloads_go_where_ptxas_folds_them():
-    """Expect what ptxas 13.0 folds constants to; plain cvt.f32.f32 is a move, a flushing one an addition."""
+    """Expected values are from constant folding by ptxas 13.0; cvt.f32.f32 is a move, with .ftz an addition."""
     f64 = [0x7FF8000000001000, 0xFFFC000080001000]
     assert ref.run("cvt.rn.f32.f64 %d, %a;", f64)[0] == [0x7FC00000, 0xFFE00004]
     assert ref.run("cvt.f64.f32 %d, %a;", [0x7FC00001, 0xFFE00001])[0] == [0x7FF8000020000000, 0xFFFC000020000000]
@@ -265,7 +265,7 @@ def small_value(code, name):
 
 
 def small_code(value, name, *, relu=False):
-    """Return the nearest code by trying all of them; of two as near, the even one."""
+    """Return the nearest code by trying all of them; ties go to the even code."""
     exponent_bits, mantissa_bits, _, finite, nan = SMALL[name]
     sign_bit = 1 << (exponent_bits + mantissa_bits)
     if value == "nan":
@@ -347,7 +347,7 @@ def test_every_exponent_of_ue8m0_widens_to_bf16():
 
 
 def exponent_code(bits, *, up, satfinite):
-    """The code of the float32 `bits`: the greatest power of two that is not above it, or the least not below."""
+    """Return the code of float32 `bits`: the next power of two that is not above it, or with `up` not below it."""
     bits &= 0x7FFFFFFF
     if bits >= 0x7F800000:
         return 0xFE if satfinite and bits == 0x7F800000 else 0xFF

@@ -1,4 +1,4 @@
-"""IEEE arithmetic of every format, mode and modifier against exact rounding of fractions, bit for bit."""
+"""IEEE arithmetic in every format, mode and modifier, compared with exact rounding of fractions, bit for bit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKED = {"f16x2": ("f16", 16), "bf16x2": ("bf16", 16), "f32x2": ("f32", 32)}
 
 
 def finish(value, kind, *, mode="rn", ftz=False, sat=False, relu=False):
-    """Return the bits that the instruction's last stages make of an exact result."""
+    """Return the bits of an exact result after saturation, relu, flushing and rounding."""
     if sat:
         value = ref.saturate(value)
     if relu:
@@ -54,7 +54,7 @@ def in_pairs(function, size):
 
 
 def canonical_f64(results, kind):
-    """Return result columns with every double NaN spelt "nan": its payload is not specified."""
+    """Return result columns with every double NaN replaced by "nan": its payload is unspecified."""
     if kind != "f64":
         return results
     return ["nan" if ref.decode(value, "f64") == "nan" else value for value in results]
@@ -135,7 +135,7 @@ def test_a_packed_instruction_works_on_each_element(opcode, arity, reference, pa
     ref.check(spelt(opcode, arity), reference, packed_columns(packed, arity))
 
 
-OUT_OF_BOUNDS = 0x7FF7  # what tensor copies fill floats up with
+OUT_OF_BOUNDS = 0x7FF7  # NaN that tensor copies store for out-of-bounds elements
 
 
 @pytest.mark.parametrize("relu", ["", ".relu"])
@@ -168,7 +168,7 @@ def test_a_packed_register_broadcasts_against_uniform_ones():
 
 
 def hard_triples(count, mantissa, seed):
-    """Return products next to half-way points, cancelling sums, subnormal results, and whatever."""
+    """Yield operands of fma: results near midpoints, canceling sums, subnormal results, and random ones."""
     source = random.Random(seed)
     unit = 2.0**-mantissa
     for _ in range(count):
@@ -223,7 +223,7 @@ def test_fma_f64_rounds_once_whatever_the_inputs(rows, mode):
 
 
 def test_a_product_is_flushed_if_it_is_tiny_before_it_meets_the_subnormal_grid():
-    """Expected values are what ptxas 13.0 folds constants to."""
+    """Expected values are from constant folding by ptxas 13.0."""
     below, rounds_up = (0x3F7FFFFF, 0x00800000), (0x3F000400, 0x00FFF800)
     assert ref.run("mul.rn.f32 %d, %a, %b;", *zip(below, rounds_up, strict=True))[0] == [0x00800000, 0x00800000]
     assert ref.run("mul.rn.ftz.f32 %d, %a, %b;", *zip(below, rounds_up, strict=True))[0] == [0, 0x00800000]
@@ -269,7 +269,7 @@ def test_mixed_precision_converts_first(opcode, name, inputs, half, mode, sat):
 def extreme(name, kind, *, nan=False, magnitude=False, xorsign=False, ftz=False):
     sign = 1 << (ref.FORMATS[kind][0] - 1)
 
-    def key(bits):  # total order of numbers, -0 below +0
+    def key(bits):  # total order of numbers, with -0 less than +0
         return -(bits & ~sign) - 1 if bits & sign else bits
 
     def is_nan(bits):
@@ -418,7 +418,7 @@ def compared_columns(kind):
     return [*columns, [i % 3 == 0 for i in range(len(columns[0]))]]
 
 
-# What a comparison that is true writes, by the type of the destination.
+# Result of a true comparison, by destination type.
 SET_TARGETS = {
     "u16": 0xFFFF,
     "s16": -1,

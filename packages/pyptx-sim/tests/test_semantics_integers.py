@@ -1,4 +1,4 @@
-"""Integer, bit, carry, logic and move instructions against Python's integers, bit for bit."""
+"""Integer, bit, carry, logic and move instructions, compared with Python's integers, bit for bit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def bfind(kind, *, shift):
 
 
 def extent(operand, bits):
-    """What counts of a position or a length: its low byte, of fields of 64 bits all of it."""
+    """Return the effective position or length: the low byte, or for 64-bit fields the value up to 64."""
     return operand & 255 if bits == 32 else min(operand, 64)
 
 
@@ -334,7 +334,7 @@ def test_an_instruction_computes_what_python_integers_say(text, reference, kinds
     ref.check(text, reference, ref.integer_columns(kinds, 300 if len(kinds) > 1 else 60))
 
 
-# --- what is decided when the instruction is bound -------------------------------------------------
+# --- immediate operands ----------------------------------------------------------------------------
 
 SHIFTS = (0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 200)
 IMMEDIATE_CASES = [

@@ -1,4 +1,7 @@
-"""Every code of the formats of 8, 6 and 4 bits, to and from halves, with scales and random bits, beside ml_dtypes."""
+"""Conversions of every 8-, 6- and 4-bit code to and from f16 and bf16, compared with ml_dtypes.
+
+They include scale factors and random bits (stochastic rounding).
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ KINDS = {
 }
 BITS = {"e4m3": 8, "e5m2": 8, "e2m3": 6, "e3m2": 6, "e2m1": 4}
 HALVES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
-NAN = 0x7FFF  # of halves
+NAN = 0x7FFF  # f16 and bf16
 
 
 def run(text, *sources):
-    """Return what an instruction makes of columns of values, as unsigned numbers."""
+    """Run an instruction on columns of values; return the results as unsigned numbers."""
     operation = ref.exercise(text)
     columns = [
         np.asarray(source).view(f"<u{np.asarray(source).itemsize}").astype(f"<u{ref.dtype_of(kind).itemsize}")
@@ -43,7 +46,7 @@ def joined(lower, upper, bits):
 
 
 def doubles(bits, half):
-    with np.errstate(invalid="ignore"):  # of signalling NaNs
+    with np.errstate(invalid="ignore"):  # signaling NaNs
         return bits.view(HALVES[half]).astype(np.float64)
 
 
@@ -53,7 +56,7 @@ def every_code(name):
 
 
 def halves(values, half, *, satfinite=False):
-    """Return the bits of values as halves, rounded to nearest."""
+    """Return the bits of values rounded to nearest in f16 or bf16."""
     values = values.astype(np.float64)
     if satfinite:
         greatest = float(ml_dtypes.finfo(HALVES[half]).max)
@@ -64,7 +67,7 @@ def halves(values, half, *, satfinite=False):
 
 
 def codes_of(values, name):
-    """Return the codes nearest to values, saturated; NaN is the format's, or the greatest value."""
+    """Return the codes nearest to values, saturated; a NaN becomes the format's NaN, or its greatest value."""
     kind = KINDS[name]
     greatest = float(ml_dtypes.finfo(kind).max)
     codes = np.clip(np.where(np.isnan(values), 0, values), -greatest, greatest).astype(kind).view(np.uint8)
@@ -129,7 +132,7 @@ def test_every_bf16_becomes_fixed_point(relu):
     packed = joined(bits, bits[::-1], 16)
     actual = run(f"cvt.rn.satfinite{relu}.s2f6x2.bf16x2 %d, %a;", packed)
     np.testing.assert_array_equal(actual, joined(codes, codes[::-1], 8))
-    scales = np.full(len(bits), 0x857D, np.uint16)  # 2^6 above 2^-2
+    scales = np.full(len(bits), 0x857D, np.uint16)  # scale factors 2^6 (upper) and 2^-2 (lower)
     actual = run(f"cvt.rn.satfinite{relu}.scaled::n2::ue8m0.s2f6x2.bf16x2 %d, %a, %s;", packed, scales)
     lower, upper = fixed(values * 4, relu), fixed(values[::-1] / 64, relu)
     np.testing.assert_array_equal(actual, joined(lower, upper, 8))
@@ -145,7 +148,7 @@ def test_single_precision_becomes_fixed_point_rounded_to_even():
 
 
 def test_fixed_point_is_rounded_to_zero_where_the_instruction_says_so():
-    values = np.array([0.5, 0.0275, -0.0275, 3, -3], np.float32)  # 32, 1.76 and 192 of 64
+    values = np.array([0.5, 0.0275, -0.0275, 3, -3], np.float32)  # 32/64, 1.76/64 and 192/64
     codes = np.array([32, 1, -1, 127, -128], np.int8).view(np.uint8)
     actual = run("cvt.rz.satfinite.s2f6x2.f32 %d, %a, %b;", values, values)
     np.testing.assert_array_equal(actual, joined(codes, codes, 8))
@@ -176,7 +179,7 @@ def test_every_number_of_fixed_point_becomes_bf16_by_every_scale():
 
 # --- stochastic rounding ------------------------------------------------------------------------
 
-# Bits behind the point, the exponent of the least unit, and the greatest value.
+# Fraction bits, exponent of the least unit, and greatest value.
 PRECISIONS = {
     "f16": (10, -24, 65504),
     "bf16": (7, -133, float(ml_dtypes.finfo(ml_dtypes.bfloat16).max)),
@@ -189,7 +192,7 @@ PRECISIONS = {
 
 
 def by_chance(value, random, count, name):
-    """Return a float rounded by random bits, as a fraction, with integers alone."""
+    """Return a float rounded by random bits, as a fraction; computed with integers only."""
     digits, least, _ = PRECISIONS[name]
     size = abs(Fraction(value))
     exponent = -1000 if not size else size.numerator.bit_length() - size.denominator.bit_length()
@@ -201,7 +204,7 @@ def by_chance(value, random, count, name):
 
 
 def numbers(name, count=400):
-    """Return f32 around what a format can hold, with subnormals, and beyond its greatest value."""
+    """Return f32 numbers from below a format's least subnormal to its greatest value, and random bits."""
     chance = np.random.default_rng(len(name))
     _, least, greatest = PRECISIONS[name]
     exponents = chance.uniform(least - 3, np.log2(greatest), count)
@@ -248,7 +251,7 @@ def test_random_bits_round_to_narrow_formats(name, relu):
 
 
 def test_random_bits_round_up_as_often_as_they_should():
-    """A value a third of the way between two of e4m3 is rounded up by a third of the random bits."""
+    """A value a third of the way between two e4m3 values is rounded up by a third of the random bits."""
     random = np.arange(1 << 16, dtype=np.uint32)
     value = np.full(len(random), 1 + 1 / 24, np.float32)
     ups = run("cvt.rs.satfinite.e4m3x4.f32 %d, {%a, %b, %e, %f}, %r;", *[value] * 4, random) & np.uint32(0xFF)

@@ -1,4 +1,4 @@
-"""Every product of matrices against exact arithmetic, one element at a time."""
+"""Every MMA, compared with exact arithmetic, one element at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def spell(opcode, fragments, tail=""):
 
 
 def compute(text, registers, target=""):
-    """Run one instruction on registers `[register, warp, lane]`; return those of the result."""
+    """Run one instruction on registers `[register, warp, lane]`; return the result registers."""
     operation = ref.exercise(text)
     function = operation.exact(target) if target else operation.compute
     given = [each for operand in registers for each in operand]
@@ -56,7 +56,7 @@ def agree(d, results, warp, element, expected):
 
 
 def bounded(pairs, c, d_type):
-    """The exact sum, and how far a fast one may be off."""
+    """Return the exact sum, and the error bound of a fast sum."""
     wanted = math.fsum([*(a * b for a, b in pairs), c])
     unit = 2.0 ** (-52 if d_type == "f64" else -23)
     bound = (len(pairs) + 1) * unit * (math.fsum(abs(a * b) for a, b in pairs) + abs(c))
@@ -78,7 +78,7 @@ def expected_of(types, pairs, c, words):
 
 
 def defined(types, pairs, c, words):
-    """Return the exact bits of `fast` numerics, which are within the error bound of the hardware."""
+    """Return the result of `fast` numerics and its error bound, 0; assert that it is within the hardware's bound."""
     wanted, bound = expected_of(types, pairs, c, words)
     if types[1] in FLOATS or types[1] == "f64":
         chain = products.fused_sum(pairs, c, types[0])
@@ -101,7 +101,7 @@ def dense_cases():
 
 
 def narrow_cases(head, shape):
-    """Products of narrow floats in bytes, each of the five types in both places."""
+    """Yield MMAs of narrow floats in bytes, with each of the five types as operands A and B."""
     for a, b, d in zip(NARROW, (*NARROW[2:], *NARROW[:2]), ("f32", "f16") * 3, strict=False):
         yield f"{head}.{shape}.row.col.kind::f8f6f4.{d}.{a}.{b}.{d}", shape, (d, a, b, d)
 
@@ -118,7 +118,7 @@ def dense_fragments(shape, types, layouts):
 def inputs(random, fragments, types):
     pairs = zip(fragments[1:], types[1:], strict=True)
     registers = [products.random_registers(random, fragment, element, WARPS) for fragment, element in pairs]
-    if types[3] == "s32":  # near the ends, so that sums overflow
+    if types[3] == "s32":  # near the limits, so that accumulators overflow
         near = random.integers(-300, 300, registers[2].shape)
         registers[2] = np.where(near < 0, 0x7FFFFFFF + near, 0x80000000 + near).astype(np.uint32)
     return registers
@@ -154,7 +154,7 @@ TARGETS = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 
 
 def exact_sum(target, shape, types, pairs, c):
-    """The sum of a target: its tensor cores', or what ptxas makes of a product that they do not have."""
+    """Return an accumulator element on a target: by its tensor cores, or by ptxas's emulation of a missing MMA."""
     model = model_of(target, types[1])
     if shape == "m8n8k4" and target not in {"sm_70", "sm_75"}:
         return products.scalar_sum(pairs, c, types[0] == "f16")
@@ -204,8 +204,8 @@ SPECIAL = [
     (0x7C00, 0x3C00, 0xFF800000, 0x7FFFFFFF),  # inf - inf
     (0x7E01, 0x3C00, 0, 0x7FFFFFFF),  # NaN of another payload
     (0x3C00, 0x3C00, 0xFFC00001, 0x7FFFFFFF),
-    (0x0001, 0x0001, 0, 0x27800000),  # subnormal factors count: 2^-48
-    (0x0000, 0x0000, 0x00000001, 0x00000001),  # and subnormal sums
+    (0x0001, 0x0001, 0, 0x27800000),  # subnormal operands are not flushed: 2^-48
+    (0x0000, 0x0000, 0x00000001, 0x00000001),  # nor are subnormal accumulators
 ]
 
 
@@ -246,10 +246,10 @@ SPARSE_CASES = [
 
 
 def random_metadata(random, shape, element, selector):
-    """Metadata of one warp, and the column of each stored element of each row."""
+    """Return the metadata of one warp, and the column of each stored element of each row."""
     kind = SPARSITY[products.WIDTHS[element]]
     fragment = metadata_fragment(shape, element)
-    words = random.integers(0, 1 << 32, 32, dtype=np.uint64)  # lanes that are not selected hold anything
+    words = random.integers(0, 1 << 32, 32, dtype=np.uint64)  # unselected lanes hold random bits
     lanes = len({fragment.lane_of(row, column) % 4 for row in range(16) for column in range(fragment.columns)})
     columns = {}
     for row in range(16):
@@ -295,12 +295,12 @@ def test_a_sparse_product_meets_the_elements_that_its_metadata_names(opcode, sha
 
 
 def test_zeros_that_are_not_stored_meet_nothing():
-    """Infinities of b where a has its zeros leave no NaN."""
+    """Infinities of B at the zeros of sparse A do not produce NaN."""
     shape, types = "m16n8k16", ("f32", "f16", "f16", "f32")
     registers = [np.zeros((count, WARPS, 32), np.uint32) for count in (2, 2, 4)]
     registers[0][:] = 0x3C003C00  # ones
     registers[1][:] = 0x7C003C00  # ones in even rows of b, infinities in odd ones
-    words = np.full((1, WARPS, 32), 0x88888888, np.uint32)  # fields 0, 2: the even places
+    words = np.full((1, WARPS, 32), 0x88888888, np.uint32)  # fields 0, 2: the even columns
     text = spell(f"mma.sp.sync.aligned.{shape}.row.col.{'.'.join(types)}", (4, 2, 2, 4), ", %e, 0")
     assert all((register.view(np.float32) == 8).all() for register in compute(text, [*registers, words]))
 
@@ -309,7 +309,7 @@ def test_zeros_that_are_not_stored_meet_nothing():
 
 
 def wmma_cases():
-    """Every row of wmma.mma, in its first spelling; without `.aligned` too, where there was a time for it."""
+    """Yield the first form of every row of wmma.mma, including the old rows without `.aligned`."""
     for row in (row for row in wmma.ROWS if row.syntax.startswith("wmma.mma") and ".satfinite " not in row.syntax):
         slots = dict(row.slots)
         for shape in slots["shape"]:

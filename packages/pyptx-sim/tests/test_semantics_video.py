@@ -1,4 +1,4 @@
-"""Video instructions against the manual's pseudocode (9.7.18), bit for bit."""
+"""Video instructions, compared with the manual's pseudocode (9.7.18), bit for bit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def dotted(name):
 
 
 def variants(seed, count=16):
-    """Return combinations of saturation, second operation and selectors, every one of them several times."""
+    """Yield random combinations of saturation, second operation and selectors, with each value several times."""
     picker = random.Random(seed)
     parts = ("", "b0", "b1", "b2", "b3", "h0", "h1")
     for _ in range(count):
@@ -71,10 +71,10 @@ def columns(seed, count):
 
 
 def check_scalar(prefix, suffix, core, kinds, variant, seed):
-    """Check one spelling: `core(a, b)` on the extracted parts, then the last stages."""
+    """Check one form against `core(a, b)` on the extracted parts, followed by `last_stages`."""
     result_kind, a_kind, b_kind = kinds
     sat, op2, chosen, a_part, b_part = variant
-    third = bool(op2 or chosen) or seed % 2  # without a use for it, a third source is ignored
+    third = bool(op2 or chosen) or seed % 2  # an unused third source is ignored
     opcode = f"{prefix}{'.sat' * sat}{suffix}{dotted(op2)}"
     text = f"{opcode} %d{dotted(chosen)}, %a{dotted(a_part)}, %b{dotted(b_part)}{', %c' * third};"
 

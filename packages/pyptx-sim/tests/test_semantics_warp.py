@@ -1,4 +1,4 @@
-"""Exchange between lanes against the manual's pseudocode, one lane at a time."""
+"""Warp-level exchange, compared with the manual's pseudocode, one lane at a time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def execute(text, masks, *columns):
 
 
 def compare(text, masks, reference, *columns):
-    """Assert that every active lane gets what `reference(warp, lane)` says."""
+    """Assert that every active lane gets `reference(warp, lane)`."""
     results = execute(text, masks, *columns)
     for warp, mask in enumerate(masks):
         for lane in lanes_of(mask):
@@ -106,7 +106,7 @@ def test_shfl_reads_the_lane_that_the_manual_computes(mode, sync):
 
 
 def grouped_members(masks):
-    """Return a member mask per lane: halves of the warp that name each other, or the whole warp."""
+    """Return a membermask per lane: that of its half warp in even warps, and a full one in odd warps."""
     rows = []
     for warp, _ in enumerate(masks):
         rows.append([FULL if warp % 2 else (0xFFFF if lane < 16 else 0xFFFF0000) for lane in range(WARP)])

@@ -1,6 +1,6 @@
-"""No simulated form without a reference, no meaning for what the manual does not have, and what a binding promises.
+"""Every simulated form has a reference test, forms outside of the manual have no semantics; invariants of binding.
 
-This file sorts behind the reference tests: it asks which forms they have run.
+The name of this file sorts after the reference tests, because it checks which forms they have run.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def test_every_section_that_semantics_name_is_that_of_a_row():
 
 
 def nodes_of_chapters():
-    """Yield the nodes of the syntax trees of all chapters."""
+    """Yield the nodes of the syntax trees of the modules in `CHAPTERS`."""
     for chapter in CHAPTERS:
         yield from ast.walk(ast.parse(Path(chapter.__file__).read_text(encoding="utf-8")))
 
 
 def test_no_chapter_reads_an_opcode_or_matches_patterns():
-    """Which word is what says the row alone."""
+    """Only the row of the instruction table assigns a meaning to each modifier."""
     attributes = {node.attr for node in nodes_of_chapters() if isinstance(node, ast.Attribute)}
     imported = {alias.name for node in nodes_of_chapters() if isinstance(node, ast.Import) for alias in node.names}
     assert not attributes & {"opcode", "syntax"}

@@ -1,4 +1,4 @@
-"""`setmaxnreg`: registers move between the warpgroups of a block, through its pool; who can never get any is told."""
+"""`setmaxnreg`: registers move between warpgroups through the CTA's pool; impossible increases are reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.hopper
 
-LIMITED = ".maxntid 384, 1, 1 .minnctapersm 1"  # 168 registers a thread, which is what ptxas 13.0 takes
+LIMITED = ".maxntid 384, 1, 1 .minnctapersm 1"  # 168 registers per thread, as by ptxas 13.0
 GROUPS = "shr.u32 %r2, %r1, 7;\nsetp.eq.u32 %p0, %r2, 0;\n"
 
 
@@ -66,7 +66,7 @@ def test_consumers_get_what_the_producer_gives_up(options: dict[str, object]) ->
 
 
 def test_an_increase_waits_until_the_pool_has_as_many() -> None:
-    """The producer gives up only behind what the consumers do in front of their increase, so that they must wait."""
+    """The producer waits for the consumers' bar.arrive before it frees registers, so that their increase must wait."""
     body = roles("bar.sync 1, 384;\n" + DEC.format(40), "bar.arrive 1, 384;\n" + INC.format(232))
     assert found(body, seed=3) == ()
 
@@ -74,7 +74,7 @@ def test_an_increase_waits_until_the_pool_has_as_many() -> None:
 def test_an_increase_that_can_never_be_served_is_a_deadlock_with_numbers() -> None:
     (finding,) = found(roles(DEC.format(40), INC.format(240)))
     assert finding.rule == "deadlock"
-    # 168 at first: the producers give up 4 x 32 x 128, and one warp asks for 32 x 72.
+    # Initially 168: the producer's 4 warps free 4 x 32 x 128, and one warp requests 32 x 72 more.
     assert "waits for 240 registers a thread and has 168: 2304 more for the warp, and the pool of its block holds" in (
         finding.message
     )
@@ -92,7 +92,7 @@ def test_blocks_have_pools_of_their_own() -> None:
     text = kernel(
         roles("mov.u32 %r3, %ctaid.x;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra END;\n" + DEC.format(24), INC.format(240))
     )
-    findings = run(text, grid=2, block=384, args=[np.zeros(384, np.uint32)]).findings  # both write the same words
+    findings = run(text, grid=2, block=384, args=[np.zeros(384, np.uint32)]).findings  # both CTAs write the same words
     (finding,) = (finding for finding in findings if finding.rule != "global-race")
     assert finding.rule == "deadlock"
     assert "of CTA (0, 0, 0)" in finding.message
@@ -104,7 +104,7 @@ def test_blocks_have_pools_of_their_own() -> None:
     [
         (LIMITED, 240, True),
         (LIMITED, 248, False),
-        (".maxntid 384, 1, 1 .minnctapersm 2", 104, True),  # 80 a thread
+        (".maxntid 384, 1, 1 .minnctapersm 2", 104, True),  # 80 per thread
         (".maxntid 384, 1, 1 .minnctapersm 2", 112, False),
         (".maxnreg 96", 128, True),
         (".maxnreg 96", 136, False),
@@ -118,7 +118,7 @@ def test_warps_begin_with_what_the_directives_allow(header: str, asked: int, *, 
 
 @pytest.mark.parametrize("asked", [208, 232, 240, 248])
 def test_no_thread_begins_with_more_registers_than_the_largest_increase(asked: int) -> None:
-    """Of 256 threads each could have 256: a consumer that asks for fewer gives nothing up."""
+    """256 threads could start with 256 registers each, but then a consumer's increase to fewer would be undefined."""
     body = roles(DEC.format(24), INC.format(asked))
     assert found(body, ".maxntid 256, 1, 1 .minnctapersm 1", threads=256) == ()
 
@@ -132,7 +132,7 @@ def test_threads_begin_with_the_registers_that_ptxas_says(asked: int | None, thr
         roles(DEC.format(24), INC.format(asked) if asked else ""),
     )
     taken = assemble(kernel(body, header), "sm_90a").resources["k"].registers
-    findings = found(DEC.format(256) + body, header, threads)  # whoever has fewer is told
+    findings = found(DEC.format(256) + body, header, threads)  # a finding for each warp with fewer
     said = [int(each.message.split(" and has ")[1].split(":")[0]) for each in findings if "256" in each.message]
     assert set(said) == ({-(-taken // 8) * 8} - {256})
 

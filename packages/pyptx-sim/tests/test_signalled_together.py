@@ -1,4 +1,4 @@
-"""Arrivals of many threads by one instruction are told of at once, and what is found is what each by itself tells."""
+"""Arrivals of many threads by one instruction are recorded together, with the findings of separate records."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pyptx_sim.observer import Observer
 if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
 
-# The first COUNT threads of each of two blocks store, and arrive at barriers. A thread reads what a thread of the other
-# block has stored that has arrived at its own block's, once these are complete.
+# The first COUNT threads of each of two CTAs store a word and arrive at mbarriers. After the mbarriers of its own CTA
+# complete, each thread reads the word of a thread of the other CTA, which has arrived at the mbarriers of CTA WHOSE.
 EXCHANGE = """
 .version 8.0
 .target sm_90
@@ -76,7 +76,7 @@ AGAIN:
     ret;
 }
 """
-# Thread t arrives at barrier t % 4 of block t / 4 % 2; or at all four of block t / SHARE % 2, at one after the other.
+# Thread t arrives at mbarrier t % 4 of CTA t / 4 % 2, or at all four mbarriers of CTA t / SHARE % 2 in order.
 BY_LANES = """
     and.b32 %r5, %r0, 3;
     shl.b32 %r5, %r5, 3;
@@ -101,7 +101,7 @@ WAYS: dict[str, dict[str, object]] = {
     "halves of warps": {"ARRIVE": TO_ALL, "SHARE": 16, "COUNT": 64, "EACH": 64, "APART": 16},
     "whole warps": {"ARRIVE": TO_ALL, "SHARE": 32, "COUNT": 64, "EACH": 64, "APART": 32},
 }
-TOLD, UNTOLD = "%r1", "%r9"  # whose block the stores that are read were told to: the reader's, or the other one
+TOLD, UNTOLD = "%r1", "%r9"  # CTA at which the writer arrived: the reader's, or the other one
 
 
 def findings(way: str, scope: str, whose: str) -> tuple[list[Finding], list[int]]:
@@ -137,7 +137,7 @@ def test_what_groups_know_is_put_together_as_by_each_itself(seed: int) -> None:
     warps, random = 24, np.random.default_rng(seed)
     clocks = WarpClocks(np.ones((warps, 32), np.bool_))
     clocks.now[:] = random.integers(100, 200, warps)
-    for _ in range(60):  # lanes by themselves learn this and that
+    for _ in range(60):  # single lanes acquire random clocks
         some = random.choice(warps, 2, replace=False)
         masks = random.random((2, 32)) < random.choice([0.1, 0.5, 1.0])
         clocks.learn(some, masks, random.integers(0, 100, clocks.known.shape[1]).astype(np.int32))

@@ -1,4 +1,4 @@
-"""Runs that end by an error: what the checks have found until then is not lost."""
+"""Runs that end with an error keep their findings up to the error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .ptx_text import BODY_LINE, execute, module
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Warp 1 adds what warp 0 stores to a sum until that is 7: of the 2 that may still be there, it never is.
+# Warp 1 adds a word that warp 0 stores to a sum until the sum is 7. If it reads the old value 2, the loop never ends.
 RACING = """
 .shared .b32 s[4];
 mov.u32 %r2, 0; setp.eq.u32 %p3, %r0, 0; @%p3 st.shared.u32 [s], 2;
@@ -82,7 +82,7 @@ def test_errors_come_first_and_a_few_stand_for_all() -> None:
 
 @pytest.mark.parametrize(("body", "kind"), [(RACING, StepLimitExceeded), (TRAPPING, KernelTrap)])
 def test_explore_counts_schedules_that_are_stopped(body: str, kind: type[SimulationError]) -> None:
-    """In a worker, too; errors do not name the race again."""
+    """Also in workers; the errors do not list the race again."""
     text = module(body)
     found = explore(text, grid=1, block=64, args=[np.zeros(64, np.uint32)], seeds=SEEDS, step_limit=2000)
     assert {type(error) for error in found.errors.values()} == {kind}

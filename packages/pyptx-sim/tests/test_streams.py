@@ -15,7 +15,7 @@ from .streams import COPY, HEADER, WRITE, chained, each_schedule, entry, rules
 
 @each_schedule
 def test_a_launch_sees_what_the_ones_in_front_have_written(schedule: dict[str, Any]) -> None:
-    """With no synchronisation in the kernels: the end of a launch orders everything."""
+    """The kernels do not synchronize: the end of a launch orders all of its accesses."""
     other_block = "xor.b32 %r6, %r1, 64; mad.wide.u32 %rd3, %r6, 4, %rd1;\n"
     x, y, result = chained(WRITE, other_block + COPY, plain=True, **schedule)
     assert result.findings == ()
@@ -25,7 +25,7 @@ def test_a_launch_sees_what_the_ones_in_front_have_written(schedule: dict[str, A
 
 
 def test_entries_share_the_variables_of_their_module() -> None:
-    """Each entry reaches other functions, with variables and tables of addresses of their own."""
+    """The entries reach different functions, with their own variables and address tables."""
     text = HEADER + (
         ".visible .global .u32 count = 5;\n"
         ".func f() { .global .u32 own = 1; .reg .b32 %r<2>; atom.global.add.u32 %r1, [own], 1; ret; }\n"

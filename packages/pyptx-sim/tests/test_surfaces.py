@@ -1,4 +1,4 @@
-"""Surfaces: loads, stores and reductions by bytes and by texels, and what lies outside of them."""
+"""Surfaces: loads, stores and reductions by bytes and by texels, in and out of bounds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WHERE = "mad.lo.u32 %r3, %r1, 8, %r0; mad.wide.u32 %rd7, %r3, 4, %rd0;\n"
 
 
 def test_a_surface_is_read_and_written_by_bytes() -> None:
-    """Each thread turns its texel round, and stores it in the row above, modulo 6."""
+    """Each thread loads its texel and stores the complement."""
     surface, out = picture(), np.zeros((6, 8), np.uint32)
     body = "suld.b.2d.b32.trap %r4, [%rd5, {%r2, %r1}]; st.global.u32 [%rd7], %r4; not.b32 %r4, %r4;\n"
     body += "sust.b.2d.b32.trap [%rd5, {%r2, %r1}], %r4;"
@@ -52,7 +52,7 @@ def test_vectors_are_moved_at_once(word: str, dtype: Any, channels: int) -> None
 
 
 def test_geometries_lie_as_arrays_do() -> None:
-    """One dimension, three, and layers of each, by the same bytes."""
+    """Geometries 1d, 3d, a1d and a2d of the same bytes."""
     words = np.arange(48, dtype=np.uint32)
     for geometry, shape, coordinates in (
         ("1d", (48,), "{%r5}"),
@@ -119,7 +119,7 @@ def test_texels_are_stored_in_their_format(dtype: Any, given: list[Any], kept: l
 
 
 def test_reductions_are_atomic() -> None:
-    """By bytes and by texels, unsigned and signed."""
+    """Reductions by bytes and by texels, unsigned and signed."""
     surface, signed = np.zeros((6, 8), np.uint32), np.full((6, 8), 50, np.int32)
     body = "mov.u32 %r5, 0; add.u32 %r6, %r0, 1; sured.b.add.2d.u32.trap [%rd5, {%r5, %r1}], %r6;\n"
     body += "sub.s32 %r7, 2, %r0; sured.p.min.2d.b32.trap [%rd6, {%r5, %r1}], %r7;"
@@ -149,7 +149,7 @@ def test_a_surface_tells_what_it_is() -> None:
 
 
 def test_what_one_launch_stores_the_next_one_fetches() -> None:
-    """A surface and a texture of one array."""
+    """They use a surface and a texture of one array."""
     array, out = np.zeros((6, 8), np.float32), np.zeros((6, 8), np.float32)
     stores = module(PLACE + "cvt.rn.f32.u32 %f1, %r0; sust.b.2d.b32.trap [%rd5, {%r2, %r1}], %f1;", PARAMETERS)
     fetch = "tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd5, {%r0, %r1}]; st.global.f32 [%rd7], %f1;"

@@ -1,4 +1,4 @@
-"""The simulated target is the module's, of any age, or the given one."""
+"""The simulated target is that of the module, of any generation, or the given one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor copies in im2col mode: columns of pixels, with corners, offsets and strides; and interleaved tensors."""
+"""Tensor copies in im2col mode (columns of pixels, with corners, offsets, strides) and of interleaved tensors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ schedules = pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULE
 
 
 def walk(array: np.ndarray[Any, Any], described: TensorMap, base: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield where each pixel of a column begins, without channels: the manual's walk, one step after the other."""
+    """Yield the coordinates of each pixel of a column, without channels, in the order of the manual."""
     columns, steps, place = described.im2col, described.element_strides[1:-1], list(base[:-1])
     assert columns is not None
     high = [extent - 1 + upper for extent, upper in zip(array.shape[1:-1], columns.upper, strict=True)]
@@ -44,7 +44,7 @@ def walk(array: np.ndarray[Any, Any], described: TensorMap, base: tuple[int, ...
 def column_of(
     array: np.ndarray[Any, Any], described: TensorMap, base: tuple[int, ...], offsets: tuple[int, ...]
 ) -> np.ndarray[Any, Any]:
-    """Return pixels x channels; what lies outside of the tensor is zero."""
+    """Return a column, `[pixels, channels]`; elements outside of the tensor are zero."""
     columns = described.im2col
     assert columns is not None
     found = np.zeros((columns.pixels, columns.channels), array.dtype)
@@ -62,7 +62,7 @@ def columns_of(array: np.ndarray[Any, Any], columns: Im2col, **options: Any) -> 
 
 
 def spelt(numbers: tuple[int, ...]) -> str:
-    """Return numbers as an instruction has them, the innermost dimension first."""
+    """Return coordinates as an instruction lists them, the innermost dimension first."""
     return ", ".join(map(str, reversed(numbers)))
 
 
@@ -80,8 +80,8 @@ def found_column(
     return out.view(np.float32).reshape(columns.pixels, columns.channels)
 
 
-# The tensor, its map's corners, counts and strides, and base and offsets of a copy. Of convolutions: 3 x 3 with
-# padding 1; 3 x 3 without; strided; dilated by 2 (offsets 4); in one and in three dimensions.
+# Shape of the tensor; corners and counts of its map; strides; base and offsets of a copy. The convolutions are 3 x 3
+# with padding 1, 3 x 3 without, strided, dilated by 2 (offsets 4), and in one and three dimensions.
 CASES: dict[str, tuple[tuple[int, ...], Im2col, tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
     "padded": ((2, 6, 5, 8), Im2col((-1, -1), (-1, -1), 8, 20), (1, 1), (0, -1, -1, 0), (0, 0)),
     "padded, last offset": ((2, 6, 5, 8), Im2col((-1, -1), (-1, -1), 8, 20), (1, 1), (0, 2, 1, 0), (2, 2)),
@@ -110,7 +110,7 @@ def test_a_column_is_loaded(schedule: dict[str, Any], name: str) -> None:
 
 
 def test_columns_are_those_of_a_convolution() -> None:
-    """The dot products of all offsets' columns with a filter are the convolution, computed point by point."""
+    """The columns of all offsets times the filter, summed, are the convolution, computed point by point."""
     random = np.random.default_rng(1)
     image, kernel = random.standard_normal((2, 5, 6, 4)), random.standard_normal((3, 3, 4))
     array = image.astype(np.float32)
@@ -219,7 +219,7 @@ def test_columns_that_no_driver_encodes_are_refused(change: dict[str, Any]) -> N
 
 
 def slices_of(array: np.ndarray[Any, Any], per_slice: int) -> np.ndarray[Any, Any]:
-    """Return N x (C / slice) x H x W x slice of an N x H x W x C array, the last slice filled up with zeros."""
+    """Return N x (C / slice) x H x W x slice of an N x H x W x C array, with the last slice padded with zeros."""
     batch, height, width, channels = array.shape
     padded = np.zeros((batch, height, width, -(-channels // per_slice) * per_slice), array.dtype)
     padded[..., :channels] = array
@@ -238,7 +238,7 @@ def test_a_box_of_an_interleaved_tensor_is_loaded(interleave: str, per_slice: in
     described = TensorMap("f16", array.shape, strides, box, (1,) * 4, swizzle, interleave)
     for corner in ((0, 0, 0, 0), (1, 2, -1, per_slice)):
         found = loaded(lying, described, corner, 2 * int(np.prod(box))).view(np.float16).reshape(box)
-        if swizzle == "32B":  # two pieces of 16 bytes a row; in lines 1, 3, … of 128 bytes they change places
+        if swizzle == "32B":  # rows of two 16-byte pieces, swapped in lines 1, 3, … of 128 bytes
             pieces = found.reshape(-1, 4, 2, 8)
             pieces[1::2] = pieces[1::2, :, ::-1].copy()
             found = pieces.reshape(box)

@@ -62,7 +62,7 @@ def map_of(array: np.ndarray[Any, Any], box: tuple[int, ...], dtype: str, **opti
 def box_of(
     array: np.ndarray[Any, Any], box: tuple[int, ...], corner: tuple[int, ...], steps: tuple[int, ...], fill: Any
 ) -> np.ndarray[Any, Any]:
-    """Return a box of an array, a step at a time, by the manual's words: `fill` out of bounds."""
+    """Return a box of an array, element by element as the manual describes it: `fill` out of bounds."""
     shape = tuple(-(-extent // step) for extent, step in zip(box, steps, strict=True))
     found = np.full(shape, fill, array.dtype)
     for place in itertools.product(*(range(extent) for extent in shape)):
@@ -105,7 +105,7 @@ def test_a_box_is_loaded(schedule: dict[str, Any], shape: tuple[int, ...], box: 
     assert found.tobytes() == expected.tobytes()
 
 
-# The innermost dimension has none: the hardware ignores it.
+# The stride of the innermost dimension is 1: the hardware ignores it.
 @pytest.mark.parametrize("steps", [(1, 2, 1), (3, 1, 1), (2, 4, 1)])
 def test_element_strides_leave_elements_out(steps: tuple[int, int, int]) -> None:
     array = np.random.default_rng(0).standard_normal((9, 10, 24)).astype(np.float32)
@@ -124,7 +124,7 @@ def test_what_is_out_of_bounds_can_be_nan() -> None:
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "tf32", "f64"])
 def test_what_fills_up_is_a_nan_of_every_type(dtype: str) -> None:
-    """The hardware fills words of 16 bits, and each type finds a NaN in them."""
+    """The hardware fills 16-bit words with a value that is a NaN in every type."""
     size = {"f64": 8, "f32": 4, "tf32": 4}.get(dtype, 2)
     array = np.zeros((1, 32 // size), f"<u{size}")
     found = loaded(array, map_of(array, (2, 32 // size), dtype, fill="nan"), (0, 0), 64)
@@ -133,7 +133,7 @@ def test_what_fills_up_is_a_nan_of_every_type(dtype: str) -> None:
 
 
 def rounded_to_tf32(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the nearest values with 10 bits of fraction, of two the even one, in exact arithmetic."""
+    """Return values rounded to nearest even with 10 fraction bits, in exact arithmetic."""
     fraction, exponent = np.frexp(values.astype(np.float64))
     return np.ldexp(np.rint(fraction * 2**11), exponent - 11).astype(np.float32)
 
@@ -151,12 +151,12 @@ def test_elements_are_rounded_to_tf32_on_their_way() -> None:
 
 
 def test_a_load_of_a_type_that_flushes_keeps_subnormal_elements() -> None:
-    """A measurement: an H200 leaves them as they are."""
+    """Measured on an H200."""
     values = np.array([[1e-40, -1e-40, 1e-37, 1, -0.0, 0, -1e-45, 2**-126]], np.float32)
     assert loaded(values, map_of(values, (1, 8), "f32.ftz"), (0, 0), 32).tobytes() == values.tobytes()
 
 
-# The manual's tables: which 16-byte piece of a row of 128 bytes stands in each place.
+# Swizzle tables of the manual: 16-byte piece at each position of a 128-byte row.
 ROWS = {
     "none": ["01234567"],
     "32B": ["01234567", "10325476"],
@@ -205,7 +205,7 @@ def test_a_box_is_stored_inside_the_bounds(schedule: dict[str, Any], swizzle: st
     assert [str(finding) for finding in result.findings] == []
     tile = np.arange(64, dtype=np.float32).reshape(2, 8, 4) if swizzle == "32B" else None
     values = np.arange(64, dtype=np.float32).reshape(8, 8)
-    if tile is not None:  # rows of 32 bytes; in lines 1, 3 of 128 bytes the 16-byte pieces change places
+    if tile is not None:  # rows of 32 bytes, with the 16-byte pieces swapped in lines 1, 3 of 128 bytes
         pieces = np.arange(64, dtype=np.float32).reshape(2, 8, 4)
         order = np.array([[int(piece) for piece in row] for row in ROWS["32B"]])
         values = np.stack([pieces[line][order[line]] for line in range(2)]).reshape(8, 8)

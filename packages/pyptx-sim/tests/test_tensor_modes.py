@@ -1,4 +1,4 @@
-"""Tensor copies by rows here and there, by rows of pixels, from another address, and for pairs of blocks."""
+"""Tensor copies with gather4 and scatter4, im2col::w, a replaced global address, and CTA pairs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def spelt(numbers: tuple[int, ...]) -> str:
 def loaded(
     array: Any, described: TensorMap, corner: tuple[int, ...], size: int, mode: str, info: str = "", **options: Any
 ) -> Any:
-    """Load, and return the bytes of shared memory; coordinates stand as in the instruction."""
+    """Load a box and return the bytes of shared memory; coordinates are in the order of the instruction."""
     out = np.zeros(size, np.uint8)
     given = {"mode": mode, "offsets": info, "corner": spelt(corner)}
     body = HEAD + LOAD.format(size=size, rank=array.ndim, **given) + OUT.format(words=size // 4)
@@ -44,11 +44,11 @@ def loaded(
     return out
 
 
-# --- four rows ----------------------------------------------------------------------------------
+# --- gather4 and scatter4 -----------------------------------------------------------------------
 
 
 def rows_of(array: Any, column: int, rows: tuple[int, ...], width: int) -> Any:
-    """Return four pieces of rows; zeros out of bounds."""
+    """Return `width` elements of each of four rows; zeros out of bounds."""
     found = np.zeros((4, width), array.dtype)
     for number, row in enumerate(rows):
         for place in range(width):
@@ -98,7 +98,7 @@ def test_four_rows_are_scattered_inside_the_bounds(schedule: dict[str, Any]) -> 
     assert [str(finding) for finding in result.findings] == []
     expected = np.full((12, 20), -1, np.float32)
     values = np.arange(64, dtype=np.float32).reshape(4, 16)
-    for number, row in enumerate((7, 0, 11)):  # the fourth lies outside
+    for number, row in enumerate((7, 0, 11)):  # the fourth row is out of bounds
         expected[row, 8:20] = values[number, :12]
     assert (array == expected).all()
 
@@ -110,7 +110,7 @@ def test_rows_are_of_maps_for_one_row() -> None:
     assert "boxes of 4 rows" in str(result.findings[0])
 
 
-# --- rows of pixels -----------------------------------------------------------------------------
+# --- im2col::w ----------------------------------------------------------------------------------
 
 IMAGES = {
     3: np.random.default_rng(1).standard_normal((6, 9, 8)).astype(np.float32),
@@ -120,7 +120,7 @@ IMAGES = {
 
 
 def pixels(array: Any, described: TensorMap, base: tuple[int, ...], count: int, shift: int) -> Iterator[Any]:
-    """Yield the channels of each pixel: along the width, and behind the bounding box on with the next image."""
+    """Yield the channels of each pixel along the width; past the bounding box, continue in the next image."""
     columns = described.im2col
     assert columns is not None
     low, high = columns.lower[-1] + shift, array.shape[-2] - 1 + columns.upper[-1] + shift
@@ -175,7 +175,7 @@ def test_pixels_begin_no_further_than_the_bounding_box() -> None:
     assert "behind the bounding box" in str(result.findings[0])
 
 
-# --- another address ----------------------------------------------------------------------------
+# --- replaced global address --------------------------------------------------------------------
 
 
 def test_an_address_may_stand_in_place_of_the_maps() -> None:
@@ -194,13 +194,14 @@ def test_an_address_may_stand_in_place_of_the_maps() -> None:
     assert out.tobytes() == second[3:7, :8].tobytes()
 
 
-# --- pairs of blocks ----------------------------------------------------------------------------
+# --- CTA pairs ----------------------------------------------------------------------------------
 
 ONE = """
 @%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytesGROUP
     [%r14], [%rd2, {0, %r15}], [%r12];
 """
-# Each block loads a box of its own, and tells the even block of its pair, which waits for both and writes what came.
+# Each CTA loads a box and signals the mbarrier of the even CTA of its pair, which waits for both boxes. Then each CTA
+# stores its box.
 PAIR = """
 mov.b64 %rd2, m;
 cvta.param.u64 %rd2, %rd2;
@@ -245,7 +246,7 @@ def pair(load: str, size: str, group: str = "") -> str:
 @pytest.mark.parametrize("space", ["shared::cluster", "shared::cta"])
 @each_schedule
 def test_the_even_block_of_a_pair_hears_of_both(schedule: dict[str, Any], space: str) -> None:
-    """What `.shared::cta` says is said of the box: the mbarrier may be the peer's all the same."""
+    """`.shared::cta` applies to the address of the box; the mbarrier may still be in the peer CTA."""
     out = np.zeros((4, 4, 8), np.float32)
     body = pair(ONE.replace("shared::cluster", space), "256", ".cta_group::2")
     described = Mapped(MATRIX, map_of(MATRIX, (4, 8), "f32"))
@@ -269,7 +270,7 @@ def test_another_pair_is_not_told() -> None:
     assert "mbarrier-wrong-cta" in {finding.rule for finding in result.findings}
 
 
-# Block 0 sends one box to all; with a pair, the even block of each hears of both of its pair.
+# CTA 0 multicasts one box to all CTAs; in each pair, the mbarrier of the even CTA is signaled for both CTAs.
 ALL = """
 setp.eq.u32 %p5, %r9, 0;
 and.pred %p5, %p5, %p0;

@@ -1,4 +1,4 @@
-"""Fetches from textures against a scalar reference, and what they and samplers say of themselves."""
+"""Texture fetches, compared with a scalar reference, and queries of textures and samplers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNT = 96
 
 
 def kernel(fetching: str, numbers: int, *, before: str = "", parameter: str = ".u64", results: str = "f32") -> str:
-    """Return an entry whose thread i loads `numbers` words of `points` to %f0…, fetches to %f10…%f13, and stores."""
+    """Return an entry: thread i loads `numbers` words of `points` to %f0…, fetches to %f10…%f13 and stores these."""
     loads = "".join(f"ld.global.f32 %f{n}, [%rd3+{4 * n}]; mov.b32 %r{n}, %f{n};\n" for n in range(numbers))
     stores = "".join(
         f"st.global.{results} [%rd4+{4 * n}], %{'f' if results == 'f32' else 'r'}{10 + n};\n" for n in range(4)
@@ -38,7 +38,7 @@ HANDLE = "ld.param.u64 %rd5, [tex];\n"
 
 
 def fetched(text: str, texture: Any, points: Any, dtype: Any = np.float32, **options: Any) -> Any:
-    """Run a kernel, a thread a point; nothing may be found."""
+    """Run a kernel with one thread per point, assert that it is clean, and return the fetched values."""
     out = np.zeros((len(points), 4), dtype)
     result = run(text, grid=1, block=len(points), args=[texture, points, out], **options)
     assert result.findings == ()
@@ -55,7 +55,7 @@ def some_points(axes: int, sizes: tuple[int, ...], *, normalized: bool, seed: in
 
 
 def texels(shape: tuple[int, ...], dtype: Any = np.float32, seed: int = 1) -> Any:
-    """Return an array of small numbers; of integers, of all."""
+    """Return an array of random numbers: small floats, or integers over the whole range."""
     random = np.random.default_rng(seed)
     if np.dtype(dtype).kind == "f":
         return (random.integers(-64, 64, shape) / 8).astype(dtype)
@@ -119,7 +119,7 @@ def test_integers_are_read_as_they_are(dtype: Any) -> None:
 
 
 def test_whole_coordinates_count_texels() -> None:
-    """Without filtering; of linear memory, nothing lies outside."""
+    """Integer coordinates are not filtered. Texels outside of linear memory are zero."""
     array, points = texels((13,)), np.arange(-4, 28, dtype=np.int32)
     line = "tex.1d.v4.f32.s32 {%f10, %f11, %f12, %f13}, [%rd5, {%r0}];"
     out = fetched(
@@ -214,7 +214,7 @@ def test_levels_of_detail_are_chosen_and_mixed(mip_filter: str) -> None:
 
 
 def test_gradients_choose_a_level() -> None:
-    """Steps of 4 texels along an axis are level 2; those of one texel level 0."""
+    """Steps of 4 texels along an axis select level 2, steps of one texel level 0."""
     levels = [np.full((16 >> n, 16 >> n), n, np.float32) for n in range(4)]
     steps = np.array([1, 2, 4, 8, 64], np.float32)[:, None] / 16
     line = "mov.f32 %f8, 0f00000000; mov.f32 %f9, 0f3f000000;\n"
@@ -241,7 +241,7 @@ def test_a_fetch_tells_that_its_memory_is_resident() -> None:
     assert (out[:, 3] == 7).all()
 
 
-# --- what a texture is named by -----------------------------------------------------------------
+# --- texture and sampler operands ---------------------------------------------------------------
 
 FETCH = "tex.2d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [NAME, {%f0, %f1}];"
 
@@ -267,7 +267,7 @@ INDEPENDENT = FETCH.replace("NAME", "%rd5, NAME")
 
 
 def test_a_sampler_of_its_own_says_how_a_texture_is_read() -> None:
-    """One that the module initialises, one that the launch binds, and one in a register."""
+    """The samplers are one that the module initializes, one that the launch binds, and one in a register."""
     array = texels((6, 11, 4))
     points = some_points(2, (11, 6), normalized=True)
     texture = Texture(array, "2d", Sampler(normalized=True))

@@ -1,4 +1,4 @@
-"""Timelines: laws that hold of whatever was recorded, right kernels and wrong ones, on every schedule."""
+"""Timelines: invariants of every recording, of correct and faulty kernels, under every schedule."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 Event = dict[str, Any]
 
-# The second warp waits for bytes that nobody sends, the first one for its copy, and then for the second.
+# The second warp waits for bytes that no thread sends. The first warp waits for its copy, then for the second warp.
 STUCK = """
 ld.param.u64 %rd2, [x];
 mov.u32 %r1, bar;
@@ -65,7 +65,7 @@ mbarrier.try_wait.parity.shared.b64 %p3, [%r1+8], 0;
 @!%p3 bra FIRST;
 """
 
-# Two stages of cp.async by two warps; the second warp's odd lanes go another way, and meet the others again.
+# Two stages of cp.async by two warps; the odd lanes of the second warp diverge and reconverge with the others.
 COPIES = """
 ld.param.u64 %rd2, [x];
 mov.u32 %r2, s;
@@ -99,7 +99,7 @@ st.global.u32 [%rd1], %r3;
 
 
 def pipeline(text: str) -> Callable[..., Result]:
-    """Return what runs the kernel of `test_pipeline`, or one like it."""
+    """Return a function that runs the kernel of `test_pipeline`, or a variant of it."""
 
     def launch(**options: Any) -> Result:
         x = np.arange(BOX[0] * BLOCKS * BOX[1] * STEPS, dtype=np.float32).reshape(BOX[0] * BLOCKS, BOX[1] * STEPS)
@@ -111,7 +111,7 @@ def pipeline(text: str) -> Callable[..., Result]:
 
 
 def planted(title: str) -> Callable[..., Result]:
-    """Return what runs a planted bug (`faulty`) or the kernel without it."""
+    """Return a function that runs a kernel with an injected fault (`faulty`) or without it."""
     case = next(case for case in PLANTED if case.title == title)
 
     def launch(*, faulty: bool = False, **options: Any) -> Result:
@@ -147,7 +147,7 @@ TURNS = share(range(len(SCHEDULES)), 2, 1)  # at random, and late
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A run with what was recorded of it."""
+    """Run with its recorded timeline."""
 
     result: Result
     text: str
@@ -187,12 +187,12 @@ def recorded(folder: Path) -> Callable[[str, int], Recorded]:
 
 @pytest.fixture(params=[(name, schedule) for name in CASES for schedule in TURNS], ids=str, scope="module")
 def one(request: pytest.FixtureRequest, recorded: Callable[[str, int], Recorded]) -> Recorded:
-    """Every case on every schedule."""
+    """Return the recording of each case under each schedule."""
     found: Recorded = recorded(*request.param)
     return found
 
 
-# --- laws of every recording ----------------------------------------------------------------------------
+# --- invariants of every recording ----------------------------------------------------------------------
 
 FIELDS = {"X": {"dur": int}, "i": {"s": str}, "C": {}, "s": {"id": int}, "f": {"id": int, "bp": str}}
 COMMON = {"name": str, "cat": str, "ts": int, "pid": int}
@@ -207,14 +207,14 @@ def test_events_have_the_fields_that_the_format_asks_for(one: Recorded) -> None:
     for event in one.events(*FIELDS):
         for field, kind in (COMMON | FIELDS[event["ph"]]).items():
             assert type(event[field]) is kind
-        assert list(event)[:2] == ["ph", "ts"]  # Perfetto's tokenizer reads so far, and not every string that follows
+        assert list(event)[:2] == ["ph", "ts"]  # Perfetto's tokenizer reads an event up to the time
         assert last <= event["ts"] <= one.document["otherData"]["ticks"]
         last = event["ts"]
         assert event["pid"] in processes
         assert event["ph"] == "C" or (event["pid"], event["tid"]) in threads
     numbers = {tid for _, tid in threads}
-    assert len(numbers) == len(threads)  # some readers know threads by this alone
-    assert not numbers & processes  # and take such a thread for the first one of that process
+    assert len(numbers) == len(threads)  # some viewers identify threads by tid alone
+    assert not numbers & processes  # and take tid == pid for the main thread of a process
     assert len(one.events("M", *FIELDS)) == len(one.document["traceEvents"])
 
 
@@ -274,7 +274,7 @@ def test_the_same_run_gives_the_same_bytes(
     assert record(CASES[name], folder / "again.json", **SCHEDULES[schedule]).text == recorded(name, schedule).text
 
 
-# --- what is in it --------------------------------------------------------------------------------------
+# --- contents -------------------------------------------------------------------------------------------
 
 
 def test_counts_of_an_mbarrier_go_down_and_come_back(recorded: Callable[[str, int], Recorded]) -> None:
@@ -301,8 +301,8 @@ def test_a_pipeline_shows_its_waits_its_copies_and_what_woke_whom(recorded: Call
     waits = {event["name"] for event in late.events("X") if event["cat"] == "wait"}
     assert {f"waiting at mbarrier full+{8 * stage}, phase 0" for stage in range(3)} <= waits
     woken = [event for event in late.events("f") if event["name"] == "completion"]
-    assert len(woken) == STEPS * BLOCKS * 4  # by each load, the four consumers
-    assert any(event["name"] == "arrival" for event in late.events("f"))  # who frees a stage wakes the producer
+    assert len(woken) == STEPS * BLOCKS * 4  # each load wakes four consumers
+    assert any(event["name"] == "arrival" for event in late.events("f"))  # freeing a stage wakes the producer
     seen = [event["name"] for event in late.events("i") if event["cat"] == "phase"]
     assert seen.count("mbarrier full+0, phase 0 complete") == 4 * BLOCKS
 
@@ -375,7 +375,7 @@ def test_spans_are_named_after_the_line_of_python_that_wrote_them(folder: Path) 
     assert span["args"]["lanes"] == "0-31"
 
 
-# --- runs that end badly --------------------------------------------------------------------------------
+# --- runs that end with a deadlock or an error ----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ def test_a_run_that_stops_with_an_error_is_written(
         assert raised.value.message[:40] in "".join(ET.fromstring(text).itertext())  # noqa: S314 - our own file
 
 
-# --- how much, and where --------------------------------------------------------------------------------
+# --- limits of recordings, and their files --------------------------------------------------------------
 
 
 def numbered(grid: int, **options: Any) -> Result:

@@ -1,4 +1,4 @@
-"""Undefined bits: what is masked away is no fault, and what decides something is, whichever way it took."""
+"""Undefined bits are reported if a result depends on them, through any data flow, and not if they are masked."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from pyptx_sim.types import dtype_of
 from .ptx_text import BODY_LINE, execute, module
 from .semantics_reference import bind, form_of
 
-pytestmark = pytest.mark.scaled  # by the semantics' harness
+pytestmark = pytest.mark.scaled  # they use the harness of the semantics tests
 
-# --- the law: undefined bits of a result are those that change with the undefined bits of the sources ------------
+# --- a result bit is undefined if it changes with the undefined bits of the sources ------------------------------
 
 EXACT = """
 and.b32 %r0, %r1, %r2; or.b32 %r0, %r1, %r2; xor.b32 %r0, %r1, %r2; not.b32 %r0, %r1; and.pred %p0, %p1, %p2;
@@ -44,7 +44,7 @@ def instructions(text: str) -> list[str]:
 
 
 def truth_and_claim(text: str, seed: int) -> tuple[list[Any], list[Any]]:
-    """Return the bits of results that change over all fillings of eight undefined bits, and those called undefined."""
+    """Return the result bits that change over all values of eight undefined bits, and those reported as undefined."""
     random = np.random.default_rng(seed)
     form, operation = form_of(text), bind(text)
     kinds = [shadow_of(each) for each in operation.sources]
@@ -99,7 +99,7 @@ SHARED = ".shared .align 16 .b8 s[1024];\nshl.b32 %r1, %r0, 2; mov.u32 %r2, s; a
 ODD = "and.b32 %r3, %r0, 1; setp.eq.u32 %p1, %r3, 1;\n"
 OUT = "st.global.u32 [%rd1], %r9;\n"
 
-# Where `USE` stands the value in %r8, which nothing has defined, is used in one way or another.
+# By source: code that leaves an undefined value in %r8. `DEAD` and `USED` contain uses of %r8.
 SOURCES = {
     "a register": "",
     "shared memory": SHARED + "ld.shared.u32 %r8, [%r2];\n",
@@ -173,7 +173,7 @@ def test_a_register_that_only_some_lanes_lack_is_counted_by_them() -> None:
 
 
 def test_the_lane_that_has_the_value_is_the_one_that_counts() -> None:
-    """As in an atomic that one lane of a coalesced group does for all: `shfl` takes the leader's value."""
+    """As in warp-aggregated atomics: one lane executes the atomic, and `shfl` broadcasts the result of this lane."""
     body = """
     setp.eq.u32 %p1, %r0, 3;
     @%p1 atom.global.add.u32 %r8, [%rd0], 32;

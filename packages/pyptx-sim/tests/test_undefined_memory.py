@@ -1,4 +1,4 @@
-"""Undefined bits through memory: atomics, fragments, copies and wide registers carry them to where they decide."""
+"""Undefined bits are tracked through atomics, fragments, copies and 128-bit registers to the results they affect."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SCHEDULES = [{}, {"seed": 3}, {"late": True}]
 
 
 def found(body: str, *more: Any, **options: Any) -> list[str]:
-    """Return the rules of what is found in a body that stores a word of each thread."""
+    """Return the rules of the findings of a body that stores a word per thread."""
     return [each.rule for each in execute(body, np.zeros(512, np.uint32), *more, **options).findings]
 
 
-# --- laws ---------------------------------------------------------------------------------------
+# --- properties ---------------------------------------------------------------------------------
 
 EXACT = ("exch", "and", "or", "xor")
 
@@ -108,7 +108,7 @@ def test_what_comes_of_unwritten_memory_matters_where_it_is_used(update: str) ->
 
 
 def test_of_several_at_one_place_the_first_finds_what_nobody_knows() -> None:
-    """One lane for all, in turn: the lanes after the first find what it has left."""
+    """Only the first lane gets an undefined value: each later lane gets the value that the previous lane stored."""
     body = SHARED + "mov.u32 %r2, s; atom.shared.exch.b32 %r9, [%r2], %r0;"
     first = execute(body + OUT, np.zeros(512, np.uint32)).findings
     assert [(each.rule, each.count) for each in first] == [("uninitialized-memory", 1)]
@@ -124,7 +124,7 @@ def test_an_output_may_begin_with_an_exchange() -> None:
     assert execute("atom.global.exch.b32 %r8, [%rd1], 1;", Uninitialised(np.zeros(32, np.uint32))).findings == ()
 
 
-# --- fragments whose places are not said --------------------------------------------------------
+# --- fragments with an unspecified layout -------------------------------------------------------
 
 FILLED = """
 .shared .align 32 .b8 tile[512];
@@ -146,7 +146,7 @@ shl.b32 %r4, %r0, 2; add.u32 %r30, %r30, %r4;
 
 @pytest.mark.parametrize("schedule", SCHEDULES[:2])
 def test_rows_of_a_tile_that_nothing_fills_reach_their_own_sums_only(schedule: dict[str, Any]) -> None:
-    """Rows 0 to 7 of the left factor are there; a row of sums is 64 bytes."""
+    """Rows 0 to 7 of operand A are initialized; a row of the accumulator is 64 bytes."""
     assert found(FILLED + "ld.shared.u32 %r9, [%r30+384];" + OUT, **schedule) == []
     assert found(FILLED + "ld.shared.u32 %r9, [%r30+512];" + OUT, **schedule) == ["uninitialized-memory"]
 
@@ -181,7 +181,7 @@ WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
 @pytest.mark.hopper
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_padding_may_be_copied_in_bulk(schedule: dict[str, Any]) -> None:
-    """A row of 128 bytes is filled, and the one behind it is padding."""
+    """The first row of 128 bytes is initialized, and the second is padding."""
     assert found(BULK + "ld.shared.u32 %r9, [%r7];" + OUT, **schedule) == []
     used = execute(BULK + "ld.shared.u32 %r9, [%r7+128];" + OUT, np.zeros(512, np.uint32), **schedule).findings
     assert [each.rule for each in used] == ["uninitialized-memory"]

@@ -12,7 +12,7 @@ from .ptx_text import execute
 SCHEDULES = [(seed, late) for seed in range(4) for late in (False, True)]
 PARAMETERS = ".param .u64 out, .param .u64 x"
 BEFORE = ".shared .align 128 .b8 s[1024];\n.shared .align 8 .b64 bar[2];"
-# A lane has 16 bytes of s at %r1, of x at %rd2, of out at %rd3, and %r7 of the lane that differs in the lowest bit.
+# Each lane has 16 bytes of s at %r1, of x at %rd2 and of out at %rd3; those of lane ^ 1 are at %r7, %rd5 and %rd6.
 HEAD = """
 ld.param.u64 %rd4, [x];
 mov.u32 %r2, s; mad.lo.u32 %r1, %r0, 16, %r2; mad.wide.u32 %rd2, %r0, 16, %rd4; mad.wide.u32 %rd3, %r0, 16, %rd0;
@@ -32,18 +32,18 @@ SYNC = "bar.warp.sync -1;\n"
 
 
 def guarded(predicate: str, body: str) -> str:
-    """Return a body whose instructions are under a predicate."""
+    """Return a body with `predicate` as the guard of each instruction."""
     return "".join(f"@{predicate} {each.strip()};\n" for each in body.split(";") if each.strip())
 
 
 def branches(first: str, second: str, predicate: str = "%p0") -> str:
-    """Return what lanes do under a predicate, and what the others do, in branches of their own."""
+    """Return a branch: lanes with the predicate execute `first`, the others `second`."""
     return f"@!{predicate} bra ELSE;\n{first}bra JOINED;\nELSE:\n{second}JOINED:\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A body for two warps, and the rule that it breaks, None for a correct one."""
+    """Body for two warps, and the rule that it violates; None if it is correct."""
 
     title: str
     body: str
@@ -380,5 +380,5 @@ def test_lanes_run_apart_in_programs_with_copies() -> None:
         out, x = np.zeros(256, np.uint32), np.arange(256, dtype=np.uint32)
         assert execute(HEAD + body, out, x, parameters=PARAMETERS, before=BEFORE, seed=seed).findings == ()
         seen.append(out[:32].max())
-    assert min(seen) == 31  # all lanes before any of them executes the next instruction
+    assert min(seen) == 31  # all lanes execute it before any executes the next
     assert max(seen) > 31

@@ -1,4 +1,4 @@
-"""What stays in memory behind a run: compiled programs up to a bound, and no numbers of registers."""
+"""Memory that stays allocated after a run: compiled programs up to a bound, but no register values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .ptx_text import execute, module
 if TYPE_CHECKING:
     from pyptx_sim.program.program import Program
 
-# A product, products in a row, and fragments whose places are not said; sums that are added to again.
+# Two consecutive MMAs in a loop, so that each iteration adds to the accumulators.
 PRODUCTS = """
 mov.u32 %r1, 0x3c003c00; mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0; mov.u32 %r2, 0;
 mov.b32 %f4, 0; mov.b32 %f5, 0; mov.b32 %f6, 0; mov.b32 %f7, 0;
@@ -28,7 +28,7 @@ mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f4, %f5, %f6, %f7}, {%r1, %r
 add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 3; @%p1 bra again;
 add.f32 %f0, %f0, %f4;
 st.global.f32 [%rd1], %f0;
-"""  # noqa: E501 - an instruction a line
+"""  # noqa: E501 - one instruction per line
 
 
 def test_no_numbers_of_a_run_are_kept_behind_it() -> None:
@@ -55,7 +55,7 @@ def test_programs_are_kept_up_to_so_many_instructions() -> None:
     kept = KeptPrograms(compiles, most=3 * size)
     for each in programs[:3]:
         kept(each, checked=True)
-    kept(programs[0], checked=True)  # used again: the second one goes first
+    kept(programs[0], checked=True)  # used again, so that the second one is evicted first
     kept(programs[3], checked=True)
     assert kept.instructions == 3 * size
     assert len(compiled) == 4

@@ -1,6 +1,6 @@
-"""What asynchronous work did to global memory is known in later waves: by who has been told of it, and by nobody else.
+"""Asynchronous accesses to global memory are ordered before threads of later waves only by release and acquire.
 
-Block 0 copies, and the last of 300 blocks, which run in two waves, meets what the copy has read or written.
+CTA 0 issues copies. The last of 300 CTAs, which run in two waves, accesses bytes that the copies have read or written.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ DONE, READ = "@%p0 cp.async.bulk.wait_group 0;", "@%p0 cp.async.bulk.wait_group.
 HEARS = "H: ld.acquire.gpu.global.u32 %r5, [%rd5{at}];\nsetp.eq.u32 %p3, %r5, 0;\n@%p3 bra H;"
 PASSES_ON = HEARS.format(at="").replace("H", "P") + "\n@%p0 st.release.gpu.global.u32 [%rd5+4], 1;"
 USES = {"load": "ld.global.u32 %r6, [%rd1];", "store": "st.global.u32 [%rd1], %r0;"}
-# Lanes 0 and 1 store a half each and wait for that; one of them releases the flag, and a half is read.
+# Lanes 0 and 1 each store one half and wait for it. One of them releases the flag; then one half is read.
 HALVES = """
 st.shared.u32 [%r4], %r0;
 fence.proxy.async.shared::cta;
@@ -111,7 +111,7 @@ def test_work_of_an_earlier_wave_that_nobody_tells_of_is_met(
     copies, done, early, use = work
     met = {"early-reuse"} if work[0] is LOAD else {"read-before-wait"}
     assert met <= found(copies + done, use, **schedule)
-    if early:  # told of before it is over
+    if early:  # released before completion
         assert met <= found(copies + early, use, hears=HEARS.format(at=""), **schedule)
 
 
@@ -126,7 +126,7 @@ def test_a_lane_of_an_earlier_wave_tells_of_its_own_work(schedule: dict[str, Any
 
 
 def test_work_of_the_same_agent_in_a_later_wave_tells_nothing_of_the_earlier() -> None:
-    """Block 256 of the second wave takes the place of block 0, and waits for a copy of its own: nobody knows of 0's."""
+    """CTA 256, in the second wave, has the slot of CTA 0. Its wait for its own copy does not order CTA 0's copy."""
     again = "setp.eq.u32 %p2, %r9, 256;\n@%p2 bra AGAIN;\nsetp.eq.u32 %p2, %r9, 290;"
     body = KERNEL.replace("setp.eq.u32 %p2, %r9, 290;", again) + (
         "ret;\nAGAIN:\nadd.u64 %rd0, %rd0, 2048;\n" + STORE + DONE + "\nld.global.u32 %r6, [%rd1];"

@@ -1,4 +1,4 @@
-"""An index below 0 that is extended as u32: the finding names the element in front of the array."""
+"""A negative index that is extended as u32: the finding names the element before the array."""
 
 from __future__ import annotations
 

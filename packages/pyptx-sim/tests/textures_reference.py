@@ -1,4 +1,4 @@
-"""One thread's fetch from a texture, number by number, as the CUDA C++ Programming Guide's "Texture Fetching" says."""
+"""Texture fetch of one thread in scalar arithmetic. CUDA C++ Programming Guide: "Texture Fetching"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def index_of(i: int, size: int, mode: str) -> int | None:
-    """Return which texel is meant by number i of an axis; None for the border."""
+    """Return the texel of index `i` by the address mode; None for the border."""
     if mode == "border":
         return i if 0 <= i < size else None
     if mode == "wrap":
@@ -21,7 +21,7 @@ def index_of(i: int, size: int, mode: str) -> int | None:
 def axis(
     x: float, size: int, mode: str, filter_: str, offset: int, *, normalized: bool
 ) -> list[tuple[int | None, float]]:
-    """Return the texels of an axis with their weights."""
+    """Return the texels along an axis, with their weights."""
     if normalized:
         if mode == "wrap":
             x -= math.floor(x)
@@ -47,7 +47,7 @@ def fetch(
     border: tuple[float, ...] = (0, 0, 0, 0),
     offsets: tuple[int, ...] = (0, 0, 0),
 ) -> list[float]:
-    """Return four components at a point (x first) of an array `[z, y, x, channels]`, less the axes that it lacks."""
+    """Return four components at a point (x first) of an array `[z, y, x, channels]`, `[y, x, …]` or `[x, …]`."""
     sizes = array.shape[-2::-1]
     along = [
         axis(float(x), size, mode, filter, offset, normalized=normalized)
@@ -71,14 +71,14 @@ def _component(array: Any, places: list[int | None], channel: int, border: tuple
 
 
 def fraction(value: Any) -> float:
-    """Return a float as it is, an integer as a fraction of the largest one."""
+    """Return a float unchanged, and an integer as a fraction of the greatest value of its type."""
     if value.dtype.kind == "f":
         return float(value)
     return max(float(value) / np.iinfo(value.dtype).max, -1.0)
 
 
 def face(x: float, y: float, z: float) -> tuple[int, float, float]:
-    """Return the face of a cube in a direction, and the coordinates on it: the guide's table, row by row."""
+    """Return the face of a cube in a direction, and the coordinates on the face, by the guide's table."""
     if abs(x) >= abs(y) and abs(x) >= abs(z):
         number, m, s, t = (0, x, -z, -y) if x >= 0 else (1, -x, z, -y)
     elif abs(y) >= abs(z):

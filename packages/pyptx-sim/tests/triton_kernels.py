@@ -11,7 +11,7 @@ from triton.compiler import ASTSource
 
 # mypy: ignore-errors
 # pyright: basic
-# The newest version of PTX that the ptxas of CUDA 13.0 reads.
+# The newest PTX version that ptxas of CUDA 13.0 accepts.
 _OPTIONS = {"num_warps": 1, "ptx_version": 90}
 
 
@@ -29,7 +29,7 @@ def copied(x, out, row, size: tl.constexpr):
 
 
 def compiled(name: str) -> Any:
-    """Compile one of them for Hopper."""
+    """Compile the kernel `name` for Hopper."""
     signatures = {
         "scaled": {"x": "*fp32", "out": "*fp32", "n": "i32", "alpha": "fp32", "size": "constexpr"},
         "copied": {"x": "tensordesc<fp32[8, 8]>", "out": "*fp32", "row": "i32", "size": "constexpr"},

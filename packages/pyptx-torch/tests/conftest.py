@@ -1,4 +1,4 @@
-"""Kernels on the CPU are simulated, which is what these tests are about: no warning says so."""
+"""Turn off the warning about simulated CPU kernels: these tests test the simulation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-# Where inductor's cache is empty it compiles a program for each vector unit that the CPU has, to see whether they work;
-# that takes three times as long as all that these tests ask of it, and what is around a kernel here needs no vectors.
+# With an empty cache, inductor compiles a test program for each vector unit of the CPU. That takes three times as long
+# as all of these tests, whose code around kernels does not need vector units.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
 

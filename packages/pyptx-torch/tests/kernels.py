@@ -1,4 +1,4 @@
-"""The kernels of these tests: one for each thing that a call can look like."""
+"""The kernels of these tests: one for each kind of call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LANES = 32
 
 
 def index() -> Any:
-    """The number of this thread in the grid, one-dimensional."""
+    """Return the index of this thread in a one-dimensional grid."""
     lane = reg.from_(ptx.special.tid.x(), u32)
     return lane + reg.from_(ptx.special.ctaid.x(), u32) * LANES
 
@@ -38,7 +38,7 @@ def parameter(name: str, dtype: PtxType) -> Any:
 
 
 def build_double(size: int | str = "N", dtype: PtxType = f32) -> Kernel[Any]:
-    """Y = X + X, of a fixed size or any multiple of a warp's."""
+    """Return a kernel Y = X + X, of a fixed size or of any multiple of a warp's."""
     grid = (lambda N: N // LANES) if isinstance(size, str) else size // LANES
 
     @kernel(in_specs=(Tile(size, dtype),), out_specs=(Tile(size, dtype),), grid=grid, block=LANES)
@@ -53,7 +53,7 @@ def build_double(size: int | str = "N", dtype: PtxType = f32) -> Kernel[Any]:
 
 @kernel(in_specs=(Tile("N", s32),), out_specs=(Tile("N", s32),), grid=lambda N: N, cluster=2, persistent=2)
 def blocks(X, Y):
-    """Y[i] = how many blocks there are; each fills the elements that the others leave."""
+    """Compute Y[i] = number of CTAs, in a grid-stride loop."""
     (py,) = ptx.global_ptrs(Y)
     count = reg.from_(ptx.special.nctaid.x(), u32)
     for at in ptx.range_(ptx.special.ctaid.x(), X.shape[0], count):
@@ -73,7 +73,7 @@ whole_double = build_double(dtype=s32)
     raw_params=[("f32", "alpha")],
 )
 def power(X, Y, *, times=1, dtype=f32):
-    """Y = X * alpha^times: a number of the call, and two template values."""
+    """Compute Y = X * alpha^times, with a call argument alpha and two template values."""
     px, py = ptx.global_ptrs(X, Y)
     value, alpha = load(px, index(), dtype), parameter("alpha", f32)
     for _ in range(times):
@@ -84,7 +84,7 @@ def power(X, Y, *, times=1, dtype=f32):
 
 @kernel(in_specs=(Tile("N", f32),), grid=lambda N: N // LANES, block=LANES, raw_params=[("f32", "alpha")])
 def scale_(X):
-    """X *= alpha; a kernel without outputs."""
+    """Compute X *= alpha; a kernel without outputs."""
     (px,) = ptx.global_ptrs(X)
     store(px, index(), load(px, index(), f32) * parameter("alpha", f32), f32)
     ptx.ret()
@@ -98,7 +98,7 @@ def scale_(X):
     mutates=("Total",),
 )
 def accumulate(X, Total, Before):
-    """Before = Total; Total += X."""
+    """Compute Before = Total; Total += X."""
     px, pt, pb = ptx.global_ptrs(X, Total, Before)
     value, total = load(px, index(), f32), load(pt, index(), f32)
     store(pb, index(), total, f32)
@@ -108,7 +108,7 @@ def accumulate(X, Total, Before):
 
 @kernel(out_specs=(Tile("N", f32),), grid=lambda N: N // LANES, block=LANES, raw_params=[("f32", "alpha")])
 def fill(Y):
-    """Y = alpha; a kernel without inputs."""
+    """Compute Y = alpha; a kernel without inputs."""
     (py,) = ptx.global_ptrs(Y)
     store(py, index(), parameter("alpha", f32), f32)
     ptx.ret()
@@ -116,7 +116,7 @@ def fill(Y):
 
 @kernel(out_specs=(Tile("N", u64),), grid=lambda N: N // LANES, block=LANES, raw_params=[("u64", "word")])
 def fill_words(Y):
-    """Y = word, of 64 bits."""
+    """Compute Y = word, of 64 bits."""
     (py,) = ptx.global_ptrs(Y)
     store(py, index(), parameter("word", u64), u64)
     ptx.ret()
@@ -129,7 +129,7 @@ def fill_words(Y):
     block=LANES,
 )
 def sum_and_difference(A, B, C, D):
-    """C = A + B, D = A - B."""
+    """Compute C = A + B, D = A - B."""
     pa, pb, pc, pd = ptx.global_ptrs(A, B, C, D)
     a, b = load(pa, index(), f32), load(pb, index(), f32)
     store(pc, index(), a + b, f32)
@@ -144,7 +144,7 @@ def sum_and_difference(A, B, C, D):
     block=LANES,
 )
 def double_columns(X, Y):
-    """Y = X + X, both stored by columns."""
+    """Compute Y = X + X, both stored by columns."""
     px, py = ptx.global_ptrs(X, Y)
     value = load(px, index(), f32)
     store(py, index(), value + value, f32)
@@ -152,7 +152,7 @@ def double_columns(X, Y):
 
 
 def build_product(dtype: PtxType = f64, size: int | str = "N") -> tuple[Kernel[Any], Kernel[Any]]:
-    """Y = X W, and its gradients: DX = W DY, DW = X DY."""
+    """Return kernels Y = X W, and its gradients: DX = W DY, DW = X DY."""
     tile = Tile(size, dtype)
     grid = (lambda N: N // LANES) if isinstance(size, str) else size // LANES
 
@@ -175,7 +175,7 @@ def build_product(dtype: PtxType = f64, size: int | str = "N") -> tuple[Kernel[A
 
 @kernel(in_specs=(Tile(1, f32),), out_specs=(Tile(1, f32),), grid=1, block=1)
 def negate_one(X, Y):
-    """Y = -X, of one element."""
+    """Compute Y = -X, of one element."""
     px, py = ptx.global_ptrs(X, Y)
     value = load(px, reg.from_(ptx.special.tid.x(), u32), f32)
     store(py, reg.from_(ptx.special.tid.x(), u32), -value, f32)
@@ -184,7 +184,7 @@ def negate_one(X, Y):
 
 @kernel(in_specs=(Tile("N", b32),), out_specs=(Tile("N", b32),), grid=lambda N: N // LANES, block=LANES)
 def copy_bits(X, Y):
-    """Y = X, of whatever has 32 bits."""
+    """Compute Y = X, for any type of 32 bits."""
     px, py = ptx.global_ptrs(X, Y)
     store(py, index(), load(px, index(), b32), b32)
     ptx.ret()

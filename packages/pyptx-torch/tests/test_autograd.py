@@ -1,4 +1,4 @@
-"""Gradients: a plain kernel has none and says so; `differentiable_kernel` has the ones of its backward kernel."""
+"""Gradients: a plain kernel raises an error; `differentiable_kernel` uses its backward kernel."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_derivatives_of_a_plain_kernel_through_torch_func_are_errors_too():
 
 @pytest.mark.parametrize("function", [gradients.NoGradient, differentiable.Differentiable])
 def test_autograd_functions_have_the_context_that_torch_func_asks_for(function):
-    """Since torch 2.14, torch.func refuses functions that lack one."""
+    """Since torch 2.14, torch.func rejects functions without `setup_context`."""
     assert function.setup_context is not torch.autograd.Function.setup_context
     assert "ctx" not in inspect.signature(function.forward).parameters
 
@@ -150,10 +150,10 @@ def test_an_integer_input_gets_none():
 def test_gradients_of_any_layout_are_made_dense():
     x, w = pair()
     weights = torch.arange(64, dtype=torch.float64)[::2]
-    (product(x, w) * weights).sum().backward()  # dense
+    (product(x, w) * weights).sum().backward()  # contiguous
     first = x.grad
     x.grad = None
-    torch.stack([product(x, w), product(x, w)], dim=1)[:, 0].mul(weights).sum().backward()  # strided
+    torch.stack([product(x, w), product(x, w)], dim=1)[:, 0].mul(weights).sum().backward()  # with strides
     assert torch.equal(x.grad, first)
 
 
@@ -164,7 +164,7 @@ def test_a_gradient_whose_negation_is_pending_counts_with_its_sign():
 
 
 def test_several_outputs_and_outputs_that_nothing_uses():
-    # The gradients of (a + b, a - b) are (c + d, c - d) of theirs: the same kernel again.
+    # The gradients of (a + b, a - b) are the sum and the difference of their output gradients: the same kernel again.
     both = differentiable_kernel(sum_and_difference, sum_and_difference, save_for_backward=[])
     a, b = (torch.ones(32, requires_grad=True) for _ in range(2))
     total, difference = both(a, b)
@@ -178,7 +178,7 @@ def test_several_outputs_and_outputs_that_nothing_uses():
 
 
 def test_outputs_are_saved_where_one_asks():
-    # The gradient is wrong on purpose: it takes the output where the product takes its second input.
+    # Wrong gradient on purpose: it uses the output in place of the second input.
     odd = differentiable_kernel(product_kernel, product_gradients, save_for_backward=[0], save_outputs=[0])
     x, w = pair()
     y = odd(x, w)
@@ -209,7 +209,7 @@ def test_torch_func_differentiates_and_batches():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_forward_and_backward_compile(backend):
     torch._dynamo.reset()
-    function = differentiable_kernel(*build_product(), save_for_backward=[0, 1])  # never called before
+    function = differentiable_kernel(*build_product(), save_for_backward=[0, 1])  # not called before
     compiled = torch.compile(lambda x, w: function(x * 2, w) + 1, fullgraph=True, backend=backend)
     x, w = pair()
     y = compiled(x, w)
@@ -227,14 +227,14 @@ def test_forward_and_backward_compile(backend):
     raw_params=[("f32", "factor")],
 )
 def line(X, Y, *, slope=1.0, terms=(0, 0.0)):
-    """Y = slope * factor * X + the sum of terms; the gradient's kernel is the same without terms."""
+    """Compute Y = slope * factor * X + sum of terms; without terms it is its own gradient's kernel."""
     px, py = ptx.global_ptrs(X, Y)
     store(py, index(), load(px, index(), f32) * parameter("factor", f32) * slope + sum(terms), f32)
     ptx.ret()
 
 
 def line_gradient(gradient, *, slope, factor):
-    """The gradient of `line`."""
+    """Return the gradient of `line`."""
     return line(gradient, slope=slope, factor=factor)
 
 
@@ -253,7 +253,7 @@ def test_numbers_of_a_compiled_differentiable_kernel_may_change_from_call_to_cal
             assert torch.equal(y, slope * factor * x + (1 + slope))
             y.sum().backward()
             assert torch.equal(x.grad, torch.full((32,), slope * factor))
-    # A graph for each slope; for each factor too where torch fixes the floats of operators.
+    # A graph for each slope, and for each factor, too, if torch specializes on float arguments of operators.
     assert counter.frame_count <= (3 if backend == "eager" else 5)
 
 
@@ -290,7 +290,7 @@ def test_kernels_that_do_not_fit_are_an_error(keywords, words):
 
 
 def through_two_kernels(x, w, gradient):
-    """The same gradients, of a product with ones and of a product with each input."""
+    """Return the same gradients from two kernel calls."""
     gradient, _ = product_gradients(torch.ones_like(x), w, gradient)
     return product_gradients(x, w, gradient / w)
 

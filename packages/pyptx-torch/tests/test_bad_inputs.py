@@ -1,4 +1,4 @@
-"""Each wrong call is one clear error at the caller's line, and the next good call works."""
+"""Each wrong call raises one clear error at the caller's line, and the next correct call works."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def quantized():
 
 
 def freed(offset=0):
-    """A tensor, or a view at an offset, whose storage is freed, as FSDP frees parameters."""
+    """Return a tensor, or a view at an offset, with freed storage, like FSDP's freed parameters."""
     tensor = torch.ones(32 + offset)[offset:]
     tensor.untyped_storage().resize_(0)
     return tensor

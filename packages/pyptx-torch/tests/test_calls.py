@@ -1,4 +1,4 @@
-"""Calls with tensors, as they are made: every kind of kernel, eager, on the CPU."""
+"""Eager calls with tensors on the CPU: every kind of kernel."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_numbers_change_from_call_to_call_and_the_kernel_is_traced_once():
 
 
 def test_a_persistent_kernel_has_the_blocks_of_the_simulated_device():
-    """Of 132 multiprocessors, two each."""
+    """Two CTAs for each of 132 SMs."""
     for size in (100, 1000):
         assert blocks(torch.ones(size, dtype=torch.int32)).tolist() == [min(size, 264)] * size
 
@@ -234,11 +234,11 @@ def test_the_first_call_on_the_cpu_warns_and_points_at_the_caller(monkeypatch):
 
 def test_small_launches_are_checked_and_warn_of_what_is_found(monkeypatch):
     monkeypatch.setenv("PYPTX_CHECKS", "auto")
-    kernel, x = build_double(40), numbers(40)  # whose grid is N // 32
+    kernel, x = build_double(40), numbers(40)  # the kernel's grid is N // 32
     for call in (kernel, torch.compile(kernel, fullgraph=True, backend="eager")):
         with pytest.warns(UserWarning, match="unwritten-output: no thread has written 8 of the 40 elements"):
             call(x)
-    kernel(x, out=torch.zeros(40))  # which may be written in part
+    kernel(x, out=torch.zeros(40))  # `out` may be written in part
     monkeypatch.setenv("PYPTX_CHECKS", "off")
     kernel(x)
 

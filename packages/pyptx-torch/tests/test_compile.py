@@ -42,7 +42,7 @@ def numbers(*shape):
 
 
 def in_a_fresh_process(source, **environment):
-    """Run a program that can import this folder's `kernels`; return what it prints."""
+    """Run a program that can import this folder's `kernels`; return its output."""
     path = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", textwrap.dedent(source)],
@@ -80,7 +80,7 @@ MODEL = """
 
 @pytest.fixture(scope="module")
 def first_process(tmp_path_factory):
-    """Compile kernels that were never called, with every backend, then export a model, in a process of its own."""
+    """Compile kernels without an earlier call, with every backend, then export a model, in a subprocess."""
     file = tmp_path_factory.mktemp("exported") / "model.pt2"
     printed = in_a_fresh_process(
         f"""{MODEL}
@@ -185,7 +185,7 @@ def test_template_values_that_are_arguments_compile_once_for_each_value(dynamic)
     for times in (2, 3, 2, 3, 4, 2):
         for alpha in (2.0, 3.0, 0.5):
             assert torch.equal(compiled(x, times, alpha), x * alpha**times)
-    assert counter.frame_count <= 3 + 1  # and once more where the number, fixed at first, becomes a symbol
+    assert counter.frame_count <= 3 + 1  # and once more when a number, constant at first, becomes a symbol
 
 
 def test_a_template_value_may_be_computed_from_a_size():
@@ -224,7 +224,7 @@ def test_a_wrong_call_is_its_own_error_while_compiling(function, words):
 
 
 def calls():
-    """Return the operators with arguments for opcheck: outputs, none, several, given ones, no inputs."""
+    """Return operators with arguments for opcheck: one, no, several and given outputs, no inputs."""
     of = operators.operator_of
     x = numbers(64)
     return [

@@ -1,4 +1,4 @@
-"""What is used of torch without its promise is there, and does what we take it for."""
+"""Internals of torch that pyptx relies on exist and behave as expected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_each_guard_answers_yes_for_what_it_is_about():
         seen.append(answers())
     torch.vmap(lambda x: seen.append(answers()) or x)(torch.ones(2))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # torch would have everybody export instead
+        warnings.simplefilter("ignore", DeprecationWarning)  # torch recommends torch.export
         torch.jit.trace(lambda x: seen.append(answers()) or x + 1, torch.ones(2), check_trace=False)
     with torch.autograd.profiler.profile(use_cpu=True):
         seen.append(answers())
@@ -93,7 +93,7 @@ def test_where_torch_lacks_a_function_that_allocates_python_allocates(monkeypatc
 
 
 def test_an_allocation_that_is_not_what_was_asked_for_is_not_used(monkeypatch):
-    monkeypatch.setattr(native, "_codes", lambda tensor, offset: (7, 0, -1))  # doubles, whatever is asked for
+    monkeypatch.setattr(native, "_codes", lambda tensor, offset: (7, 0, -1))  # doubles, whatever dtype is requested
     assert native.native.__wrapped__().empty == 0
 
 

@@ -1,4 +1,4 @@
-"""Kernels and their operators go when nobody can call them any more, and not before."""
+"""Kernels and their operators are freed when they can no longer be called, and not earlier."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def resident():
-    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - no path to speak of
+    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - a fixed path
         return int(file.read().split()[1]) * 4096
 
 

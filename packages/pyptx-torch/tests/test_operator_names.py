@@ -1,4 +1,4 @@
-"""A saved program calls the kernel that it was saved with, or says that it meets another one."""
+"""A saved program calls the kernel that it was saved with, or reports that the kernel differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plugin keeps the contract of plugins, and claims what is torch's."""
+"""The plugin satisfies the plugin contract, and claims torch's arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""vmap of kernels: wherever the batch is, the result is that of a loop."""
+"""vmap of kernels: for every batch dimension the result is that of a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command: one file, several into a folder, and never a part of one."""
+"""The command: one file, several files into a folder, and never a partial file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_an_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixtu
     source, link = tmp_path / "k.py", tmp_path / "link.py"
     source.write_text(SOURCE)
     link.symlink_to(source)
-    for output in (source, link, tmp_path):  # into its own folder, under its own name
+    for output in (source, link, tmp_path):  # its own folder would mean its own name
         assert run([str(source), "-o", str(output)]) == 2
         assert "is an input: it is not overwritten" in capsys.readouterr().err
     assert source.read_text() == SOURCE

@@ -1,4 +1,4 @@
-"""Fragments with names: which get one, where they are said by it, and what a wrong name costs."""
+"""Named fragments: which ones get a name, where the name is used, and rejection of wrong names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def module(*statements: str) -> str:
 
 
 def printed(*statements: str) -> list[str]:
-    """Return the lines of the body behind the banks, with a short name for products."""
+    """Return the lines of the body after the register groups, with a short name for MMAs."""
     source = module(*statements)
     done = transpile(source, RULES)
     assert not done.withdrawn

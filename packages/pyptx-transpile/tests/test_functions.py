@@ -1,4 +1,4 @@
-"""Functions of what a module has several times: what they are handed, and what is withdrawn where one is wrong."""
+"""Functions made from repeated statements: their arguments, and rejection of wrong ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def module(*bodies: str) -> str:
 
 
 def asm(*registers: int) -> str:
-    """Return statements as an asm statement leaves them, three of them for three registers, apart from each other."""
+    """Return scopes of an asm statement, one for each register, separated by other instructions."""
     return "".join(
         f"{{\n.reg .pred p;\nsetp.ne.b32 p, %r{at}, 0;\n@p shfl.sync.idx.b32 %r{at}, %r0, 0, 31, -1;\n}}\n"
         f"{OTHERS[at]} %r{at + 20}, %r{at};\n"
@@ -54,11 +54,11 @@ def asm(*registers: int) -> str:
 
 
 def defined(text: str) -> list[str]:
-    """Return the names of the functions that a file has, in its order."""
+    """Return the names of a file's functions, in order."""
     return [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
 
 
-# --- what becomes a function ----------------------------------------------------------------------------
+# --- statements that become a function ------------------------------------------------------------------
 
 
 def test_one_function_serves_several_kernels_and_stands_above_them() -> None:
@@ -161,7 +161,7 @@ def test_a_declaration_stays_with_its_scope() -> None:
 
 
 class Broken:
-    """A helper of another's whose lines are changed as they are printed."""
+    """Stand-in for a helper whose lines are changed when they are printed."""
 
     def __init__(self, helper: Helper, change: Callable[[str], str]) -> None:
         self._helper, self._change = helper, change
@@ -177,7 +177,7 @@ class Broken:
 
 
 def with_helper(change: Callable[[str], str]) -> list[SugarRule]:
-    """Return the rules, with every helper changed."""
+    """Return the rules, with all helpers changed."""
     made: dict[Helper, Broken] = {}
 
     def find(body: Body, plan: Plan) -> Iterator[Claim]:
@@ -189,7 +189,7 @@ def with_helper(change: Callable[[str], str]) -> list[SugarRule]:
 
 
 def with_call(change: Callable[[str], str], *sites: int) -> list[SugarRule]:
-    """Return the rules, with the calls at some sites of the module changed, in its order."""
+    """Return the rules, with the calls changed at the sites of these numbers in the module."""
     numbers: dict[tuple[str, int, int], int] = {}
 
     def find(body: Body, plan: Plan) -> Iterator[Claim]:
@@ -277,7 +277,7 @@ def test_the_same_text_gives_the_same_functions() -> None:
 
 
 def epilogue(*places: tuple[int, int, int]) -> str:
-    """Return turns of one shape, as many as each place has, with something of its own in front of each place."""
+    """Return groups of statements of one shape, `count` for each place; a different instruction precedes each place."""
     found: list[str] = []
     for number, (count, register, address) in enumerate(places):
         found.append(f"{OTHERS[number]} %r1, %r2;\n")
@@ -313,7 +313,7 @@ def test_a_wrong_call_in_a_turn_is_withdrawn_and_the_bytes_are_right() -> None:
 
 
 def broken(name: str, site: int) -> list[SugarRule]:
-    """Return the rules, of which one says something else at one of its sites."""
+    """Return the rules, of which rule `name` prints its lines twice at one site."""
 
     def find_in(rule: SugarRule) -> Callable[[Body, Plan], Iterator[Claim]]:
         def find(body: Body, plan: Plan) -> Iterator[Claim]:

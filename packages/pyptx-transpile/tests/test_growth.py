@@ -1,4 +1,4 @@
-"""Time grows with the size of a module, not with its square; memory does not grow with the registers it declares."""
+"""Time grows linearly with the size of a module; memory does not grow with the registers it declares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINES = (
 
 
 def seconds(count: int) -> float:
-    """Return the CPU time of a function of so many groups of lines that are alike but for numbers without steps."""
+    """Return the CPU time for a function of `count` groups of lines, equal but for numbers without a common step."""
     body = "".join([LINES.format(a=n % 31, b=n * n % 29, c=n % 23, n=n * n % 1024) for n in range(count)])
     times: list[float] = []
     for _ in range(2):
@@ -42,7 +42,7 @@ def test_declared_registers_take_no_memory(vector: str) -> None:
         f"{HEAD}\t.reg {vector}.b32 %q<1000000000>;\n\t{{\n\t.reg .b32 %q7, %p<99000000>;\n\tmov.b32 %q7, %p5;\n\t}}\n"
     )
     text += f"\tmov.b32 %r1, {used};\n\tret;\n}}\n"
-    transpile(text.replace("000000", ""), RULES)  # what is made once
+    transpile(text.replace("000000", ""), RULES)  # fills the caches
     tracemalloc.start()
     try:
         assert transpile(text, RULES).text

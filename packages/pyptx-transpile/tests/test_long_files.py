@@ -1,4 +1,4 @@
-"""Long files hold their bodies as texts: proved in bounded memory, and every fault at its own line."""
+"""Long files contain their bodies as text: verified in bounded memory, each error at its own line."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry long()\n{\n\t.reg .b32 %r<9>;\n\n"
 LINES = MOST_LINES + 1_000
 WRONG = {"mul.lo.s32": 3_000, "shl.b32": LINES - 500}
-"""Instructions in pieces behind the first, and the lines of the body on which they stand."""
+"""Instructions in later pieces of the body, with their line numbers in the body."""
 MB = 100
-"""A module of 660 kB takes 65 MB piece by piece, and 250 MB where its function is compiled as a whole."""
-STATUS = "print(open('/proc/self/status').read())"  # `ru_maxrss` begins with what the parent had
+"""A module of 660 kB takes 65 MB piece by piece, and 250 MB if its function is compiled as a whole."""
+STATUS = "print(open('/proc/self/status').read())"  # `ru_maxrss` starts at the parent's value
 
 
 def long_text(lines: int) -> str:
@@ -39,12 +39,12 @@ def long_text(lines: int) -> str:
 
 @cache
 def plain(source: str) -> str:
-    """Return what is printed of a text without rules."""
+    """Return the Python printed for a text without rules."""
     return transpile(source).text
 
 
 def peak(program: str, text: str) -> float:
-    """Return the most memory that a program has taken, in MB."""
+    """Return the peak memory of a program in MB."""
     command = [sys.executable, "-B", "-c", f"import sys; {program}; {STATUS}"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     found = next(line for line in done.stdout.splitlines() if line.startswith("VmHWM:"))
@@ -52,7 +52,7 @@ def peak(program: str, text: str) -> float:
 
 
 def rule(printed: Callable[[BodyPrinter, int], str]) -> SugarRule:
-    """Return a rule that prints the two instructions in its own way."""
+    """Return a rule that prints the two instructions with `printed`."""
 
     def find(body: Body, _plan: Plan) -> Iterator[Claim]:
         for at in range(body.start, body.end):

@@ -1,4 +1,4 @@
-"""Names of C++: as c++filt reads them, and with an identifier for Python."""
+"""C++ names: demangled like c++filt, and as Python identifiers."""
 
 from __future__ import annotations
 

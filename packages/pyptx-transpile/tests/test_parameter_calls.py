@@ -1,4 +1,4 @@
-"""Loads of parameters: which of them stand in one call, what they are called, and what a wrong call costs."""
+"""Loads of parameters: grouping into calls, their names, and rejection of wrong calls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pointer(register: str, source: str) -> str:
 
 
 def printed(*statements: str, types: tuple[str, ...] = TYPES) -> list[str]:
-    """Return the lines of the body behind the banks."""
+    """Return the lines of the body after the register groups."""
     source = module(*statements, types=types)
     done = transpile(source, RULES)
     assert not done.withdrawn

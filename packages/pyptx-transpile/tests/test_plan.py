@@ -1,4 +1,4 @@
-"""Claims: apart from each other, or one inside the other, and never too deep."""
+"""Rewrites: disjoint or nested, and never too deep."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ def test_claims_inside_of_turns_stay_where_all_turns_have_them(body: Body) -> No
     plan.settle()
     assert list(plan.claims()) == [loop, *common, outside]
     assert plan.in_turn(start + 3)
-    assert not plan.in_turn(start)  # which a claim says by itself
+    assert not plan.in_turn(start)  # which a rewrite prints
     assert not plan.in_turn(start + 20)
 
 
 def test_claims_inside_of_turns_of_turns_are_compared_too(body: Body) -> None:
     plan, start = Plan(body, frozenset()), body.start
     outer, inner = turns(start, 10, 2), [turns(start, 5, 2), turns(start + 10, 5, 2)]
-    uneven = [Claim("test", at, at + 2, nothing) for at in (start, start + 5)]  # in the first turn alone
+    uneven = [Claim("test", at, at + 2, nothing) for at in (start, start + 5)]  # in the first iteration only
     assert all(plan.accept(each) for each in (outer, *inner, *uneven))
     plan.settle()
     assert [each.rule for each in plan.claims()] == ["turns"]
@@ -113,7 +113,7 @@ def test_claims_are_alike_only_with_all_that_is_inside_of_them(body: Body) -> No
     plan, start = Plan(body, frozenset()), body.start
     loop = turns(start, 10, 2)
     blocks = [Claim("block", at, at + 8, nothing, ((at + 1, at + 7),)) for at in (start, start + 10)]
-    inside = claim(start + 2, start + 4)  # in the first of both alone
+    inside = claim(start + 2, start + 4)  # in the first block only
     assert all(plan.accept(each) for each in (loop, *blocks, inside))
     plan.settle()
     assert list(plan.claims()) == [loop]

@@ -1,4 +1,4 @@
-"""Instructions with one guard behind each other are a block where that takes no more lines."""
+"""Consecutive instructions with one guard become a `with` block if that takes no more lines."""
 
 from __future__ import annotations
 

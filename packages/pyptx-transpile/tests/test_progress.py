@@ -1,4 +1,4 @@
-"""A long file shows how far it is: on a terminal, where the extra is installed, and nowhere else."""
+"""Progress of a long file is shown on a terminal if the extra is installed, and nowhere else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 FUNCTION = "\n.visible .entry k{}()\n{{\n\t.reg .b32 %r<9>;\n{}\tret;\n}}\n"
 LINE = "\tadd.s32 %r1, %r2, 3;\n"
 COMMAND = "import sys; from pyptx_transpile.command import run; sys.exit(run(sys.argv[1:]))"
-# What stands in for the library: it writes what it was told when it is closed.
+# Stand-in for the library: it prints its arguments when it is closed.
 LIBRARY = """\
 class tqdm:
     def __init__(self, *, desc, **_options):
@@ -58,13 +58,13 @@ def seen(folder: Path, lines: int, *, library: bool, terminal: bool) -> str:
     (folder / "long.ptx").write_text(source(2, lines))
     if library:
         (folder / "tqdm.py").write_text(LIBRARY)
-    else:  # also where the library is installed
+    else:  # even if the library is installed
         (folder / "sitecustomize.py").write_text("import sys\nsys.modules['tqdm'] = None\n")
     ours, theirs = pty.openpty() if terminal else os.pipe()
     command = [sys.executable, "-c", COMMAND, "long.ptx", "--no-verify", "-o", "long.py"]
     paths = os.pathsep.join([str(folder), *sys.path])
     subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, stderr=theirs, check=True)
-    os.write(theirs, b".")  # so that there is something to read
+    os.write(theirs, b".")  # so that the read does not block
     found = os.read(ours, 1 << 16)
     os.close(ours)
     os.close(theirs)

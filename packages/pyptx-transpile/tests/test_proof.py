@@ -1,4 +1,4 @@
-"""Wrong rules: withdrawn at their site, reported, and what is printed is right all the same."""
+"""Wrong rules: rejected at their site and reported; the output is right all the same."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ $L__BB0_2:
 
 
 def rule(write: Callable[[BodyPrinter, int], None]) -> SugarRule:
-    """Return a rule that prints each `add` in its own way."""
+    """Return a rule that prints each `add` with `write`."""
 
     def find(body: Body, _plan: Plan) -> Iterator[Claim]:
         for at in range(body.start, body.end):
@@ -72,12 +72,12 @@ def rule(write: Callable[[BodyPrinter, int], None]) -> SugarRule:
 
 
 def rebuilt(text: str) -> str:
-    """Run what was printed, without the façade that its imports name."""
+    """Execute printed Python with stand-ins for its imports; return the PTX of its module."""
     names: dict[str, object] = {**BY_NAME, "ptx": ptx, "reg": reg, "Style": Style, "__name__": "printed"}
     names["partial"] = partial
     names["pyptx"] = type("Facade", (), {"module": staticmethod(module)})
     lines = [line for line in text.splitlines() if not line.startswith(("import ", "from "))]
-    exec("\n".join(lines), names)  # noqa: S102  what is tested
+    exec("\n".join(lines), names)  # noqa: S102  under test
     builder = names["module"]
     assert isinstance(builder, ModuleBuilder)
     return builder.ptx()

@@ -1,4 +1,4 @@
-"""Loops that count are `ptx.range_`, with exactly the instructions that they had."""
+"""Counted loops become `ptx.range_` and emit exactly their original instructions."""
 
 from __future__ import annotations
 

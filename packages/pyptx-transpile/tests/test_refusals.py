@@ -1,4 +1,4 @@
-"""Statements that the checks refuse, or of which they know nothing: these alone are written unchecked."""
+"""Statements that the checks reject or do not know: only these are emitted unchecked."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REPEATED = "".join(f"add.s32 %r{at}, %r{at + 20}, 1;\nxor.b32 %r{at + 40}, %r{at
 
 
 def done(source: str) -> Transpiled:
-    """Return the Python for a module, which writes it again and warns of nothing."""
+    """Transpile a module; its Python must emit the module again, without warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = transpile(source, RULES)
@@ -44,7 +44,7 @@ def done(source: str) -> Transpiled:
 
 
 def asm(*registers: int, ins: str = "frob.b32") -> str:
-    """Return scopes that are one function of Python, apart from each other."""
+    """Return scopes that become one Python function, separated by other instructions."""
     return "".join(
         f"{{\n.reg .b32 t;\n{ins} t, %r{at};\nadd.s32 %r{at}, t, 3;\n}}\n{OTHERS[at]} %r{at + 20}, %r{at};\n"
         for at in registers

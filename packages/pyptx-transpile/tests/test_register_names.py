@@ -1,4 +1,4 @@
-"""Registers with names of their own: which get one, where they are said by it, and what a wrong name costs."""
+"""Named registers: which ones get a name, where the name is used, and rejection of wrong names."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def first(body: Body) -> int:
 
 
 def wrong(change: Callable[[str], str]) -> list[SugarRule]:
-    """Return the rules; what the first instruction's name is bound to is another register."""
+    """Return the rules, with the line changed that binds the name of the first instruction."""
 
     def find(body: Body, plan: Plan) -> Iterator[Claim]:
         for claim in REGISTER.find(body, plan):

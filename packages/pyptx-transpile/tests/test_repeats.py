@@ -1,4 +1,4 @@
-"""Repeats: loops in loops, where turns begin, what their numbers become, and who is at fault when one is wrong."""
+"""Repeats: nested loops, where iterations begin, how numbers become expressions, and the cause of a wrong loop."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def module(*statements: str) -> str:
 
 
 def body_of(text: str) -> str:
-    """Return the statements of the kernel behind its registers."""
+    """Return the statements of the kernel after its registers."""
     return text.partition("b64, 99)\n")[2].partition("    ptx.inst.ret()")[0]
 
 
 def groups(count: int) -> Iterator[str]:
-    """Yield groups of four conversions and a store of them, as an epilogue has them."""
+    """Yield groups of four conversions and one store of their results, like an epilogue."""
     for group in range(count):
         at = 10 + 6 * group
         yield from (f"cvt.rn.bf16x2.f32 %r{at + k}, %f{8 * group + 2 * k + 1}, %f{8 * group + 2 * k}" for k in range(4))
@@ -46,7 +46,7 @@ def groups(count: int) -> Iterator[str]:
 
 
 def butterfly() -> str:
-    """Return five steps of a butterfly as LLVM writes them with lines."""
+    """Return five steps of a butterfly as emitted by LLVM with line information."""
     steps = (
         f"$L__tmp{2 * n + 4}:\n\t.loc\t1 7 3\n"
         f"\tshfl.sync.bfly.b32 %r{2 * n + 21}, %r{2 * n + 20}, {16 >> n}, 31, -1;\n"
@@ -130,7 +130,7 @@ def test_registers_of_arrays_and_places_in_variables_count() -> None:
 
 
 def negated() -> str:
-    """Return a module that negates elements, with a negation and a store in front that are like the end of a turn."""
+    """Return a module that negates elements, preceded by a negation and a store like at the end of an iteration."""
     turn = "ld.f32 %f{a}, [%rd1+{o}]", "neg.f32 %f{b}, %f{a}", "st.global.f32 [%rd2+{o}], %f{b}"
     rows = [each.format(a=10 + 2 * k, b=11 + 2 * k, o=4 * k) for k in range(4) for each in turn]
     return module("neg.f32 %f2, %f1", "st.global.f32 [%rd2+96], %f2", *rows)
@@ -196,11 +196,11 @@ def test_white_space_that_repeats_lines_is_a_product() -> None:
     assert rebuilt(done.text) == source
 
 
-# --- what is wrong with a loop ----------------------------------------------------------------------------
+# --- wrong loops ------------------------------------------------------------------------------------------
 
 
 def spoiled(rule: str, change: Callable[[str], str], turn: int | None = None) -> list[SugarRule]:
-    """Return rules of which one writes something else in its own lines, for its claim of that number alone."""
+    """Return rules in which rule `rule` changes its own lines, in all rewrites or only in number `turn`."""
 
     def wrong(claim: Claim) -> Claim:
         def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
@@ -238,7 +238,7 @@ def test_a_wrong_loop_is_withdrawn_and_its_turns_are_statements_again(right: str
 
 
 def loads(count: int) -> str:
-    """Return loads from places that have nothing in common."""
+    """Return loads from unrelated addresses."""
     numbers = [(7 * at * at + 3 * at) % 97 for at in range(count)]
     return module(*[f"ld.shared.b32 %r{at + 200}, [%r{one}+{4096 + one * one}]" for at, one in enumerate(numbers)])
 

@@ -1,4 +1,4 @@
-"""Each rule by its own example: the PTX becomes that Python, and the Python writes that PTX."""
+"""Each rule by its own example: the PTX becomes that Python, and the Python emits that PTX."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def module(body: str) -> str:
     return f"{HEAD}{REGISTERS}\t{body}\n\tret;\n}}\n"
 
 
-NAMINGS = (NAMES, SPECIAL, FORM, LABEL)  # they claim no statements
+NAMINGS = (NAMES, SPECIAL, FORM, LABEL)  # they rewrite no statements
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule not in NAMINGS], ids=lambda rule: rule.name)
@@ -229,7 +229,7 @@ def test_long_tables_are_columns_of_runs() -> None:
 )
 def test_runs_of_numbers_are_short(column: tuple[int, ...], runs: list[str]) -> None:
     assert runs_of(column) == runs
-    assert eval(f"({', '.join(runs)},)") == column  # noqa: S307  what was printed
+    assert eval(f"({', '.join(runs)},)") == column  # noqa: S307  the printed text
 
 
 @pytest.mark.parametrize("start", ["$L__BB0_2", "$L__BB0_1"], ids=["in its middle", "at its head"])

@@ -1,4 +1,4 @@
-"""Places in shared memory with names: which get one, where they are said by it, and what a wrong name costs."""
+"""Named shared memory locations: which get a name, where the name is used, and rejection of wrong names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def uses(register: int) -> tuple[str, ...]:
 
 
 def printed(*statements: str, variables: str = TILE) -> list[str]:
-    """Return the lines of the body behind the banks."""
+    """Return the lines of the body after the register groups."""
     source = module(*statements, variables=variables)
     done = transpile(source, RULES)
     assert not done.withdrawn

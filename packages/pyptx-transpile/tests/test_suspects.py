@@ -1,4 +1,4 @@
-"""A loop whose lines are wrong is printed turn by turn: then it is known whether a claim in it is guilty, or itself."""
+"""A wrong loop is printed iteration by iteration to find whether a rewrite inside it or the loop itself is wrong."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Slot
 
-BODY, OTHER = 10, 100  # where two bodies start
+BODY, OTHER = 10, 100  # first statements of two bodies
 
 
 def nothing(_printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:

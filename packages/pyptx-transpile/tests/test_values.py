@@ -1,4 +1,4 @@
-"""Numbers and operands: what is printed for them is read as the same operands again."""
+"""Numbers and operands: their printed form is read as the same operands again."""
 
 from __future__ import annotations
 

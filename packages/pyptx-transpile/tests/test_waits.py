@@ -1,4 +1,4 @@
-"""Waits for an mbarrier: what each form writes becomes that form again, whatever it names and however it polls."""
+"""Waits for an mbarrier: the PTX of each form becomes that form again, for any names and any polling loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of which one is wrong at its first site, to be withdrawn there and nowhere else."""
+"""Rules of which one is wrong at its first site; it must be rejected at that site only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def wrong_first(rule: SugarRule, change: Callable[[str], str]) -> list[SugarRule]:
-    """Return all rules; of the first claim of one, the last line is changed."""
+    """Return all rules, with the last line changed in the first rewrite of `rule`."""
 
     def find(body: Body, plan: Plan) -> Iterator[Claim]:
         for number, claim in enumerate(rule.find(body, plan)):

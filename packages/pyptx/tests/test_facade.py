@@ -1,4 +1,4 @@
-"""The façade shows what the packages behind it define, under the names that users know, and nothing of its own."""
+"""The façade exports the definitions of the other packages under their public names, and defines nothing itself."""
 
 from __future__ import annotations
 

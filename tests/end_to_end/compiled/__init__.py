@@ -1,1 +1,1 @@
-"""Kernels of the corpus with inputs and independent references: the rows of `test_compiled_kernels`."""
+"""Corpus kernels with inputs and independent references: the rows of `test_compiled_kernels`."""

@@ -1,4 +1,4 @@
-"""Flash attention by tensor maps and wgmma, as Triton writes it."""
+"""Flash attention with tensor maps and wgmma, as Triton compiles it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .problem import F8, Array, Near, Problem, Row, draws
 HEADS, LENGTH, WIDTH, BLOCK = 2, 192, 64, 64
 SCALE = 0.125
 STAGES = 2
-SHARED_BYTES = (1 + 2 * STAGES) * 2 * BLOCK * WIDTH + 8 * STAGES  # Q, the stages of K and V, a barrier for a stage
+SHARED_BYTES = (1 + 2 * STAGES) * 2 * BLOCK * WIDTH + 8 * STAGES  # Q; K and V of each stage; one mbarrier per stage
 EPS2 = 2.0**-11
 
 
 def _attended(q: Array, k: Array, v: Array) -> tuple[Array, Array]:
-    """Return the attention of each head in float64, and that of the magnitudes of V."""
+    """Return the attention of each head in float64, and the attention over |V| (for error bounds)."""
     heads = [array.astype(F8).reshape(HEADS, LENGTH, WIDTH) for array in (q, k, v)]
     scores = SCALE * heads[0] @ heads[1].transpose(0, 2, 1)
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))
@@ -27,10 +27,10 @@ def _attended(q: Array, k: Array, v: Array) -> tuple[Array, Array]:
 
 
 def forward() -> Problem:
-    """`forward_tma`: three blocks of queries and keys for each of two heads, through a ring of two stages.
+    """`forward_tma`: two heads, each with three CTAs and three blocks of keys, in a two-stage pipeline.
 
-    Weights are rounded to f16 before the second product, and so is the result. Triton leaves out the fence between
-    the `mbarrier.init` of the barrier of Q and the copy that arrives there.
+    Weights are rounded to f16 before the second GEMM, and so is the result. Triton emits no fence between the
+    `mbarrier.init` of Q's mbarrier and the copy that signals it.
     """
     random = draws(61)
     q, k, v = (random.standard_normal((HEADS * LENGTH, WIDTH)).astype(np.float16) for _ in range(3))

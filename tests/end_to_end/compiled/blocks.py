@@ -1,4 +1,4 @@
-"""Kernels whose threads work together: reductions, scans, histograms, products, atomics, the lanes of a warp."""
+"""Kernels whose threads cooperate: reductions, scans, histograms, GEMM, atomics, warp-level operations."""
 
 from __future__ import annotations
 
@@ -99,14 +99,14 @@ def slots() -> Problem:
 
 
 def _integers(cell: int, value: int, bits: int, *, signed: bool) -> int:
-    """Do what the template `integers` of atomics.cu does to one location."""
+    """Apply the template `integers` of atomics.cu to one location; return its final value."""
     top, half = (1 << bits) - 1, 1 << (bits - 1)
 
     def wrap(x: int) -> int:
         x &= top
         return x - (1 << bits) if signed and x >= half else x
 
-    cell = value  # added to, then exchanged
+    cell = value  # overwrites the result of an add: it is followed by an exchange
     cell = max(min(cell, value), value) & value | value
     cell = wrap(cell ^ value)
     if cell == value:
@@ -151,7 +151,7 @@ def swap_loops(start: float, narrow: int) -> Problem:
 
 def vector_atomics() -> Problem:
     f, g, out = np.arange(4, dtype=F4), np.array([7, 8], F4), np.array([0, 1 << 40], np.uint64)
-    swapped = np.array([7, 1 << 40], np.uint64)  # exchanged, and swapped back
+    swapped = np.array([7, 1 << 40], np.uint64)  # element 0: exchanged; element 1: swapped twice
     return Problem((f, g, out), {0: f + np.arange(1, 5, dtype=F4), 1: np.array([12, 14], F4), 2: swapped}, block=1)
 
 
@@ -161,7 +161,7 @@ def ticket_lock() -> Problem:
 
 
 def _orders(cell: int, value: int) -> tuple[int, int]:
-    """Do what the template `orders` of atomic_ref.cu does; return the cell and the result."""
+    """Apply the template `orders` of atomic_ref.cu to one location; return the cell and the result."""
     total = 3 * cell
     cell = value
     total += cell

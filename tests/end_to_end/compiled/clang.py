@@ -1,4 +1,4 @@
-"""Kernels that clang wrote from CUDA and OpenCL C, and LLVM from its own language."""
+"""Kernels that clang compiled from CUDA and OpenCL C, and that LLVM compiled from its own IR."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def calls(which: int) -> Problem:
 
 
 def dispatch() -> Problem:
-    # Each value of x[i] takes one case; the slots that are read back were all written before.
+    # Each value of x[i] selects one case. The stack slots that are read back were all written before.
     x = np.array([0] * 20 + [1, 4, 2, 5, 6, 9, 0, 2, 3, 8], np.int32)
     n, local, after = len(x), [0] * 20, x.tolist()
     unknown = [True] * 20
@@ -120,7 +120,7 @@ def atomics() -> Problem:
         1: np.array([1.5, 3.5], F4),
         2: np.array([79, 77, 1], np.uint64),
     }
-    return Problem((a, f, w), expected, block=1, found=frozenset({"inactive-lane"}))  # one thread that shuffles
+    return Problem((a, f, w), expected, block=1, found=frozenset({"inactive-lane"}))  # one thread, which shuffles
 
 
 def assembly(first: int) -> Problem:
@@ -137,7 +137,7 @@ def by_value() -> Problem:
     expected = np.frombuffer(struct.pack("<i4xd5h6x", -3, 41.25, 1, 2, 66, 4, 5), np.uint8)
     known = np.zeros(32, bool)
     known[4:8], known[26:] = True, True
-    # Up to clang 19 the structure's padding is copied from a stack slot that nothing has written.
+    # Up to clang 19, the structure's padding is copied from an uninitialized stack slot.
     return Problem(
         (wide, text, 6, vector, Fresh(32, np.uint8)),
         {4: np.ma.masked_array(expected, mask=known)},
@@ -163,7 +163,7 @@ def llvm_vectors() -> Problem:
     x[:4] = np.array([6.0, -9.0]).view(F4)
     with np.errstate(divide="ignore"):
         quotients = np.array([6.0, -9.0]) / np.array([3.0, -0.0])
-    # The stores overlap; the doubles are the last, over the first half of the sums.
+    # The stores overlap: the doubles are stored last and overwrite the first half of `x + x`.
     out = np.concatenate([quotients.view(np.uint32), (x[4:8] + x[4:8]).view(np.uint32)])
     return Problem((x, Fresh(8, np.uint32)), {1: out}, block=1)
 

@@ -1,4 +1,4 @@
-"""What the CuTe DSL makes of vectors and products: tensors are structures of a pointer and what is not known before."""
+"""Vector kernels and GEMMs from the CuTe DSL. A tensor argument is a structure: pointer, then its dynamic layout."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ STAGES = 3
 
 
 def _matrix(array: Any) -> tuple[Any, ...]:
-    """Return a matrix of which neither extent nor the distance of its rows was known."""
+    """Return the argument for a matrix with dynamic extents and row stride."""
     rows, columns = array.shape
     return array, np.int32(rows), np.int32(columns), np.int64(columns)
 
 
 def add() -> Problem:
-    """Whole numbers, so that it does not matter whether a product is rounded on its own."""
+    """`a + 2 b` of whole numbers, so that it does not matter whether the product is rounded separately."""
     random, length = draws(70), 500
     a, b = (random.integers(-1000, 1000, length).astype(F4) for _ in range(2))
     vectors = [(each, np.int32(length)) for each in (a, b, Fresh(length, F4))]
@@ -39,27 +39,27 @@ def totals() -> Problem:
 
 
 def polynomial(dtype: Any) -> Problem:
-    """`x x + x` of a matrix whose layout is known: no more than a pointer is passed."""
+    """`x x + x` of a matrix with a static layout: its argument is a pointer only."""
     x = draws(72).integers(-20, 20, (1024, 1024)).astype(dtype)
     return Problem(((x,), (Fresh((1024, 1024), dtype),)), {1: x * x + x}, grid=256, block=128)
 
 
 def _factors(m: int, n: int, k: int) -> tuple[Array, Array, Array]:
-    """Return two factors of small whole numbers, with K innermost, and their product, which is exact."""
+    """Return operands A and B of small whole numbers, both K-major, and their exact product."""
     random = draws(73)
     a, b = (random.integers(-3, 4, (size, k)).astype(np.float16) for size in (m, n))
     return a, b, (a.astype(F8) @ b.astype(F8).T).astype(np.float16)
 
 
 def ampere() -> Problem:
-    """cp.async, ldmatrix, mma.sync."""
+    """GEMM with cp.async, ldmatrix and mma.sync."""
     a, b, c = _factors(128, 256, 128)
     args = tuple(_matrix(each) for each in (a, b, Fresh(c.shape, np.float16)))
     return Problem(args, {2: c}, grid=(1, 2), block=128, shared_bytes=2 * 128 * 40 * 2)
 
 
 def warpgroups(m: int, n: int) -> Problem:
-    """TMA into a ring of three stages, wgmma: a tile of m x n for each block; the first argument is empty."""
+    """GEMM with TMA in three pipeline stages and wgmma; one m x n tile per CTA. The first argument is empty."""
     a, b, c = _factors(m, 2 * n, 320)
     sizes = [tuple(np.int32(extent) for extent in each.shape) for each in (a, b)]
     maps = [

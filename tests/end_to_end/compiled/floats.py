@@ -1,4 +1,4 @@
-"""The math libraries, half precision, bfloat16 and the narrow floats, as nvcc writes them."""
+"""The math libraries, half precision, bfloat16 and the narrow float types, as nvcc compiles them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _round(x: float) -> float:
     return math.copysign(math.floor(abs(x) + 0.5), x)
 
 
-# name: (function of a double, range of the inputs, error in units of the last place, absolute error).
-# The errors are those of the CUDA guide's table, and 2 units for what the simulator's approximations may add.
+# name: (reference function of a double, range of the inputs, error in ulp, absolute error). The errors are from the
+# table of the CUDA guide, plus 2 ulp for the simulator's approximations.
 SINGLE: dict[str, tuple[Callable[[float], float], tuple[float, float], float, float]] = {
     "sin": (math.sin, (-40, 40), 4, 1e-12),
     "cos": (math.cos, (-40, 40), 4, 1e-12),
@@ -91,7 +91,7 @@ def binary_functions() -> Problem:
         whole_part.append(abs(r))
         r += part
         exact.append(r + whole + math.sin(math.pi * r) * math.cos(math.pi * r))
-    # The sum is large, and its fraction counts up to eight times over: sin(πr)·cos(πr) has slope π.
+    # The sum is large, and its fractional part contributes up to eight times: sin(πr)·cos(πr) has slope π.
     bound = 64 * EPS4 * np.array(whole_part)
     return Problem((x, y), {0: Near(np.array(exact), 0, bound, fast=math.inf)}, block=64)
 
@@ -140,12 +140,12 @@ def rounding() -> Problem:
     low = (bits & 0xFFFFFFFF).astype(np.uint32).view(np.int32).astype(np.int64)
     n = np.rint(x).astype(np.int64) + np.floor(x).astype(np.int64) + bits + (bits >> 32) + low
     exact = np.sum(terms, axis=0)
-    # The intermediate sums are below the last, and each step errs by one unit at most.
+    # The partial sums are smaller than the last one, and each addition errs by at most one ulp.
     return Problem((x, Fresh(32, np.int64)), {0: Near(exact, 10 * EPS8), 1: n})
 
 
 def h(value: Any) -> Array:
-    """Round to half precision, and give it back as doubles."""
+    """Round to half precision; return doubles."""
     return np.asarray(value, F8).astype(F2).astype(F8)
 
 
@@ -200,7 +200,7 @@ def half_pairs() -> Problem:
 
 
 def b(value: Any) -> Array:
-    """Round to bfloat16 (by way of single precision, which no test value notices), and give it back as doubles."""
+    """Round to bfloat16 (through single precision, which does not change the test values); return doubles."""
     return np.asarray(value, F8).astype(F4).astype(B2).astype(F8)
 
 
@@ -264,7 +264,7 @@ def eights_in_pairs() -> Problem:
     out = np.concatenate([first, second]).view(np.uint16).ravel()
     pairs = first.view(E5M2).astype(F2)
     four = _codes(q, E4M3)
-    # Each thread reads what its neighbour writes: a race in the kernel, so what comes back of it is not compared.
+    # Each thread reads a byte that its neighbor writes: a data race in the kernel, so argument 1 is not compared.
     args = (Fresh(64, np.uint16), f, hs, np.zeros((33, 4), np.uint8), q)
     return Problem(
         args,

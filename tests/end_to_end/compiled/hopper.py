@@ -1,4 +1,4 @@
-"""A product of matrices by tensor maps and wgmma, as nvcc and NVRTC write it."""
+"""GEMM with tensor maps and wgmma, as nvcc and NVRTC compile it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyptx_sim import Mapped
 from .problem import F8, Array, Problem, Row, draws
 
 BF16 = ml_dtypes.bfloat16
-SHARED_BYTES = 3 * (128 + 256) * 64 * 2 + 128 * 256 * 2 + 2 * 3 * 8  # stages of A and B, C, two barriers for a stage
+SHARED_BYTES = 3 * (128 + 256) * 64 * 2 + 128 * 256 * 2 + 2 * 3 * 8  # A and B of each stage; C; two mbarriers per stage
 
 
 def _map(array: Array, box: tuple[int, int]) -> Mapped:
@@ -25,7 +25,7 @@ def _factor(random: np.random.Generator, rows: int, columns: int) -> Any:
 
 
 def gemm() -> Problem:
-    """`gemm<3>`: C = A B^T of small whole numbers; two blocks take four tiles, in five steps over K."""
+    """`gemm<3>`: C = A B^T of small whole numbers; two CTAs compute four tiles, each in five steps over K."""
     random = draws(60)
     a, b = _factor(random, 136, 264), _factor(random, 264, 264)
     c = np.zeros((136, 264), np.uint16)

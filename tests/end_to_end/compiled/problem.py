@@ -1,4 +1,4 @@
-"""What a row says of one kernel that a compiler wrote: a launch with real inputs, and what must come out."""
+"""Rows for compiled kernels: a launch with real inputs and its expected results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ Extent: TypeAlias = "int | tuple[int, ...]"
 class Near:
     """Floats within `relative` of the reference, plus `absolute` (a number, or one for each element).
 
-    `fast` replaces both in modules built with fast-math options: an absolute bound, relative to max(1, |reference|).
+    `fast` replaces both bounds in modules built with fast-math options: an absolute bound, relative to max(1,
+    |reference|).
     """
 
     value: Array
@@ -30,7 +31,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """An output: an array of this shape that holds nothing before the kernel writes it."""
+    """Output array of this shape, uninitialized before the launch."""
 
     shape: Extent
     dtype: Any
@@ -38,10 +39,10 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One launch: `expected` maps the number of an argument to what it holds at the end (an array: exactly that).
+    """One launch. `expected` maps the index of an argument to its final contents; an array must match exactly.
 
-    NaN in a floating-point reference, and a masked element of an integer one, are not compared. `found` are the rules
-    that must be reported, for kernels with a fault in them; `tolerated` are rules that some compilers' code breaks.
+    NaN in a floating-point reference and masked elements of an integer reference are not compared. `found`: rules that
+    must be reported, for kernels with a fault. `tolerated`: rules that the code of some compilers violates.
     """
 
     args: tuple[Any, ...]
@@ -57,9 +58,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kernel: the source it came from, a part of its (mangled) name, and how to make its problem.
+    """A kernel: its source, part of its (mangled) name, and a function that makes its problem.
 
-    `build` is the target with its option, `sm_90a.tma.ptx`, for which alone a problem is made; "" for all.
+    `build` is a target with an option (`sm_90a.tma.ptx`): the only build that the problem is for; "" for all.
     """
 
     source: str
@@ -70,7 +71,7 @@ class Row:
 
 
 def draws(seed: int) -> np.random.Generator:
-    """Return the source of a row's inputs."""
+    """Return the random generator of a row's inputs."""
     return np.random.default_rng(seed)
 
 

@@ -1,4 +1,4 @@
-"""Products of matrices on tensor cores through nvcuda::wmma, as nvcc writes them."""
+"""Tensor-core MMA through nvcuda::wmma, as nvcc compiles it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from .problem import F4, F8, Array, Fresh, Near, Problem, Row, draws
 
 F2, B2 = np.float16, ml_dtypes.bfloat16
-STRIDE = 64  # elements between the rows, or columns, of every matrix of wmma.cu
+STRIDE = 64  # leading dimension, in elements, of every matrix of wmma.cu
 STEPS = 3
 
 
@@ -23,13 +23,13 @@ def _inputs(random: np.random.Generator, dtype: Any, count: int) -> Array:
 
 
 def _matrix(data: Array, first: int, rows: int, columns: int, *, by_rows: bool) -> Array:
-    """The matrix at an offset, in float64, which holds all products and sums of these inputs but f64's."""
+    """Return the matrix at offset `first` in float64, which is exact for products and sums of all inputs but f64."""
     row, column = np.arange(rows)[:, None], np.arange(columns)
     return data[first + (row * STRIDE + column if by_rows else column * STRIDE + row)].astype(F8)
 
 
 def _product(shape: tuple[int, int, int], types: tuple[Any, Any], layouts: str, bound: float) -> Problem:
-    """`product`: c = 2 · Σ a b over a few steps, each K elements further on."""
+    """`product`: c = 2 · Σ a b over `STEPS` steps of K elements each."""
     m, n, k = shape
     random = draws(m + n)
     a, b = (_inputs(random, types[0], STRIDE * 40) for _ in range(2))
@@ -48,7 +48,7 @@ def _product(shape: tuple[int, int, int], types: tuple[Any, Any], layouts: str, 
 
 
 def _tensor_floats() -> Problem:
-    """`tensor_floats`: c + a b, all of a rounded to tf32, b truncated to it; c by columns."""
+    """`tensor_floats`: c + a b, with a rounded to tf32 and b truncated to tf32; c is column-major."""
     random = draws(8)
     a, b, c = (random.standard_normal(count).astype(F4) for count in (128, 128, 256))
     left, right = a.reshape(16, 8).astype(F8), b.reshape(16, 8).T.astype(F8)
@@ -69,7 +69,7 @@ def _sub_byte() -> Problem:
     return Problem((a, b, Fresh(64, np.int32)), {2: wanted.astype(np.int32).reshape(-1)})
 
 
-# The mangled template arguments, the shape, the types of factors and sums, layouts, bound relative to Σ|a b|.
+# Mangled template arguments: shape, types of operands and accumulator, layouts, bound relative to Σ|a b|.
 PRODUCTS: dict[str, tuple[tuple[int, int, int], tuple[Any, Any], str, float]] = {
     "ILi16ELi16ELi16E6__halff": ((16, 16, 16), (F2, F4), "rc", 2.0**-18),
     "ILi32ELi8ELi16E6__halfS": ((32, 8, 16), (F2, F2), "cr", 2.0**-8),

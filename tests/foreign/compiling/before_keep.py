@@ -43,7 +43,7 @@ def begin() -> None:
     cute.make_rmem_tensor = cute.make_fragment
 
 
-_lowered: list[str] = []  # modules as text; not passed by the exception, which the package wraps
+_lowered: list[str] = []  # modules as text; not passed by the exception, because the package wraps it
 
 
 class _OfADevice:

@@ -1,6 +1,6 @@
-"""What it takes to compile a kernel, to launch it, and to judge what it wrote.
+"""Cases: data to compile a kernel, to launch it, and to check its outputs.
 
-Sources import this where their compilers are installed: it needs NumPy alone.
+Sources import this module in the environments of their compilers, so it requires only NumPy.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ HOPPER = ("sm_90a",)
 BLACKWELL = ("sm_100a",)
 NEWER, ALL = (*HOPPER, *BLACKWELL), (*BOTH, *BLACKWELL)
 
-# How far floats may be from the reference, relative to its largest magnitude: a few roundings of the type.
+# Tolerance of floats, relative to the reference's largest magnitude: a few roundings of the type.
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1e-2, "float8_e4m3fn": 0.07,
              "float8_e5m2": 0.13}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Array:
-    """An argument in global memory; `element` is ml_dtypes' name, of which NumPy may lack the type.
+    """An argument in global memory; `element` is ml_dtypes' name of its type, which NumPy may lack.
 
-    `start` is what it holds before the launch, `want` what it has to hold behind it; None: what it held before.
-    Integers must be equal, floats within `tolerance` of the largest magnitude that is wanted. Where the order of
-    what is written is not said, `ordered` is false.
+    `start` are its values before the launch, `want` the expected values after it; None if unchanged. Integers must be
+    equal, floats within `tolerance` of the largest expected magnitude. `ordered` is false if the order of the elements
+    is unspecified.
     """
 
     start: Numbers
@@ -47,9 +47,9 @@ class Array:
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """An array behind a tensor map that the host makes, with boxes of this shape.
+    """An array with a tensor map made by the host, with boxes of this shape.
 
-    With `tiles` a matrix is described as tiles of this shape: by their rows and columns, and those within.
+    With `tiles`, the map of a matrix has four dimensions: tile rows, tile columns, and the two dimensions of a tile.
     """
 
     array: Array
@@ -61,7 +61,7 @@ class Described:
 
 @dataclass(frozen=True, eq=False)
 class Textured:
-    """An array behind a texture object; `sampler` are the words of `pyptx_sim.Sampler`."""
+    """An array accessed through a texture object; `sampler` are the arguments of `pyptx_sim.Sampler`."""
 
     array: Array
     geometry: str = "2d"
@@ -71,25 +71,25 @@ class Textured:
 
 @dataclass(frozen=True, eq=False)
 class Surfaced:
-    """An array behind a surface object."""
+    """An array accessed through a surface object."""
 
     array: Array
     geometry: str = "2d"
 
 
 def given(values: Any, element: str = "") -> Array:
-    """Return an array that is read only."""
+    """Return a read-only array."""
     start = np.asarray(values)
     return Array(start, element or start.dtype.name)
 
 
 def room(*shape: int, element: str = "int32") -> Array:
-    """Return zeros that a kernel uses as it likes."""
+    """Return a zeroed array with arbitrary contents after the launch."""
     return Array(np.zeros(shape, element), element)
 
 
 def made(want: Any, element: str, start: Any = None, tolerance: float | None = None, *, ordered: bool = True) -> Array:
-    """Return an array that the kernel fills, of zeros if it does not `start` with something."""
+    """Return an array that the kernel writes; it starts with zeros unless `start` is given."""
     wanted = np.asarray(want)
     begin = np.zeros(wanted.shape, "f4" if "float" in element else wanted.dtype) if start is None else np.asarray(start)
     allowed = TOLERANCE.get(element, 0.0) if tolerance is None else tolerance
@@ -100,10 +100,10 @@ def made(want: Any, element: str, start: Any = None, tolerance: float | None = N
 class Case:
     """A kernel and one launch of it.
 
-    `arguments` stand in the order of the parameters; those in `constants` are known to the compiler, which takes
-    `options`. `block`, `cluster` and `shared_bytes` are what the kernel's language leaves to whom launches it.
-    `cooperative`: all blocks are resident at once. `behind`: the launch in front of it in the stream, of another kernel
-    of the same source, whose end it need not await (programmatic dependent launch).
+    `arguments` are in the order of the parameters. The compiler knows those in `constants`, and gets `options`.
+    `block`, `cluster` and `shared_bytes` are used if the kernel's language leaves them to the caller. `cooperative`:
+    all CTAs are resident at once. `behind`: the primary launch, of another kernel of the same source, that precedes it
+    in the stream; this launch may start before its end (programmatic dependent launch).
     """
 
     name: str
@@ -123,7 +123,7 @@ class Case:
 def corpus(path: str) -> ModuleType:
     """Return a source of the corpus, whose kernels are run here too.
 
-    Where it imports `cases`, it means the corpus's own, which lie beside it.
+    It may import the corpus's own `cases`, which is in its folder.
     """
     source = Path(__file__).resolve().parents[3] / "corpus" / "sources" / path
     specification = importlib.util.spec_from_file_location(f"corpus_{source.stem}", source)
@@ -151,7 +151,7 @@ def normal(*shape: int) -> Numbers:
 
 
 def eighths(*shape: int, most: int = 8) -> Numbers:
-    """Return multiples of 1/8, which every floating-point type of 8 bits and more has (E5M2: up to 8 of them)."""
+    """Return multiples of 1/8, exact in every floating-point type of 8 bits or more (E5M2: only up to 8 eighths)."""
     return (_RANDOM.integers(-most, most + 1, shape) / 8).astype(np.float32)
 
 
@@ -161,17 +161,17 @@ def whole(*shape: int, low: int = 0, high: int = 100, dtype: str = "int32") -> N
 
 
 def distinct(count: int) -> Numbers:
-    """Return the first integers in some order."""
+    """Return a permutation of the first integers."""
     return _RANDOM.permutation(count).astype(np.int32)
 
 
 def bits(*shape: int) -> Numbers:
-    """Return all kinds of 32-bit words."""
+    """Return arbitrary 32-bit words."""
     return _RANDOM.integers(0, 1 << 32, shape, np.uint32)
 
 
 def narrow(kind: str, *shape: int) -> tuple[Numbers, Numbers]:
-    """Return numbers of a type of up to 8 bits, and how they are stored: E2M1 two to a byte, the first one low."""
+    """Return numbers of a type of up to 8 bits, and their storage: E2M1 has two per byte, the first in the low bits."""
     if kind != "e2m1":
         values = eighths(*shape)
         return values, values
@@ -181,10 +181,10 @@ def narrow(kind: str, *shape: int) -> tuple[Numbers, Numbers]:
 
 
 def spread(scales: Numbers, each: int) -> Numbers:
-    """Return scales, one for each of the values in a row that share them."""
+    """Return one scale factor per value; `each` consecutive values of a row share one."""
     return np.repeat(scales, each, -1)
 
 
 def double(values: Numbers) -> Numbers:
-    """Return values for a reference."""
+    """Return values as float64 for a reference."""
     return np.asarray(values, np.float64)

@@ -1,8 +1,8 @@
 """Compile the kernels of one source for a target: `emit.py LANGUAGE SOURCE TARGET FOLDER`.
 
-Runs where the language's compiler is installed. Each case becomes a folder `NAME.TARGET`; one that does not compile
-holds `refused.txt`, with the compiler's words. A module `for_LANGUAGE` compiles a case; where it has a function
-`begin`, that is told the target before the source is imported.
+Runs in the environment of the language's compiler. Each case becomes a folder `NAME.TARGET`; if it does not compile,
+the folder contains `refused.txt` with the compiler's message. A module `for_LANGUAGE` compiles a case; its function
+`begin`, if any, is called with the target before the source is imported.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ OF_ANOTHER = {"gluon": "triton"}  # whose compiler has another language's name
 
 
 def emitted(compiler: Any, case: Case, target: str, folder: Path) -> None:
-    """Compile one case, and write what came of it."""
+    """Compile one case, and write the module or the error."""
     try:
         write(folder, case, compiler.compiled(case, target))
-    except Exception as error:  # noqa: BLE001 # whatever a compiler says is part of the report
+    except Exception as error:  # noqa: BLE001 # any exception of a compiler is part of the report
         folder.mkdir(parents=True, exist_ok=True)
         words = "".join(traceback.format_exception_only(error)).strip()
         (folder / "refused.txt").write_text(words, encoding="utf-8")
 
 
 def main(language: str, source: str, target: str, into: str) -> None:
-    """Compile those `CASES` of a source that are for a target."""
+    """Compile the `CASES` of a source that have this target."""
     compiler = import_module(f"for_{OF_ANOTHER.get(language, language)}")
     if hasattr(compiler, "begin"):
         compiler.begin(target)

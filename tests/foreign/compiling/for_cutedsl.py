@@ -1,7 +1,7 @@
-"""CuTe DSL: the host's function is compiled for stand-ins of arrays; its one kernel is what runs.
+"""CuTe DSL: the host function is compiled for stand-in arrays; its only kernel is run.
 
-A case's `kernel` returns that function and the stand-ins; its arguments are those of the kernel. What the compiler says
-of the kernel's parameters and of its launch goes with it; a grid that it knows, a case need not name.
+A case's `kernel` returns that function and the stand-ins; its arguments are those of the kernel. The compiler's data
+about the kernel's parameters and launch is kept; a case may omit a grid that the compiler knows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DUMPS = Path(tempfile.gettempdir()) / f"foreign-{os.getpid()}"
 
 
 def begin(target: str) -> None:
-    """Say for whom to compile, and that the text is to be kept: the package asks when it is imported."""
+    """Set the target and the option to keep PTX: the package reads them when it is imported."""
     os.environ |= {"CUTE_DSL_ARCH": target, "CUTE_DSL_KEEP": "ptx,ir", "CUTE_DSL_DUMP_DIR": str(DUMPS)}
     os.environ["CUTE_DSL_DISABLE_FILE_CACHING"] = "1"
     if not KEEPS:
@@ -32,8 +32,8 @@ def begin(target: str) -> None:
         before_keep.begin()
 
 
-def compiled(case: Case, target: str) -> Compiled:  # noqa: ARG001 # `begin` was told
-    """Compile, and read what the compiler keeps."""
+def compiled(case: Case, target: str) -> Compiled:  # noqa: ARG001 # `begin` has set the target
+    """Compile, and read the PTX that the compiler keeps."""
     function, stand_ins = case.kernel()
     if not KEEPS:
         import before_keep

@@ -1,7 +1,7 @@
-"""Mosaic GPU: a function of JAX is compiled for a device that is described, not there.
+"""Mosaic GPU: a JAX function is compiled for a described device, without a GPU.
 
-A case's `kernel` is the function and its `shapes` are those of its arguments. The kernel that is made takes one
-structure: the tensor maps that the host has made, in the order in which the function first uses them.
+A case's `kernel` is the function; its `shapes` are those of the arguments. The kernel takes one structure: the tensor
+maps that the host has made, in the order in which the function first uses them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ DUMPS = Path(tempfile.gettempdir()) / f"foreign-{os.getpid()}"
 TOOLKIT = next(Path(sys.prefix).glob("lib/python3*/site-packages/nvidia/cu13"))
 
 
-def begin(target: str) -> None:  # noqa: ARG001 # what is asked before JAX is imported is the same for all
-    """Say where the toolkit is, and that the text is to be kept."""
+def begin(target: str) -> None:  # noqa: ARG001 # the options set before JAX is imported are the same for all targets
+    """Set the path of the toolkit and the option to keep PTX."""
     os.environ |= {"JAX_PLATFORMS": "cpu", "CUDA_ROOT": str(TOOLKIT), "MOSAIC_GPU_CUDA_ROOT": str(TOOLKIT)}
     os.environ["XLA_FLAGS"] = f"--xla_gpu_autotune_level=0 --xla_gpu_cuda_data_dir={TOOLKIT}"
     os.environ |= {"MOSAIC_GPU_DUMP_PTX": "1", "MOSAIC_GPU_DUMP_TO": str(DUMPS)}
@@ -32,7 +32,7 @@ def begin(target: str) -> None:  # noqa: ARG001 # what is asked before JAX is im
 
 
 def compiled(case: Case, target: str) -> Compiled:
-    """Compile, and read what the compiler keeps."""
+    """Compile, and read the dumped PTX."""
     shutil.rmtree(DUMPS, ignore_errors=True)
     DUMPS.mkdir()
     _lowered(case.kernel, case.options["shapes"], target).compile()

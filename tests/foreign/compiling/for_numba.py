@@ -1,4 +1,4 @@
-"""Numba: a function of Python, compiled for a signature. An array becomes seven parameters and more."""
+"""Numba: a Python function, compiled for a signature. An array becomes at least seven parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def compiled(case: Case, target: str) -> Compiled:
-    """Compile with the signature and the options that a case names."""
+    """Compile with the signature and the options of a case."""
     warnings.simplefilter("ignore")
     options = dict(case.options)
     digits = target.removeprefix("sm_").rstrip("a")

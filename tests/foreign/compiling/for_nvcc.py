@@ -1,4 +1,4 @@
-"""CUDA C++ by nvcc: a source is compiled once for each target, and a case names one of its kernels."""
+"""CUDA C++ by nvcc: a source is compiled once for each target; a case names one of its kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OPTIONS = ("-ptx", "-std=c++17", "-O3", "--extended-lambda", "-w")
 
 
 def compiled(case: Case, target: str, compile_: Compile | None = None) -> Compiled:
-    """Return the module of a source with one of its entries chosen, and those of the units `linked` with it.
+    """Return the module of a source with the case's entry, and the modules of the `linked` units.
 
     `compile_` returns the text of a module and the errors, one of them empty, for a source, a target and options.
     """
@@ -41,7 +41,7 @@ def compiled(case: Case, target: str, compile_: Compile | None = None) -> Compil
 
 @cache
 def _said(source: str, target: str, *options: str) -> tuple[str, str]:
-    """Return the text of a module, or what nvcc has against its source."""
+    """Return the text of a module and nvcc's errors; one of them is empty."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "module.ptx"
         command = ["nvcc", *OPTIONS, *options, f"-arch={target}", str(SOURCES / source), "-o", str(output)]

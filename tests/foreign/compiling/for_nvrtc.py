@@ -28,7 +28,7 @@ HEADERS = {"prelude.h": PRELUDE, "cstdint": "", "cstdio": "", "cuda.h": TENSOR_M
 
 
 def compiled(case: Case, target: str) -> Compiled:
-    """Return the module of a source with one of its entries chosen, and those of the units `linked` with it."""
+    """Return the module of a source with the case's entry, and the modules of the `linked` units."""
     return for_nvcc.compiled(case, target, _said)
 
 

@@ -1,4 +1,4 @@
-"""TileLang: kernels become CUDA C++, and that PTX by nvcc; what the host would pass is read off the host's program."""
+"""TileLang: kernels become CUDA C++, then PTX by nvcc; launch arguments are read from the lowered host program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tvm.target import Target
 if TYPE_CHECKING:
     from cases import Array, Case
 
-SWIZZLES = ("none", "32B", "64B", "128B")  # as the driver numbers them
+SWIZZLES = ("none", "32B", "64B", "128B")  # in the order of CUtensorMapSwizzle
 HEADERS = Path(tilelang.__file__).parent
 OPTIONS = ("-ptx", "-std=c++20", "-w", "-DENABLE_BF16", f"-I{HEADERS / 'src'}",
            f"-I{HEADERS / '3rdparty' / 'cutlass' / 'include'}")  # fmt: skip
@@ -41,16 +41,16 @@ def compiled(case: Case, target: str) -> Compiled:
 
 
 def _names(source: str, entry: str) -> list[str]:
-    """Return the names of the kernel's parameters, as the C++ that was made declares them."""
+    """Return the names of the kernel's parameters in the generated C++."""
     found = re.search(rf"__global__ void (?:__launch_bounds__\([^)]*\) )?{entry}\(([^)]*)\) {{", source)
     assert found is not None
     return [declared.split()[-1].lstrip("*") for declared in found[1].split(",")]
 
 
 def _described(array: Array, words: list[Any]) -> Described:
-    """Return a map by the arguments of its encoding.
+    """Return the tensor map for the arguments of its encode call.
 
-    Behind its type, rank and tensor stand sizes, strides, box and steps, the innermost dimension first; then modes.
+    After type, rank and tensor follow sizes, strides, box and steps, the innermost dimension first; then the modes.
     """
     rank = int(words[3])
     numbers = [int(word) for word in words[5:]]

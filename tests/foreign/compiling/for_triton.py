@@ -1,4 +1,4 @@
-"""Triton and Gluon: kernels compiled for a target that is not there, with what their launchers are told of them."""
+"""Triton and Gluon: kernels compiled without a GPU, with the data for their launchers."""
 
 from __future__ import annotations
 

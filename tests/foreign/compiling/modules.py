@@ -1,4 +1,4 @@
-"""A compiled kernel with its launch, on disk: `launch.json` and `arrays.npz` beside the text, `0.ptx`, of each unit."""
+"""Files of a compiled kernel and its launch: `launch.json`, `arrays.npz`, and the text, `0.ptx`, of each unit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_MAPS = {
 
 @dataclass(eq=False)
 class Parameters:
-    """The parameters of an entry, in order, as they are written down."""
+    """Serialized parameters of an entry, in order."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
@@ -31,11 +31,11 @@ class Parameters:
 
     @classmethod
     def behind(cls, first: Compiled | None) -> Parameters:
-        """Return none yet; arrays of a launch in front are the same ones."""
+        """Return empty parameters that share the arrays of an earlier launch."""
         return cls(arrays=first.parameters.arrays, names=first.parameters.names) if first else cls()
 
     def array(self, array: Array, **more: Any) -> None:
-        """Add a pointer to an array; the same array twice is one."""
+        """Add a pointer to an array; an array that occurs twice is stored once."""
         name = self.names.setdefault(array, f"array{len(self.names)}")
         self.arrays[f"{name}.start"] = array.start
         row: dict[str, Any] = {"array": name, "element": array.element, **more}
@@ -55,7 +55,7 @@ class Parameters:
         self.array(argument.array, texture=texture, sampler=argument.sampler)
 
     def structure(self, argument: Array | bytes | Sequence[Any]) -> None:
-        """Add a structure: of a pointer to an array, of these bytes, or of these members."""
+        """Add a structure: with a pointer to an array, with these bytes, or with these members."""
         if isinstance(argument, bytes):
             self.rows.append({"bytes": argument.hex()})
             return
@@ -69,7 +69,7 @@ class Parameters:
         self.rows.append({"number": value, "kind": kind})
 
     def add(self, argument: Any) -> None:
-        """Add an array or what describes one, or a number as C has it: Python's `int` and `float`, or NumPy's."""
+        """Add an array or a descriptor of one, or a number; Python's `int` and `float` become C's 32-bit types."""
         if isinstance(argument, Array):
             self.array(argument)
         elif isinstance(argument, Described):
@@ -86,10 +86,10 @@ class Parameters:
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """What a compiler made of a case.
+    """Output of a compiler for a case.
 
-    `linked` are texts of further translation units, `behind` is what it made of the launch in front. `triton` is what
-    Triton says of its kernel, `cute` what the CuTe DSL does: by that, and not by a shape, it is launched.
+    `linked` are the texts of further translation units, `behind` is the output for the preceding launch. `triton` is
+    Triton's launch data, `cute` that of the CuTe DSL; if given, it replaces block and cluster.
     """
 
     text: str
@@ -106,7 +106,7 @@ class Compiled:
 
 
 def write(folder: Path, case: Case, made: Compiled) -> None:
-    """Write what the runner reads."""
+    """Write the files that the runner reads."""
     folder.mkdir(parents=True)
     for number, text in enumerate([made.text, *made.linked]):
         (folder / f"{number}.ptx").write_text(text, encoding="utf-8", newline="")

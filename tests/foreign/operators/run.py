@@ -43,7 +43,7 @@ def _faults(
     driver.schedule, driver.findings = schedule, []
     try:
         have = tensors(operator.call(*(each.clone() for each in inputs)))
-    except Exception as error:  # noqa: BLE001 - an operator that does not run is what is reported
+    except Exception as error:  # noqa: BLE001 - any exception of an operator is reported
         return [Fault(type(error).__name__, str(error)[:2000])]
     found = [Fault(each.rule, each.message) for each in driver.findings if each.severity in ACCUSATIONS]
     away = max(distance(*each) for each in zip(have, wanted, strict=True))

@@ -1,6 +1,5 @@
-"""The reviewed list: every known difference between the table and ptxas, with its reason; a file for each chapter.
+"""Reviewed differences between the table and ptxas, each with its reason; a file for each chapter.
 
-A key is a regular expression, searched in `INSTRUCTION | WHAT THE TABLE SAYS | WHAT PTXAS SAYS` (nothing
-where the one or the other accepts).
-`STRICTER`: ptxas accepts, the table refuses. `LAXER`: the table accepts, ptxas refuses.
+A key is a regular expression, searched in `INSTRUCTION | MESSAGE OF THE TABLE | MESSAGE OF PTXAS` (empty where one of
+them accepts). `STRICTER`: ptxas accepts, the table rejects. `LAXER`: the table accepts, ptxas rejects.
 """

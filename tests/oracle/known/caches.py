@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^createpolicy\.cvt\S* \d": "ptxas takes a number for the result, which is then lost",
-    r"^prefetch\.L2::evict": "the manual: this hint goes with .global",
+    r"^createpolicy\.cvt\S* \d": "ptxas accepts a number as the destination, and drops the result",
+    r"^prefetch\.L2::evict": ("the manual has the .L2::evict hints of prefetch with .global only"),
     r"^prefetch\.(?=\S*\.L2|\S*\.tensormap|L2|tensormap)\S*L1::32B": "ptxas ignores a second cache level",
     r"^(prefetch|discard|applypriority|createpolicy)\S* [^;]*\[[ls]mem\]": (
-        "the manual: the address lies in global memory; ptxas holds the generic ones to nothing"
+        "the manual requires an address in global memory; ptxas does not check generic addresses"
     ),
 }
 
 LAXER: dict[str, str] = {
     r"^createpolicy(?=\S*\.L2::evict_(first|unchanged)\b\S*\.L2::evict_(last|normal)\b)": (
-        "the order of the two priorities tells which is which; the table lets modifiers stand in any order"
+        "the order of the two priorities is significant; the table accepts modifiers in any order"
     ),
 }

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^set\.\S*bf16x2\.bf16x2|^setp\S*\.bf16x2 [^;]*, !%pred": "ptxas checks no operand of these forms",
-    r"^set\.\S*\.bf16\.\w+ %[us]16_": "the manual: values of .bf16 lie in .b16 registers",
-    r"^setp\S*\.b?f16 %pred_\d\|_": "the manual: one comparison has one result; ptxas ignores a second one that is `_`",
-    r"^setp\S*f16x2? _": ("ptxas takes the sink for both results"),
+    r"^set\.\S*bf16x2\.bf16x2|^setp\S*\.bf16x2 [^;]*, !%pred": (
+        "ptxas does not check the operands of set.bf16x2.bf16x2 and setp.bf16x2"
+    ),
+    r"^set\.\S*\.bf16\.\w+ %[us]16_": "the manual requires .b16 registers for .bf16 values",
+    r"^setp\S*\.b?f16 %pred_\d\|_": "the manual has one result for one comparison; ptxas ignores a second result `_`",
+    r"^setp\S*f16x2? _": ("ptxas accepts `_` for both results of setp.f16 and setp.f16x2"),
 }
 
 LAXER: dict[str, str] = {
     r"Arguments mismatch for instruction '(set|setp)'|Result register required": (
-        "a literal where these forms want a register; ptxas takes one in their siblings"
+        "ptxas requires a register in some forms of set and setp, and accepts a literal in the related forms"
     ),
 }

@@ -6,7 +6,7 @@ STRICTER: dict[str, str] = {}
 
 LAXER: dict[str, str] = {
     r"^(call\b.* branches|brx\.\S* .* prototype);": (
-        "which list a label names is found out by the check of modules, not of instructions"
+        "the check of the module, not of the instruction, determines which list a label names"
     ),
-    r"^call.* gmem; .*array expected": "an array of functions is told from another variable by its initializer alone",
+    r"^call.* gmem; .*array expected": "only the initializer distinguishes an array of functions from another variable",
 }

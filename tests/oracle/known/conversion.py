@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^cvt\S*f16x2?\.f32 [^;]*%b128": "ptxas checks nothing about registers of 128 bits in cvt to f16",
+    r"^cvt\S*f16x2?\.f32 [^;]*%b128": "ptxas does not check 128-bit registers in cvt to f16",
 }
 
 LAXER: dict[str, str] = {
-    r"^cvt\.rna\S*tf32\.f32 \S+ 1\.0;": "ptxas takes the number spelt 0f3F800000, and its siblings take both",
-    r"^cvt\S*\.ftz\S*(f32\.f64|[fsu]64\.f32)\b[^;]*%b128": "ptxas makes moves of these, which take no 128 bits",
+    r"^cvt\.rna\S*tf32\.f32 \S+ 1\.0;": (
+        "in cvt.rna.tf32.f32, ptxas accepts 0f3F800000 but not 1.0; the related forms accept both"
+    ),
+    r"^cvt\S*\.ftz\S*(f32\.f64|[fsu]64\.f32)\b[^;]*%b128": (
+        "ptxas converts some cvt.ftz with 64-bit types to moves, which do not support 128 bits"
+    ),
 }

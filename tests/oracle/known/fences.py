@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^fence\.(acquire|release)\.": ("the manual: PTX 8.6 and sm_90; ptxas 13.0 takes them from the start"),
-    r"^fence\.proxy\.(?=\S*::)\S*\.acq_rel": ("the manual: a fence of one direction acquires or releases"),
+    r"^fence\.(acquire|release)\.": (
+        "the manual requires PTX 8.6 and sm_90 for fence.acquire and fence.release; ptxas 13.0 accepts them in every "
+        "version and on every target"
+    ),
+    r"^fence\.proxy\.(?=\S*::)\S*\.acq_rel": (
+        "the manual has .acquire or .release for a unidirectional fence, not .acq_rel"
+    ),
     r"^fence\.\S*sync_restrict\S*.* does not go with": (
         "ptxas ignores .sync_restrict on fences for which the manual does not list it"
     ),
@@ -15,5 +20,5 @@ STRICTER: dict[str, str] = {
 }
 
 LAXER: dict[str, str] = {
-    r"^membar\.proxy\.async;": ("the manual has it from PTX 8.0 on, and so has ptxas 13.5; 13.0 does not know it"),
+    r"^membar\.proxy\.async;": ("the manual and ptxas 13.5 have membar.proxy.async since PTX 8.0; ptxas 13.0 lacks it"),
 }

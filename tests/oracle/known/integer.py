@@ -1,11 +1,14 @@
-"""Integer arithmetic, with extended precision."""
+"""Integer arithmetic, including extended precision."""
 
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^clmad\S*\.s64 ": "the manual: clmad is for .u64 alone; without carries a sign means nothing",
+    r"^clmad\S*\.s64 ": (
+        "the manual has clmad for .u64 only; ptxas accepts .s64, because a carry-less product has no sign"
+    ),
     r"^(addc|subc|madc)\S*(\.[us]16|\.sat)\b": (
-        "the manual: extended precision has 32 and 64 bits and no .sat, as has its first instruction, the one with .cc"
+        "the manual has extended precision for 32 and 64 bits and without .sat, like the first instruction of"
+        " a chain (.cc)"
     ),
 }
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 STRICTER: dict[str, str] = {
     r"^multimem\.\S*(f16|e\dm\d)\S* .*\| operand-type: .* must be a \.": (
-        "for 16 and 8-bit floating point, ptxas takes registers of other types, even predicates, in vectors or alone"
+        "for 16-bit and 8-bit floating-point types, ptxas accepts registers of other types, even predicates"
     ),
     r"^multimem\.(st|red|cp)\.\S*acc::f(16|32)": (
-        "only loads accumulate in another precision; ptxas reads the word and drops it"
+        "only loads have an accumulation precision; ptxas ignores the modifier"
     ),
-    r"^multimem\.red\.\S*(min|max)\S*f16": "the manual's multimem.red only adds floating-point numbers",
+    r"^multimem\.red\.\S*(min|max)\S*f16": "the manual's multimem.red has only addition for floating-point types",
 }
 
 LAXER: dict[str, str] = {
-    r"^multimem\.st\.async\S* .*'cvt'": ("ptxas converts wider registers itself, and fails to convert some"),
+    r"^multimem\.st\.async\S* .*'cvt'": ("ptxas converts wider registers itself, and fails for some types"),
 }

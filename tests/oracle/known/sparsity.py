@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^spcompress\S* .*, (0[fd]|\d+\.)\w+; \|": "a descriptor is a register; ptxas refuses integers alone in its place",
+    r"^spcompress\S* .*, (0[fd]|\d+\.)\w+; \|": (
+        "a descriptor must be a register; ptxas also accepts floating-point constants"
+    ),
 }
 
 LAXER: dict[str, str] = {}

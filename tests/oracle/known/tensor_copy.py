@@ -1,27 +1,27 @@
-"""Copies of tensors."""
+"""Tensor copies."""
 
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
     r"^(cp|applypriority)\S*\.im2col\S* .*\{[^{}]*%f16_.*\| operand-type: .* offsets in ": (
-        "offsets are integers; after one, ptxas accepts 16-bit floating-point registers"
+        "offsets must be integers; after the first offset, ptxas accepts 16-bit floating-point registers"
     ),
     r"^cp\S*\.tensor\.\S*\.global\.shared::cta\S*\.mbarrier::report::": (
-        "the manual has reports for loads only; ptxas lets a store have a report, too"
+        "the manual has reports for loads only; ptxas accepts them for stores, too"
     ),
-    r"^cp\.reduce\S*\.tile::scatter4": "the manual's reductions have no mode .tile::scatter4",
+    r"^cp\.reduce\S*\.tile::scatter4": "the manual does not have .tile::scatter4 for reductions",
     r"^applypriority\S*\.(tile::gather4|im2col_no_offs)\S* .*\| (missing-)?modifier: ": (
-        "the manual has gather4 for tensors of two dimensions, and im2col_no_offs for stores alone"
+        "the manual has gather4 for two-dimensional tensors only, and im2col_no_offs for stores only"
     ),
     r"^(cp|applypriority)\S*\.tensor\.\S* .*\[(%\w*32|%f64|tex0|surf0).*\| operand-type: ": (
-        "a tensor map has a generic address of 64 bits; ptxas takes other registers, and textures, on some devices"
+        "a tensor map has a 64-bit generic address; on some targets ptxas accepts other registers and textures"
     ),
 }
 
-# Both are about what stands inside of the brackets, of which the table knows the kinds alone.
+# Both concern the contents of the brackets; the table checks only their kinds.
 LAXER: dict[str, str] = {
     r"\.override::global_dim(_stride)?\S* .*\{[^{}]*\b[1-9]\d*\}\]": (
-        "with other sizes, constant coordinates must be 0, which ptxas checks"
+        "with an override of sizes, constant coordinates must be 0, which only ptxas checks"
     ),
-    r"\.tensor\.\S* .*\[%\w+\+\d+, \{": "a tensor map's register can't have an offset",
+    r"\.tensor\.\S* .*\[%\w+\+\d+, \{": "ptxas does not accept an offset to the register of a tensor map",
 }

@@ -1,11 +1,13 @@
-"""Edits of tensor maps."""
+"""tensormap.replace, tensormap.cp_fenceproxy."""
 
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"^tensormap\.cp_fenceproxy\S* .*\| modifier: ": "ptxas reads a field's name here, and does nothing with it",
+    r"^tensormap\.cp_fenceproxy\S* .*\| modifier: ": (
+        "ptxas accepts and ignores the name of a field in tensormap.cp_fenceproxy"
+    ),
     r"^tensormap\.replace\.\S*(box_dim|global_dim|element_stride)\S* .*(%f32|%f16x2)": (
-        "ptxas takes floating-point registers for a size"
+        "ptxas accepts floating-point registers as a size"
     ),
 }
 

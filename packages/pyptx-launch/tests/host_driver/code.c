@@ -1,4 +1,4 @@
-/* Code: images and what their texts and headers say, libraries, kernels, modules and functions. */
+/* Code: images, their parsed text and headers, libraries, kernels, modules and functions. */
 #include "driver.h"
 
 #include <elf.h>
@@ -12,18 +12,18 @@ static struct kernel *new_kernel(struct library *library, const char *name, size
   return library->kernels = kernel;
 }
 
-static size_t size_of_type(const char *type) { /* "u64": the digits, in bits; "pred" and the like do not occur */
+static size_t size_of_type(const char *type) { /* "u64": the digits are the width in bits; pred does not occur */
   while (*type && (*type < '0' || *type > '9')) ++type;
   return (size_t)atoi(type) / 8;
 }
 
-/* Read `.param .align 64 .b8 name[128]`, from behind `.param`. */
+/* Parse `.param .align 64 .b8 name[128]`, after `.param`. */
 static void read_parameter(struct kernel *kernel, char *declaration) {
   size_t size = 0, align = 0, offset = 0;
   for (char *word = strtok(declaration, " \t\r\n"); word; word = strtok(NULL, " \t\r\n")) {
     if (strcmp(word, ".align") == 0) {
       size_t given = (size_t)atoi(strtok(NULL, " \t\r\n"));
-      if (size == 0) align = given; /* behind `.ptr` it is the pointee's */
+      if (size == 0) align = given; /* after `.ptr` it is the pointee's alignment */
     } else if (word[0] == '.' && size == 0 && strchr("bsuf", word[1])) {
       size = size_of_type(word);
     } else if (strchr(word, '[')) {
@@ -72,7 +72,7 @@ static const char *end_of_body(const char *at) {
   return at;
 }
 
-/* Read what stands behind the parameters: directives, then the body. */
+/* Parse the text after the parameters: directives, then the body. */
 static void read_body(struct kernel *kernel, const char *at) {
   const char *body = at + strcspn(at, "{"), *end = end_of_body(body), *limit;
   if ((limit = strstr(at, ".maxntid")) != NULL && limit < body) kernel->threads = product(limit, body);
@@ -102,7 +102,7 @@ static void read_ptx(struct library *library, const char *image) {
   }
 }
 
-/* Read `.nv.info.NAME`: records of a format, an attribute and a size; 0x17 is KPARAM_INFO, a parameter. */
+/* Parse `.nv.info.NAME`: records of a format, an attribute and a size; 0x17 is KPARAM_INFO, a parameter. */
 static void read_information(struct kernel *kernel, const unsigned char *at, size_t bytes) {
   for (const unsigned char *end = at + bytes; at + 4 <= end;) {
     uint16_t size;
@@ -121,7 +121,7 @@ static void read_information(struct kernel *kernel, const unsigned char *at, siz
   }
 }
 
-/* Return 90 of sm_90. Since version 8 of its ABI a cubin has it in the second byte of the header's flags, before in the first. */
+/* Return 90 for sm_90: the second byte of the header's flags since ABI version 8, the first byte before. */
 static int target_of(uint32_t flags, unsigned char abi) { return (int)(abi >= 8 ? flags >> 8 & 0xff : flags & 0xff); }
 
 static void read_cubin(struct library *library, const unsigned char *image) {
@@ -137,7 +137,7 @@ static void read_cubin(struct library *library, const unsigned char *image) {
   }
 }
 
-/* The image's size is known for text and ELF only; the hash of its first bytes tells images apart. */
+/* Return the size of an image, text or ELF; a hash of the first bytes identifies images. */
 static size_t image_bytes(const char *image) {
   if (memcmp(image, ELFMAG, SELFMAG) != 0) return strlen(image);
   const Elf64_Ehdr *header = (const void *)image;
@@ -159,7 +159,7 @@ static CUresult complain(unsigned count, const int *options, void **values, cons
   return INVALID_PTX;
 }
 
-/* What compiles PTX, or looks through a cubin, where null_driver.py has set it: it returns an error, and may complain. */
+/* Callback that compiles PTX or checks a cubin, if set by null_driver.py: it returns an error code and may write a log. */
 typedef int (*load_answer)(const char *image, size_t bytes, char *log, size_t log_bytes);
 static load_answer on_load;
 OURS void null_driver_on_load(load_answer answer) { on_load = answer; }
@@ -190,7 +190,7 @@ static CUresult load(struct library **library, const void *image, const int *opt
   return *library = made, SUCCESS;
 }
 
-/* Free an unloaded library when nothing that waits in a stream will run its code. */
+/* Free an unloaded library when no queued launch will run its code. */
 void release_library(struct library *library) {
   if (!library->unloaded || library->waiting) return;
   for (struct kernel *kernel = library->kernels, *next; kernel; kernel = next) {
@@ -214,7 +214,7 @@ static void unload(struct library *library) {
   pthread_mutex_unlock(&state);
 }
 
-/* Libraries, of no context ------------------------------------------------------------------------------------------- */
+/* Libraries, independent of contexts --------------------------------------------------------------------------------- */
 
 API cuLibraryLoadData(struct library **library, const void *image, int *options, void **values, unsigned count,
                       int *library_options, void **library_values, unsigned library_count) {
@@ -240,8 +240,8 @@ API cuLibraryGetKernel(struct kernel **kernel, struct library *library, const ch
   return NOT_FOUND;
 }
 
-/* Find or make a kernel's function in a context. Where launches are answered, a cubin runs only on devices of its major
- * version, from its minor one on. */
+/* Find or create a kernel's function in a context. With a launch callback, a cubin runs only on devices of its major
+ * version with its minor version or a later one. */
 static CUresult function_in(struct function **function, struct kernel *kernel, struct context *context) {
   int target = kernel->library->target, capability = (int)setting("capability");
   if (on_launch && target && (target / 10 != capability / 10 || target > capability)) return NO_BINARY_FOR_GPU;
@@ -270,7 +270,7 @@ API cuKernelGetName(const char **name, struct kernel *kernel) { return *name = k
 API cuKernelGetLibrary(struct library **library, struct kernel *kernel) { return *library = kernel->library, SUCCESS; }
 
 API cuKernelGetParamInfo(struct kernel *kernel, size_t index, size_t *offset, size_t *size) {
-  PASS_ON(usable(current));  // the driver loads the code for this, and needs a context for that
+  PASS_ON(usable(current));  // the driver loads the code for this, which needs a context
   if (index >= kernel->count) return INVALID_VALUE;
   *offset = kernel->offsets[index];
   *size = kernel->sizes[index];
@@ -301,7 +301,7 @@ API cuKernelSetAttribute(int attribute, int value, struct kernel *kernel, int de
   return SUCCESS;
 }
 
-/* Modules, of the current context: libraries all the same ------------------------------------------------------------ */
+/* Modules of the current context, implemented as libraries ----------------------------------------------------------- */
 
 API cuModuleLoadDataEx(struct library **module, const void *image, unsigned count, int *options, void **values) {
   MAY_FAIL();

@@ -1,9 +1,9 @@
-/* Devices and contexts: the primary ones, created ones, and those over a part of the multiprocessors. */
+/* Devices and contexts: primary contexts, created contexts, and green contexts with a part of the SMs. */
 #include "driver.h"
 
 static struct context primaries[MOST_DEVICES];
 __thread struct context *current;
-static __thread struct context *below[64]; /* of the thread's stack of contexts, what is not on top */
+static __thread struct context *below[64]; /* the thread's stack of contexts below the current one */
 static __thread int depth;
 pthread_mutex_t state = PTHREAD_MUTEX_INITIALIZER;
 
@@ -11,7 +11,7 @@ long current_device(void) { return current ? current->device : -1; }
 
 static int no_device(int device) { return device < 0 || device >= setting("devices"); }
 
-/* What every call that works in a context answers if the context does not. */
+/* Return the error of any call in an unusable context. */
 CUresult usable(const struct context *context) {
   if (!context) return INVALID_CONTEXT;
   if (!context->alive) return CONTEXT_IS_DESTROYED;
@@ -27,7 +27,7 @@ struct context *primary(int device) {
   return context;
 }
 
-/* Give primary contexts back that were lost: a process of the driver's would have to end. */
+/* Restore lost primary contexts; with NVIDIA's driver the process would have to end. */
 OURS void null_driver_mend(void) {
   for (int i = 0; i < MOST_DEVICES; ++i) primaries[i].lost = SUCCESS;
 }
@@ -54,7 +54,7 @@ API cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
 }
 
 API cuDeviceGetAttribute(int *value, int attribute, int device) {
-  static const struct { int attribute, value; } same_for_all[] = { /* of a Hopper, but for what settings say */
+  static const struct { int attribute, value; } same_for_all[] = { /* of a Hopper GPU, except the settings */
       {1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152}, {9, 65536}, {10, 32},
       {12, 65536}, {13, 1980000}, {15, 1}, {17, 0}, {18, 0}, {19, 1}, {31, 1}, {39, 2048}, {40, 2}, {41, 1}, {78, 1},
       {79, 1}, {81, 233472}, {82, 65536}, {83, 1}, {88, 1}, {89, 1}, {95, 1}, {106, 32}, {111, 1024}, {115, 1},
@@ -159,7 +159,7 @@ static struct context *create(int kind, int device, unsigned flags, unsigned mul
   return context;
 }
 
-/* A destroyed context stays behind as a few bytes: handles to it may be left, and get the error that they should. */
+/* The structure of a destroyed context is kept: remaining handles to it get the correct error. */
 static CUresult destroy(struct context *context) {
   CUresult result = wait_for_context(context);
   context->alive = 0;
@@ -188,7 +188,7 @@ API cuCtxDestroy_v2(struct context *context) {
   return context->alive ? destroy(context) : CONTEXT_IS_DESTROYED;
 }
 
-/* Green contexts: CUdevResource holds a type, then at byte 96 the number of multiprocessors. -------------------------- */
+/* Green contexts: CUdevResource starts with a type and has the number of SMs at byte 96. ------------------------------ */
 
 enum { MULTIPROCESSORS = 1, LEAST_OF_A_GROUP = 8, RESOURCE_BYTES = 144 };
 
@@ -218,7 +218,7 @@ API cuGreenCtxGetDevResource(char *green, struct resource *resource, int type) {
   return cuCtxGetDevResource(of_green(green), resource, type);
 }
 
-/* Groups have whole eights of multiprocessors on this device, whatever smaller number is asked for. */
+/* Groups have a multiple of eight SMs on this device: other requests are rounded up. */
 API cuDevSmResourceSplitByCount(struct resource *groups, unsigned *count, const struct resource *whole,
                                 struct resource *rest, unsigned flags, unsigned least) {
   MAY_FAIL();

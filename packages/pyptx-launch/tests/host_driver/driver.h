@@ -1,5 +1,5 @@
-/* What the files of the host driver share. Exported are the driver's functions (API) and those of null_driver.py (OURS);
- * structures of arguments are the driver's ABI, declared from its documentation. */
+/* Declarations shared by the files of the host driver. Exports are the driver's functions (API) and those used by
+ * null_driver.py (OURS). Structures of arguments follow the driver's ABI, declared from its documentation. */
 #pragma once
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -22,7 +22,7 @@ enum {
   CAPTURE_IMPLICIT = 906, CAPTURED_EVENT = 907, CAPTURE_WRONG_THREAD = 908, INVALID_CLUSTER_SIZE = 912,
 };
 
-#pragma GCC visibility push(hidden) /* what is declared here is reached without the linker's tables */
+#pragma GCC visibility push(hidden) /* access these declarations without the linker's tables */
 
 /* record.c: settings, the record of calls, failures on request --------------------------------------------------- */
 
@@ -73,19 +73,19 @@ enum { PRIMARY, CREATED, GREEN };
 struct context {
   int kind, device, alive;
   unsigned flags, multiprocessors;
-  CUresult lost;         /* what a kernel of it has done: every later call answers with that */
-  size_t local;          /* bytes of device memory that are set aside for its kernels' local memory */
+  CUresult lost;         /* error of a kernel in this context, returned by all later calls */
+  size_t local;          /* bytes of device memory reserved for its kernels' local memory */
   struct stream *legacy; /* its default stream */
-  char green;            /* whose address is the handle of a green context */
+  char green;            /* its address is the handle of a green context */
 };
 
 extern __thread struct context *current;
 extern __thread int capture_mode;
 struct context *primary(int device);
-long current_device(void); /* -1: none is current */
+long current_device(void); /* -1: no current context */
 CUresult usable(const struct context *context);
 
-/* The state of contexts, streams, events, graphs and memory is changed under this; nothing waits while it is held. */
+/* Protects contexts, streams, events, graphs and memory; never held during a wait. */
 extern pthread_mutex_t state;
 
 /* code.c ------------------------------------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ extern pthread_mutex_t state;
 #define MOST_PARAMETERS 512
 #define ATTRIBUTES 16
 
-enum { KERNEL = 0x4b45524e, FUNCTION = 0x46554e43 }; /* what a handle is begins with which */
+enum { KERNEL = 0x4b45524e, FUNCTION = 0x46554e43 }; /* first word of the structure that a handle points to */
 
 struct kernel {
   int tag;
@@ -102,7 +102,7 @@ struct kernel {
   char *name;
   size_t count, offsets[MOST_PARAMETERS], sizes[MOST_PARAMETERS];
   int attributes[ATTRIBUTES];
-  long threads, shared, local; /* what its text says: the most threads of a block (0: nothing), and bytes */
+  long threads, shared, local; /* from the PTX: maximum threads of a CTA (0: not given), bytes of shared and local memory */
   struct function *functions;
 };
 
@@ -117,13 +117,13 @@ struct library {
   size_t bytes;
   uint64_t hash;
   char *image;
-  int target;  /* of a cubin: 90 of sm_90; 0 of PTX */
+  int target;  /* of a cubin, 90 for sm_90; 0 for PTX */
   int waiting; /* launches that have not run */
   int unloaded;
   struct kernel *kernels;
 };
 
-/* A CUkernel may stand where a CUfunction is asked for; `bound` is a function's context, or NULL. */
+/* A CUkernel is valid as a CUfunction argument; `bound` is a function's context, or NULL. */
 static inline struct kernel *kernel_of(void *handle, struct context **bound) {
   struct function *function = handle;
   *bound = NULL;
@@ -137,21 +137,21 @@ void release_library(struct library *library);
 
 /* launch.c ----------------------------------------------------------------------------------------------------------- */
 
-/* What a callback is given to answer a launch; null_driver.py declares it once more. */
+/* Argument of the launch callback; simulated.py declares it, too. */
 struct request {
   const char *entry;
   const char *image;
   size_t image_bytes;
   unsigned grid[3], block[3], cluster[3], shared;
   int device;
-  const unsigned char *parameters; /* as the entry lays them out */
+  const unsigned char *parameters; /* in the layout of the entry */
   size_t parameter_bytes;
-  uint64_t library; /* tells libraries apart */
+  uint64_t library; /* identifies the library */
   const struct context *context;
 };
 
 typedef int (*launch_answer)(const struct request *);
-extern launch_answer on_launch; /* where there is one, work waits in streams until something waits for it */
+extern launch_answer on_launch; /* if set, work stays in its stream until a call waits for it */
 
 struct launch {
   struct kernel *kernel;
@@ -171,21 +171,21 @@ void forget_memory(uint64_t address);
 
 /* streams.c ---------------------------------------------------------------------------------------------------------- */
 
-enum { TO_DEVICE = 1, TO_HOST = 2, ON_DEVICE = 3 }; /* which ends of a copy are device memory, a bit each */
+enum { TO_DEVICE = 1, TO_HOST = 2, ON_DEVICE = 3 }; /* ends of a copy in device memory: destination, source */
 
 struct work {
   struct work *next;
   enum { LAUNCH, COPY, SET, FREE, HOST, RECORD_EVENT, WAIT_EVENT } kind;
-  uint64_t number; /* in the order of enqueueing, over all streams */
+  uint64_t number; /* order of enqueueing over all streams */
   struct launch launch;
   uint64_t to, from; /* COPY, SET, FREE */
-  unsigned char *staged; /* what of pageable memory was there when the copy was asked for */
+  unsigned char *staged; /* pageable source bytes, taken when the copy is enqueued */
   size_t bytes, pitch, rows;
   uint32_t value;
   int way, width;
   void (*function)(void *), *data; /* HOST */
   struct event *event;             /* RECORD_EVENT */
-  struct stream *other;            /* WAIT_EVENT: until `other`, or all streams of `whole`, have done their work up to `upto` */
+  struct stream *other;            /* WAIT_EVENT: until `other`, or all streams of `whole`, have completed work up to `upto` */
   struct context *whole;
   uint64_t upto;
 };
@@ -195,7 +195,7 @@ struct stream {
   struct context *context;
   struct work *first, **last;
   unsigned flags;
-  int priority, alive, forked; /* forked: captured work that nothing has waited for */
+  int priority, alive, forked; /* forked: captured work that no stream of the capture has joined */
   uint64_t id, enqueued;
   struct capture *capture;
 };
@@ -208,16 +208,16 @@ struct capture {
   uint64_t id;
 };
 
-/* What the driver makes of a handle: NULL and 1 are the current context's default stream, 2 the thread's own. NULL for
- * one that it does not know, which without a callback may be any number. */
+/* Return the stream of a handle: for NULL and 1 the current context's default stream, for 2 the thread's. NULL for an
+ * unknown handle, which may be any number if there is no callback. */
 struct stream *stream_of(void *handle);
 CUresult find_stream(void *handle, struct stream **stream);
 CUresult create_stream(struct stream **stream, struct context *context, unsigned flags, int priority);
-CUresult enqueue(struct stream *stream, const struct work *work); /* or capture, or run at once where nothing waits */
+CUresult enqueue(struct stream *stream, const struct work *work); /* or capture, or run at once if nothing is queued */
 CUresult wait_for(struct stream *stream, uint64_t upto);
 CUresult wait_for_context(struct context *context);
-CUresult nothing_captured(const struct context *context); /* fails, and takes the captures of its streams with it */
-CUresult allowed_in_capture(void); /* what may not be called while something is captured */
+CUresult nothing_captured(const struct context *context); /* otherwise fails, and invalidates the captures of its streams */
+CUresult allowed_in_capture(void); /* checked by calls that are unsafe during a capture */
 int capturing(const struct stream *stream);
 void delete_work(struct work *work);
 struct work *copy_of(const struct work *work);

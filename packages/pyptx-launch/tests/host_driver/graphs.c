@@ -1,7 +1,7 @@
-/* Graphs: what was captured, one piece of work after another, in an order that every edge would allow. */
+/* Graphs: captured work as a list, in an order that is consistent with every edge. */
 #include "driver.h"
 
-struct user_object { /* something of the user's that lives as long as graphs that refer to it */
+struct user_object { /* object of the user that lives as long as graphs refer to it */
   void *object;
   void (*destroy)(void *);
   unsigned references;
@@ -27,7 +27,7 @@ struct graph *new_graph(void) {
 
 static void add(struct graph *graph, const struct work *work) {
   struct work *copy = copy_of(work);
-  if (work->staged) copy->staged = NULL; /* a node copies what is there when it is replayed */
+  if (work->staged) copy->staged = NULL; /* a node copies the source's contents at replay */
   *graph->last = copy;
   graph->last = &copy->next;
   ++graph->count;
@@ -73,7 +73,7 @@ static void refer(struct graph *graph, struct user_object *object, unsigned coun
 
 API cuGraphRetainUserObject(struct graph *graph, struct user_object *object, unsigned count, unsigned flags) {
   MAY_FAIL();
-  if (!(flags & 1)) cuUserObjectRetain(object, count); /* CU_GRAPH_USER_OBJECT_MOVE: the caller's become the graph's */
+  if (!(flags & 1)) cuUserObjectRetain(object, count); /* CU_GRAPH_USER_OBJECT_MOVE: the graph takes the caller's references */
   return refer(graph, object, count), SUCCESS;
 }
 
@@ -134,7 +134,7 @@ API cuGraphInstantiateWithFlags(struct graph **executable, const struct graph *g
   return SUCCESS;
 }
 
-/* What cuda.h calls so since CUDA 12, and whoever asks for the name is given; not the older function of five arguments. */
+/* The function of this name in cuda.h and cuGetProcAddress since CUDA 12, not the older one with five arguments. */
 API cuGraphInstantiate(struct graph **executable, const struct graph *graph, unsigned long long flags) {
   return cuGraphInstantiateWithFlags(executable, graph, flags);
 }

@@ -1,4 +1,4 @@
-/* Launches: held against what the device allows, written down, and handed to a callback where there is one. */
+/* Launches: checked against the device's limits, recorded, and passed to a callback if there is one. */
 #include "driver.h"
 
 struct attribute { int id; char pad[4]; unsigned char value[64]; };
@@ -37,7 +37,7 @@ OURS long null_driver_launches(void) { return __atomic_load_n(&launches, __ATOMI
 enum { /* CUlaunchAttributeID, CUfunction_attribute */
   COOPERATIVE = 2, CLUSTER = 4, LAST_ATTRIBUTE = 18, DYNAMIC_SHARED = 8, NON_PORTABLE_CLUSTER = 14,
 };
-enum { /* of a multiprocessor of compute capability 9.0 */
+enum { /* of an SM of compute capability 9.0 */
   RESIDENT_THREADS = 2048, RESIDENT_BLOCKS = 32, SHARED_BYTES = 233472, SHARED_OF_BLOCK = 1024, PORTABLE = 8, LARGEST = 16,
 };
 
@@ -65,7 +65,7 @@ static CUresult check_cluster(const struct config *config, const struct kernel *
   return SUCCESS;
 }
 
-/* The device's own limit of threads is what plans ask for, before they launch. */
+/* The device's own limit of threads is not checked: plans check it before they launch. */
 static inline CUresult check(const struct config *config, const struct kernel *kernel) {
   unsigned long threads = volume(config->block), most = (unsigned long)kernel->threads;
   return volume(config->grid) == 0 || threads == 0 || (most && threads > most) ? INVALID_VALUE : SUCCESS;
@@ -81,7 +81,7 @@ static CUresult check_attributes(const struct config *config, const struct kerne
   return volume(config->grid) > resident ? COOPERATIVE_TOO_LARGE : SUCCESS;
 }
 
-/* A kernel's local memory is there for every thread that could be resident. */
+/* Reserve a kernel's local memory for every thread that can be resident. */
 static CUresult give_local(const struct kernel *kernel, struct context *context) {
   return kernel->local ? set_aside(context, (size_t)kernel->local * RESIDENT_THREADS * context->multiprocessors) : SUCCESS;
 }
@@ -114,15 +114,15 @@ CUresult run_launch(const struct launch *launch, struct context *context) {
   return on_launch(&request);
 }
 
-/* The stream of a launch and the context that it runs in. The stream of a function must be one of the function's context;
- * a kernel runs in the context of its stream, of the default stream in the current one. */
+/* Find the stream and the context of a launch. A function needs a stream of its own context; a kernel runs in the context
+ * of its stream, for the default stream in the current context. */
 static CUresult placed(void *handle, struct context *bound, struct stream **stream, struct context **context) {
   PASS_ON(find_stream(handle, stream));
   *context = *stream ? (*stream)->context : current;
   return bound && *stream && bound != *context ? INVALID_HANDLE : usable(*context);
 }
 
-/* Not inline: a launch that is only written down must not pay for the stack. */
+/* Not inline: a launch that is only recorded must not pay for the stack frame. */
 __attribute__((noinline)) static CUresult hand_on(const struct config *config, struct kernel *kernel, void **parameters,
                                                   struct stream *stream, struct context *context) {
   unsigned char bank[32768];
@@ -137,7 +137,7 @@ API cuLaunchKernelEx(const struct config *config, void *handle, void **parameter
   if (extra || !context) return context ? INVALID_VALUE : INVALID_CONTEXT;
   struct kernel *kernel = kernel_of(handle, &bound);
   if (!kernel) return INVALID_HANDLE;
-  /* Where nothing is answered and there are no streams, one may be any number. */
+  /* Without a callback and without streams, the handle may be any number. */
   if (on_launch || streams_live) PASS_ON(placed(config->stream, bound, &stream, &context));
   COUNT(launches, 1);
   if (config->shared > 49152 && (int)config->shared > kernel->attributes[DYNAMIC_SHARED]) return INVALID_VALUE;

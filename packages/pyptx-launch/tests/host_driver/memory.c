@@ -1,12 +1,12 @@
-/* Memory: every device's lies in one mapping of the host's, which costs nothing until it is written to. What is allocated
- * where is known, and a copy or a kernel that goes past it fails. */
+/* Memory: all device memory is one host mapping, without cost until it is written. Allocations are tracked, and a copy or
+ * a kernel that accesses bytes outside of them fails. */
 #include "driver.h"
 
 #include <sys/mman.h>
 
 enum { DEVICE, PINNED, MANAGED, REGISTERED };
 
-struct allocation { /* `context`: whose kernels reach it; of device memory, and NULL for all others */
+struct allocation { /* `context`: for device memory, the context whose kernels can access it; NULL for other memory */
   uint64_t start;
   size_t bytes;
   int device, kind;
@@ -16,14 +16,14 @@ struct allocation { /* `context`: whose kernels reach it; of device memory, and 
 enum { ALIGNMENT = 512, GAP = 512, MOST_FILLED = 1 << 20 };
 
 static const size_t region_bytes = (size_t)512 << 30;
-static const size_t reserved = (size_t)64 << 20; /* at the region's start, for whoever answers launches */
+static const size_t reserved = (size_t)64 << 20; /* at the region's start, for the launch callback */
 static unsigned char *region;
 static struct allocation *allocations; /* by address */
 static size_t count, room;
 static size_t used[MOST_DEVICES];
 static unsigned long version; /* of `allocations` */
 
-/* Map device memory, at an address where there is a wish; where nothing asked for it before, at the first allocation. */
+/* Map device memory, at address `wish` unless it is 0; otherwise the first allocation maps it. */
 OURS int null_driver_map(uint64_t wish) {
   pthread_mutex_lock(&state);
   if (!region) {
@@ -36,12 +36,12 @@ OURS int null_driver_map(uint64_t wish) {
   return region && (!wish || region == (void *)wish);
 }
 
-/* Parts of a device share the memory of its primary context; created contexts have their own. */
+/* Green contexts share the memory of the primary context; created contexts have their own. */
 static const struct context *owner(const struct context *context) {
   return context->kind == CREATED ? context : primary(context->device);
 }
 
-/* Write out starts and sizes of what kernels of a context reach, as far as there is room; return how many there are. */
+/* Write starts and sizes of up to `most` allocations that kernels of a context can access; return the number of all. */
 OURS size_t null_driver_allocations(uint64_t *pairs, size_t most, const struct context *context) {
   size_t found = 0;
   context = owner(context);
@@ -57,7 +57,7 @@ OURS size_t null_driver_allocations(uint64_t *pairs, size_t most, const struct c
 
 OURS unsigned long null_driver_allocations_version(void) { return version; }
 
-/* Return the index of the first allocation behind an address. */
+/* Return the index of the first allocation after an address. */
 static size_t behind(uint64_t address) {
   size_t low = 0, high = count;
   while (low < high) {
@@ -83,19 +83,19 @@ static int allocated(uint64_t address, size_t bytes) {
 
 static size_t rounded(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-/* Return where so many bytes fit: in the first gap of the region that is wide enough. */
+/* Return the address of the first gap of the region with room for `bytes`; 0 if none. */
 static uint64_t gap(size_t bytes) {
   uint64_t at = (uint64_t)region + reserved;
   for (size_t i = 0; i < count; ++i) {
     const struct allocation *next = &allocations[i];
-    if (next->kind == REGISTERED) continue; /* none of the region's */
+    if (next->kind == REGISTERED) continue; /* not in the region */
     if (at + rounded(bytes) + GAP <= next->start) return at;
     at = next->start + rounded(next->bytes) + GAP;
   }
   return at + rounded(bytes) <= (uint64_t)region + region_bytes ? at : 0;
 }
 
-/* Put an allocation at its place among the others, with `state` in hand. */
+/* Insert an allocation in address order; the caller holds `state`. */
 static void insert(struct allocation allocation) {
   size_t index = behind(allocation.start);
   if (count == room) allocations = realloc(allocations, (room = 2 * room + 64) * sizeof *allocations);
@@ -122,11 +122,11 @@ static CUresult allocate(uint64_t *address, size_t bytes, int kind) {
   CUresult result = place(address, bytes, current, kind);
   pthread_mutex_unlock(&state);
   if (result != SUCCESS) return result;
-  memset((void *)*address, 0xA5, bytes < MOST_FILLED ? bytes : MOST_FILLED); /* it holds whatever was there */
+  memset((void *)*address, 0xA5, bytes < MOST_FILLED ? bytes : MOST_FILLED); /* uninitialized */
   return COUNT(memory_live, 1), SUCCESS;
 }
 
-/* Take an allocation away; its pages go back where they are many. */
+/* Remove an allocation; return its pages to the system if it is large. */
 void forget_memory(uint64_t address) {
   pthread_mutex_lock(&state);
   struct allocation *found = holding(address, 1);
@@ -149,7 +149,7 @@ static int begins_one(uint64_t address) {
   return begins;
 }
 
-/* Give memory to a context's kernels, for their local memory, for as long as the context lives. */
+/* Reserve device memory for the local memory of a context's kernels, for the lifetime of the context. */
 CUresult set_aside(struct context *context, size_t bytes) {
   CUresult result = SUCCESS;
   pthread_mutex_lock(&state);
@@ -162,7 +162,7 @@ CUresult set_aside(struct context *context, size_t bytes) {
   return result;
 }
 
-/* Giving it out ------------------------------------------------------------------------------------------------------ */
+/* Allocation --------------------------------------------------------------------------------------------------------- */
 
 API cuMemAlloc_v2(uint64_t *address, size_t bytes) {
   MAY_FAIL();
@@ -173,7 +173,7 @@ API cuMemAlloc_v2(uint64_t *address, size_t bytes) {
   return SUCCESS;
 }
 
-/* It waits for the device, as the driver does: what was launched before may use the memory. */
+/* Waits for the device, like the driver: earlier launches may use the memory. */
 API cuMemFree_v2(uint64_t address) {
   MAY_FAIL();
   if (!address) return SUCCESS;
@@ -190,7 +190,7 @@ API cuMemAllocAsync(uint64_t *address, size_t bytes, void *handle) {
   MAY_FAIL();
   struct stream *stream;
   PASS_ON(find_stream(handle, &stream));
-  if (capturing(stream)) return NOT_SUPPORTED; /* memory nodes of graphs: no test needs them */
+  if (capturing(stream)) return NOT_SUPPORTED; /* memory nodes of graphs: not needed by any test */
   PASS_ON(allocate(address, bytes, DEVICE));
   RECORD(say("{\"call\": \"cuMemAllocAsync\", \"address\": %lu, \"bytes\": %zu, \"stream\": %lu}", *address, bytes, (uintptr_t)handle));
   return SUCCESS;
@@ -221,7 +221,7 @@ API cuMemHostGetDevicePointer_v2(uint64_t *address, void *memory, unsigned flags
 
 API cuMemFreeHost(void *memory) { return cuMemFree_v2((uintptr_t)memory); }
 
-/* Memory of the host that is somebody else's; kernels reach it at its own address. */
+/* Registered host memory; kernels access it at its own address. */
 API cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags) {
   MAY_FAIL();
   (void)flags;
@@ -302,8 +302,8 @@ CUresult run_set(uint64_t to, uint32_t value, int width, size_t pitch, size_t co
   return SUCCESS;
 }
 
-/* Copy; `wait` is for the calls without `Async`, which go through the default stream. Of what is not pinned, the driver
- * takes the bytes at once, or waits until they are there. */
+/* Copy; `wait` is for the calls without `Async`, which use the default stream. For pageable memory, the driver reads the
+ * source at once, or waits until the destination is written. */
 static CUresult copy(uint64_t to, uint64_t from, size_t bytes, int way, void *handle, int wait) {
   struct stream *stream;
   PASS_ON(find_stream(handle, &stream));
@@ -402,7 +402,7 @@ SETTING(D8, unsigned char, 1)
 SETTING(D16, unsigned short, 2)
 SETTING(D32, unsigned, 4)
 
-/* Pools: one a device, of which everything is allocated -------------------------------------------------------------- */
+/* Pools: one per device, for all allocations ------------------------------------------------------------------------- */
 
 static struct { uint64_t threshold; } pools[MOST_DEVICES];
 
@@ -412,7 +412,7 @@ API cuDeviceGetDefaultMemPool(void **pool, int device) {
 
 API cuDeviceGetMemPool(void **pool, int device) { return cuDeviceGetDefaultMemPool(pool, device); }
 
-/* CUmemPool_attribute: 4 is the release threshold; 5 to 8 what is reserved and used, now and at most. */
+/* CUmemPool_attribute: 4 is the release threshold; 5 to 8 are reserved and used bytes, current and maximum. */
 API cuMemPoolGetAttribute(void *pool, int attribute, void *value) {
   size_t device = (size_t)((char *)pool - (char *)pools) / sizeof *pools;
   if (attribute >= 1 && attribute <= 3) return *(int *)value = 1, SUCCESS;

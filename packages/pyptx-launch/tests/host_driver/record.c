@@ -1,9 +1,9 @@
-/* What the driver is, what it writes down, which calls are to fail, and its errors. */
+/* Settings of the driver, its record of calls, requested failures, and its errors. */
 #include "driver.h"
 
 #include <stdarg.h>
 
-/* What it is, set by null_driver_set ------------------------------------------------------------------------------- */
+/* Settings, changed by null_driver_set ----------------------------------------------------------------------------- */
 
 static struct { const char *name; long value; } settings[] = {
     {"devices", 2},         {"capability", 90},    {"shared_optin", 232448}, {"static_shared", 0}, {"max_threads", 1024},
@@ -25,7 +25,7 @@ OURS int null_driver_set(const char *name, long value) {
   return 0;
 }
 
-/* What it writes down ---------------------------------------------------------------------------------------------- */
+/* Record of calls -------------------------------------------------------------------------------------------------- */
 
 pthread_mutex_t recorded = PTHREAD_MUTEX_INITIALIZER;
 static char *text;
@@ -62,7 +62,7 @@ void say_bytes(const void *bytes, size_t size) {
   append("\"", 1);
 }
 
-/* For programs that are not Python: every line also goes to the file that NULL_DRIVER_LOG names. */
+/* For programs not written in Python: append every line to the file NULL_DRIVER_LOG, if it is set. */
 void to_file(size_t from) {
   const char *path = getenv("NULL_DRIVER_LOG");
   FILE *file = path ? fopen(path, "a") : NULL;
@@ -71,7 +71,7 @@ void to_file(size_t from) {
   fclose(file);
 }
 
-/* Return the lines so far, and forget them; the caller frees. */
+/* Return the recorded lines, and clear them; the caller frees the result. */
 OURS char *null_driver_take(void) {
   pthread_mutex_lock(&recorded);
   char *taken = text ? text : calloc(1, 1);
@@ -83,7 +83,7 @@ OURS char *null_driver_take(void) {
 
 OURS void null_driver_free(char *taken) { free(taken); }
 
-/* What is to fail -------------------------------------------------------------------------------------------------- */
+/* Requested failures ----------------------------------------------------------------------------------------------- */
 
 static struct { char call[64]; CUresult result; int after, times; } failing[16];
 int any_failing;
@@ -154,7 +154,7 @@ API cuGetErrorString(CUresult code, const char **meaning) {
   return cuGetErrorName(code, &name);
 }
 
-/* What was made and not given back ----------------------------------------------------------------------------------- */
+/* Numbers of live objects -------------------------------------------------------------------------------------------- */
 
 long memory_live, libraries_live, streams_live, events_live;
 

@@ -1,9 +1,9 @@
-"""The host driver's launches, answered by the simulator: on the host's memory, at the addresses that kernels are given.
+"""Launches of the host driver, executed by the simulator in host memory, at the addresses passed to kernels.
 
-`install` makes a null driver that is loaded into this process a host driver: what is launched runs when something waits
-for it, and writes its results. PTX is checked when it is loaded; a cubin is run from the PTX that it was made of, which
-`register` or the file `$HOST_DRIVER_IMAGES/<sha256 of the cubin>.ptx` gives. The simulator knows no time: a step of it
-counts as `NANOSECONDS`, so that kernels which wait for the clock end soon.
+`install` turns a null driver loaded into this process into a host driver: a launch runs when the program waits for it,
+and writes its results. PTX is checked when it is loaded. A cubin runs from its PTX source, known from `register` or the
+file `$HOST_DRIVER_IMAGES/<sha256 of the cubin>.ptx`. The simulator has no notion of time: each of its steps counts as
+`NANOSECONDS`, so that kernels that wait for the clock end soon.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-END: Final = 0x7FFF_FFFF_F000  # of a process: device memory ends before, and registered memory of the host may not
-RESERVED: Final = 64 << 20  # of them, at the start: the running module's variables, then its heap
-NANOSECONDS: Final = 100_000  # a step
-STEPS: Final = 5_000_000  # after which a kernel counts as endless
-NEWEST_PTX: Final = (9, 0)  # of the driver's version, CUDA 13.0
+END: Final = 0x7FFF_FFFF_F000  # end of the address space: device memory is below, registered host memory may be above
+RESERVED: Final = 64 << 20  # bytes at the start: variables of the running module, then its heap
+NANOSECONDS: Final = 100_000  # per step
+STEPS: Final = 5_000_000  # limit after which a kernel is treated as endless
+NEWEST_PTX: Final = (9, 0)  # of CUDA 13.0, the driver's version
 UNSUPPORTED_VERSION, LAUNCH_TIMEOUT, LAUNCH_FAILED, UNKNOWN = 222, 702, 719, 999
 INVALID_VALUE, INVALID_PTX, ILLEGAL_ADDRESS, MISALIGNED_ADDRESS, NOT_SUPPORTED = 1, 218, 700, 716, 801
-# CUtensorMapDataType, in PTX's words.
+# CUtensorMapDataType as PTX types.
 ELEMENTS: Final = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz",
 )  # fmt: skip
 
 
 class Request(ctypes.Structure):
-    """A launch to be answered: driver.h."""
+    """A launch request: see driver.h."""
 
     _fields_ = (
         ("entry", c_char_p), ("image", c_void_p), ("image_bytes", c_size_t),
@@ -49,11 +49,11 @@ LAUNCH = CFUNCTYPE(c_int, POINTER(Request))
 LOAD = CFUNCTYPE(c_int, c_void_p, c_size_t, POINTER(c_char), c_size_t)
 MAP = CFUNCTYPE(c_int, c_void_p, c_uint64, c_char_p, c_char_p)
 
-_texts: dict[str, str] = {}  # PTX by the digest of the cubin that was made of it
+_texts: dict[str, str] = {}  # PTX by digest of the cubin assembled from it
 
 
 def register(image: bytes, ptx: str) -> None:
-    """Say of which PTX a cubin was made."""
+    """Register the PTX of a cubin."""
     _texts[hashlib.sha256(image).hexdigest()] = ptx
 
 
@@ -70,8 +70,8 @@ def text_of(image: bytes) -> str:
 
 
 def said(what: str) -> None:
-    """Tell the user why a kernel failed: the driver has only a number for it."""
-    print(f"host driver: {what}", file=sys.stderr, flush=True)  # noqa: T201 - there is nobody to return it to
+    """Print why a kernel failed: the driver returns only an error code."""
+    print(f"host driver: {what}", file=sys.stderr, flush=True)  # noqa: T201 - no caller to return it to
 
 
 # --- launches ---------------------------------------------------------------------------------------
@@ -88,10 +88,10 @@ def _compiled(text: str, entry: str) -> tuple[Any, Any]:
 
 
 class Simulator:
-    """Runs launches in the host's memory, one after another; `steps` is its clock."""
+    """Runs launches in host memory, one after another; `steps` is its clock."""
 
     def __init__(self, driver: ctypes.CDLL) -> None:
-        """Look at all of the region as one array of bytes; what lies in no allocation is never touched."""
+        """View the whole region as one array of bytes; bytes outside of allocations are never accessed."""
         import numpy as np
 
         from pyptx_sim.machine import specials
@@ -106,10 +106,10 @@ class Simulator:
         self._allocated: list[Any] = []
         self._variables: dict[tuple[int, str], Any] = {}
         self.steps = 0
-        specials._CYCLES_PER_STEP = NANOSECONDS  # type: ignore[attr-defined] # the clock is made up there too
+        specials._CYCLES_PER_STEP = NANOSECONDS  # type: ignore[attr-defined] # simulated clock
 
     def run(self, request: Any) -> None:
-        """Run one launch; raises what the simulator raises."""
+        """Run one launch; raise the simulator's exceptions."""
         from pyptx_sim.findings import FindingLog
         from pyptx_sim.launch import Launch
         from pyptx_sim.limits import configuration_of
@@ -123,7 +123,7 @@ class Simulator:
         asked = Launch(grid=grid, block=block, cluster=cluster, shared_bytes=request.shared)
         launch = configuration_of(program, asked)
         memories, heap = self._memories(program, request)
-        together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # blocks may wait for each other
+        together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # CTAs may wait for each other
         warps = RESIDENT_WARPS if together else WAVE_WARPS
         log = FindingLog(program.place, {}, {})
         machine = Machine(program, code, launch, memories, heap, log, checked=False, warps=warps)
@@ -152,7 +152,7 @@ class Simulator:
         return memories, Heap((len(program.globals.data) + 4095) // 4096 * 4096, RESERVED, buffers)
 
     def _live(self, context: int) -> list[Any]:
-        """Return what a context's kernels reach, anew only if it has changed."""
+        """Return the memory that a context's kernels can access, cached until allocations change."""
         from pyptx_sim.machine.memory.buffers import Buffer
 
         asked = (self._driver.null_driver_allocations_version(), context)
@@ -169,7 +169,7 @@ class Simulator:
         return self._allocated
 
     def answer(self, request: Any) -> int:
-        """Run one launch; return the driver's error."""
+        """Run one launch; return the driver's error code."""
         from pyptx_sim import errors
 
         try:
@@ -183,7 +183,7 @@ class Simulator:
         except (errors.Deadlock, errors.StepLimitExceeded) as fault:
             said(str(fault))
             return LAUNCH_TIMEOUT
-        except Exception:  # noqa: BLE001 - whatever it is, the driver's caller must not go on as if all were well
+        except Exception:  # noqa: BLE001 - any error must reach the driver's caller as an error code
             said(traceback.format_exc())
             return UNKNOWN
         return 0
@@ -194,7 +194,7 @@ class Simulator:
 
 @cache
 def complaints(text: str) -> str:
-    """Return what the driver's compiler would say of PTX; nothing of what it takes."""
+    """Return the errors of the driver's compiler for PTX; empty if it is valid."""
     from pyptx_ir.errors import PyptxError
     from pyptx_ir.isa.modules import check_text
 
@@ -206,7 +206,7 @@ def complaints(text: str) -> str:
 
 
 def load(image: int, size: int, log: Any, room: int) -> int:
-    """Check an image as the driver does when it loads it."""
+    """Check an image like the driver when it loads it."""
     data = ctypes.string_at(image, size)
     if data.startswith(b"\x7fELF"):
         return 0
@@ -227,7 +227,7 @@ def load(image: int, size: int, log: Any, room: int) -> int:
 
 
 def encoded(address: int, told: dict[str, Any]) -> Any:
-    """Return the simulator's record of a map, for what the driver was asked for."""
+    """Return the simulator's record of a tensor map, from the arguments of the driver call."""
     from pyptx_arch_hopper.sim.tma import maps as tensor_maps
     from pyptx_sim.types import dtype_of
 
@@ -258,7 +258,7 @@ def encoded(address: int, told: dict[str, Any]) -> Any:
 
 
 def put_map(place: int, address: int, mode: bytes, arguments: bytes | None) -> int:
-    """Write a tensor map as the simulator reads it, or another address into one."""
+    """Write a tensor map in the simulator's format, or another address into an existing one."""
     from pyptx_arch_hopper.sim.tma import map_fields
     from pyptx_arch_hopper.sim.tma import maps as tensor_maps
 
@@ -285,7 +285,7 @@ def put_map(place: int, address: int, mode: bytes, arguments: bytes | None) -> i
 
 
 def install(path: str) -> None:
-    """Let the simulator answer what the null driver at `path` is asked in this process; before it gives out memory."""
+    """Make the simulator answer the null driver at `path` in this process; call it before memory is allocated."""
     from pyptx_sim.program.windows import GLOBAL_WINDOW
 
     driver = ctypes.CDLL(path)
@@ -298,7 +298,7 @@ def install(path: str) -> None:
     simulator: list[Simulator] = []
 
     def launch(request: Any) -> int:
-        if not simulator:  # made when the first kernel runs: NumPy is not imported for less
+        if not simulator:  # created with the first kernel, which imports NumPy
             simulator.append(Simulator(driver))
         return simulator[0].answer(request)
 
@@ -308,4 +308,4 @@ def install(path: str) -> None:
     driver.null_driver_on_map(_callbacks[2])
 
 
-_callbacks: list[Any] = []  # which must live as long as the driver may call them
+_callbacks: list[Any] = []  # must live as long as the driver may call them

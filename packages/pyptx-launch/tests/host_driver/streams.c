@@ -1,5 +1,5 @@
-/* Streams and events. Where a callback answers launches, work waits in its stream until something waits for it: as late as
- * the driver allows, so that a wait which is missing shows. Where none does, work is done when it is asked for. */
+/* Streams and events. With a launch callback, work stays in its stream until a call waits for it: as late as the driver
+ * permits, so that a missing wait is visible. Without a callback, work is executed when it is enqueued. */
 #include "driver.h"
 
 #include <dlfcn.h>
@@ -9,23 +9,23 @@ enum { NON_BLOCKING = 1, LEGACY = 1 << 30, NO_TIMING = 2, MOST_OWN = 8 };
 
 struct event {
   struct context *context;
-  struct stream *stream; /* on which it was recorded last, or captured */
-  struct context *whole; /* or all of whose streams */
-  uint64_t recorded;     /* number of the last work in front of it */
-  double time;           /* when that was done, in milliseconds */
+  struct stream *stream; /* stream of the last record, or of the capture */
+  struct context *whole; /* or a context: all of its streams */
+  uint64_t recorded;     /* number of the last work before it */
+  double time;           /* completion time in milliseconds */
   unsigned flags;
   struct capture *capture;
 };
 
-__thread int capture_mode; /* global, unless exchanged */
+__thread int capture_mode; /* global, unless changed by cuThreadExchangeStreamCaptureMode */
 static struct stream *streams;
-static uint64_t enqueued; /* work, over all streams */
-static uint64_t made;     /* streams and captures */
+static uint64_t enqueued; /* number of works over all streams */
+static uint64_t made;     /* number of streams and captures */
 static int captures;
 static __thread struct { struct context *context; struct stream *stream; } own[MOST_OWN]; /* the thread's default streams */
 static __thread int running;
 
-/* Whoever does work holds this, and may need Python; so nobody waits for it who holds Python. */
+/* Held by the thread that executes work, which may need the GIL: a thread must release the GIL to wait for it. */
 static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
 
 static void begin_to_work(void) {
@@ -37,7 +37,7 @@ static void begin_to_work(void) {
   pthread_mutex_lock(&working);
   if (!thread) return;
   pthread_mutex_unlock(&working);
-  take(thread); /* with Python in hand there may be somebody else again: then once more from the start */
+  take(thread); /* until this thread has the GIL again, another one may take the lock: retry */
   begin_to_work();
 }
 
@@ -96,7 +96,7 @@ static int blocking(const struct stream *stream) { return !(stream->flags & (NON
 
 static void drain(struct stream *stream, uint64_t upto);
 
-/* Do what a piece of work waits for: an event, and the order that the default stream keeps with the blocking ones. */
+/* Execute everything that `work` waits for: an event, and the order of the default stream and blocking streams. */
 static void do_before(const struct stream *stream, const struct work *work) {
   if (work->kind == WAIT_EVENT)
     for (struct stream *other = streams; other; other = other->next)
@@ -125,9 +125,9 @@ static void drain(struct stream *stream, uint64_t upto) {
   }
 }
 
-/* Do what a stream has to do up to a number; return what has become of its context. */
+/* Execute the work of a stream up to a number; return the status of its context. */
 CUresult wait_for(struct stream *stream, uint64_t upto) {
-  if (stream->first && !running) { /* what Python does while it answers a launch must not wait for that launch */
+  if (stream->first && !running) { /* calls from the launch callback must not wait for that launch */
     begin_to_work();
     ++running;
     if (stream->flags & LEGACY) do_before(stream, &(struct work){.number = UINT64_MAX});
@@ -248,11 +248,11 @@ API cuStreamDestroy_v2(struct stream *stream) {
   if (stream->capture && (stream->forked || stream == stream->capture->origin)) invalidate(stream->capture);
   wait_for(stream, UINT64_MAX);
   stream->alive = stream->forked = 0;
-  if (stream->capture && stream != stream->capture->origin) stream->capture = NULL; /* what it has captured stays */
+  if (stream->capture && stream != stream->capture->origin) stream->capture = NULL; /* the captured work stays */
   return COUNT(streams_live, -1), SUCCESS;
 }
 
-/* In every call that waits: a stream that is captured does nothing that one could wait for. */
+/* Check for every call that waits: a captured stream executes nothing, so it cannot be waited for. */
 static CUresult waitable(void *handle, struct stream **stream) {
   PASS_ON(find_stream(handle, stream));
   if (!*stream) return SUCCESS;
@@ -269,7 +269,7 @@ API cuStreamSynchronize(void *handle) {
   return stream ? wait_for(stream, UINT64_MAX) : SUCCESS;
 }
 
-/* Whoever asks again and again must see an end: each time one piece of work is done. */
+/* Each query executes one piece of work, so that repeated queries terminate. */
 API cuStreamQuery(void *handle) {
   MAY_FAIL();
   struct stream *stream;
@@ -333,7 +333,7 @@ static int complete(const struct event *event) {
   return 1;
 }
 
-/* Wait for the work in front of an event, or do one piece of it. */
+/* Execute the work before an event, or one piece of it. */
 static CUresult progress(const struct event *event, int one) {
   for (struct stream *stream = streams; stream; stream = stream->next) {
     const struct work *first = stream->first;
@@ -354,7 +354,7 @@ API cuEventCreate(struct event **event, unsigned flags) {
 
 API cuEventDestroy_v2(struct event *event) {
   MAY_FAIL();
-  if (event->recorded) progress(event, 0); /* work that is to come writes down its time there */
+  if (event->recorded) progress(event, 0); /* queued work stores its completion time in the event */
   COUNT(events_live, -1);
   return free(event), SUCCESS;
 }
@@ -415,7 +415,7 @@ API cuEventElapsedTime(float *time, const struct event *start, const struct even
   return cuEventElapsedTime_v2(time, start, end);
 }
 
-/* A stream that waits for what is captured on another one is captured too, until the end of the capture. */
+/* A stream that waits for captured work of another stream joins the capture, until the capture ends. */
 static CUresult join(struct stream *stream, struct event *event) {
   if (stream->flags & LEGACY) return invalidate(event->capture), CAPTURE_IMPLICIT;
   if (stream->capture && stream->capture != event->capture) return invalidate(stream->capture), CAPTURE_ISOLATION;
@@ -440,8 +440,8 @@ API cuStreamWaitEvent(void *handle, struct event *event, unsigned flags) {
 
 enum { GLOBAL_MODE, THREAD_MODE, RELAXED_MODE };
 
-/* A call that is unsafe while something is captured fails, and takes the capture with it: one of this thread that is not
- * relaxed; one of any thread that is global, if this thread is. */
+/* An unsafe call fails and invalidates a capture of this thread whose mode is not relaxed, or a global capture of another
+ * thread if this thread's mode is global. */
 CUresult allowed_in_capture(void) {
   if (!captures || capture_mode == RELAXED_MODE) return SUCCESS;
   CUresult result = SUCCESS;
@@ -481,7 +481,7 @@ API cuStreamBeginCapture_v2(void *handle, int mode) {
   return stream->capture = capture, SUCCESS;
 }
 
-/* Let go of every stream of a capture; tell whether one was forked off and never waited for. */
+/* Remove all streams from a capture; return whether one was forked and never joined. */
 static int release_streams(const struct capture *capture) {
   int unjoined = 0;
   for (struct stream *stream = streams; stream; stream = stream->next) {
@@ -508,7 +508,7 @@ API cuStreamEndCapture(void *handle, struct graph **graph) {
   CUresult result = capture->invalid ? CAPTURE_INVALIDATED : unjoined ? CAPTURE_UNJOINED : SUCCESS;
   if (result == SUCCESS) *graph = capture->graph;
   else cuGraphDestroy(capture->graph);
-  return result; /* the capture stays behind: events that were recorded under it name it */
+  return result; /* the capture is not freed: events recorded during it refer to it */
 }
 
 API cuStreamIsCapturing(void *handle, int *status) {

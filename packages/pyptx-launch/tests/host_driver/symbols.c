@@ -1,11 +1,11 @@
-/* The driver's functions by their names, as whoever does not link it asks for them. */
+/* The driver's functions by name, for programs that do not link it. */
 #include "driver.h"
 
 #include <dlfcn.h>
 
-/* Its functions by name -------------------------------------------------------------------------------------------- */
+/* Versions of functions -------------------------------------------------------------------------------------------- */
 
-/* Since which CUDA, as cuDriverGetVersion counts, a name asked for means NAME_vN; all others are as old as their name. */
+/* First CUDA version (as in cuDriverGetVersion) for which NAME means NAME_vN; others have always existed. */
 static const struct { const char *symbol; int since; } versions[] = {
     {"cuCtxCreate_v3", 11040},            {"cuCtxCreate_v4", 12050},         {"cuDevicePrimaryCtxRelease_v2", 11000},
     {"cuEventElapsedTime_v2", 12080},     {"cuGetProcAddress_v2", 12000},    {"cuGraphAddDependencies_v2", 12030},
@@ -20,7 +20,7 @@ static int since(const char *symbol) {
   return 0;
 }
 
-/* As the driver does, answer with the newest NAME_vN that the version which is asked for knows. */
+/* Return the newest NAME_vN of the requested version, like the driver. */
 API cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status) {
   (void)flags;
   MAY_FAIL();

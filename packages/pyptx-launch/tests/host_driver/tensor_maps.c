@@ -1,7 +1,7 @@
-/* Tensor maps: the address and a hash of what was asked for; or, where a callback answers launches, what that writes. */
+/* Tensor maps: the address and a hash of the arguments; with a callback, the bytes that it writes. */
 #include "driver.h"
 
-/* Writes a map, or with no arguments (JSON, as in the record) another address into one. */
+/* Callback that writes a map from its arguments (JSON, as in the record), or without them another address into one. */
 typedef int (*map_answer)(unsigned char *map, uint64_t address, const char *mode, const char *arguments);
 static map_answer on_map;
 OURS void null_driver_on_map(map_answer answer) { on_map = answer; }
@@ -20,7 +20,7 @@ static CUresult put_map(unsigned char *map, uint64_t address, const char *mode, 
 static char *say_list(char *to, const char *name, const void *values, int size, unsigned count) {
   to += sprintf(to, "\"%s\": [", name);
   for (unsigned i = 0; i < count; ++i) {
-    long value = ((const int *)values)[i]; /* of size 0 */
+    long value = ((const int *)values)[i]; /* for size 0 */
     if (size == 4) value = ((const unsigned *)values)[i];
     if (size == 8) value = ((const long *)values)[i];
     to += sprintf(to, "%s%ld", i ? ", " : "", value);

@@ -1,9 +1,9 @@
-"""What the manual's axioms say of a litmus program: every outcome that they allow, and whether it has a race.
+"""Outcomes and data races that the axioms of the memory model allow for a litmus program.
 
-All candidate executions are enumerated: which write each read reads, in which order fences that are `.sc` stand, and
-how writes of a location that are morally strong are ordered. An execution is allowed if it breaks no axiom. Nothing is
-shared with the simulator's checker, which is held against this. Manual: "Memory Consistency Model"; the names of its
-sections stand at what they define. Relations are tuples of bit sets: bit j of row i says that i precedes j.
+All candidate executions are enumerated: the write that each read returns, the order of the `fence.sc`, and the order of
+morally strong writes to a location. An execution is allowed if it violates no axiom. The simulator's checker is
+compared with this module and shares no code with it. Manual: "Memory Consistency Model"; docstrings and comments name
+its sections. Relations are tuples of bit sets: bit j of row i is set if i precedes j.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def verdicts(program: Program) -> Mapping[Outcome, frozenset[bool]]:
-    """Return the outcomes that the axioms allow, each with whether executions that have it have a data race."""
+    """Return the allowed outcomes, each with the values of `racy` among the executions that have it."""
     found: dict[Outcome, frozenset[bool]] = {}
     for execution in _executions(program):
         for outcome in execution.outcomes():
@@ -88,10 +88,10 @@ def _relation(size: int, pairs: Iterable[tuple[int, int]]) -> Relation:
 
 
 class _Events:
-    """The operations of a program by number, and what does not depend on an execution.
+    """Numbered operations of a program, and the relations that do not depend on an execution.
 
-    Behind them stand the writes that have initialised the locations, then the second halves of the barriers: a barrier
-    is an arrival and a wait.
+    The initial writes of the locations have the next numbers, then the waits of the barriers: a barrier is an arrival
+    (the operation itself) and a wait.
     """
 
     def __init__(self, program: Program) -> None:
@@ -109,7 +109,7 @@ class _Events:
         self.reads = [number for number in self.numbers if self.operations[number].reads]
 
     def sources(self, read: int) -> list[int]:
-        """Return the writes that a read may return; a poll returns a write of the program."""
+        """Return the writes that a read may return. A poll does not return an initial write."""
         operation = self.operations[read]
         last = len(self.operations) if operation.name == "poll" else self.size
         return [write for write in self.writes[operation.where] if write != read and write < last]
@@ -119,7 +119,7 @@ class _Events:
 
     @cached_property
     def program_order(self) -> Relation:
-        """Manual: "Program Order"; memory is initialised before everything."""
+        """Program order, with the initial writes before all operations. Manual: "Program Order"."""
         pairs = list[tuple[int, int]]()
         for first, then in itertools.combinations(self.numbers, 2):
             if self.operations[first].thread == self.operations[then].thread:
@@ -130,7 +130,7 @@ class _Events:
 
     @cached_property
     def order_in_places(self) -> Relation:
-        """Return the program order of what accesses the same location."""
+        """Program order of the accesses to each location."""
         operations, pairs = self.operations, itertools.combinations(self.numbers, 2)
         return _relation(
             self.size,
@@ -144,7 +144,7 @@ class _Events:
 
     @cached_property
     def meetings(self) -> Relation:
-        """Barriers: what arrives at one synchronizes with what waits there. Manual: "Memory synchronization"."""
+        """Barriers: each arrival synchronizes with each wait of the barrier. Manual: "Memory synchronization"."""
         rounds = dict[tuple[str, int, int, int, int], list[int]]()
         for (thread, place), name in itertools.product(enumerate(self.program.places), _BARRIERS):
             mine = [number for number in self.waits if self.operations[number].thread == thread]
@@ -155,7 +155,10 @@ class _Events:
         return _relation(self.size, pairs)
 
     def strong_pair(self, first: int, then: int) -> bool:
-        """Manual: "Morally strong operations"; here all locations overlap completely, and all proxies are generic."""
+        """Return whether two operations are morally strong. Manual: "Morally strong operations".
+
+        Accesses to a location overlap completely here, and use the generic proxy.
+        """
         if first >= len(self.operations) or then >= len(self.operations):
             return False
         one, other = self.operations[first], self.operations[then]
@@ -168,12 +171,15 @@ class _Events:
 
     @cached_property
     def strong_pairs(self) -> Relation:
-        """Which operations are morally strong with which."""
+        """Pairs of morally strong operations."""
         pairs = itertools.product(range(self.size), repeat=2)
         return _relation(self.size, (pair for pair in pairs if pair[0] != pair[1] and self.strong_pair(*pair)))
 
     def patterns(self, number: int, *, releases: bool) -> list[int]:
-        """Return the other ends of the patterns of a write, or of a read. Manual: "Release and Acquire Patterns"."""
+        """Return the first operations of a write's release patterns, or the last ones of a read's acquire patterns.
+
+        Manual: "Release and Acquire Patterns".
+        """
         operation, kinds = self.operations[number], _RELEASES if releases else _ACQUIRES
         if not operation.strong or (not releases and operation.name == "red"):
             return []
@@ -209,7 +215,7 @@ class _Events:
 
 @dataclass(frozen=True, slots=True)
 class _Execution:
-    """An allowed execution: which write each read reads, the causality order, and the coherence order."""
+    """Allowed execution: the write that each read returns, the causality order and the coherence order."""
 
     events: _Events
     source: Mapping[int, int]
@@ -218,7 +224,7 @@ class _Execution:
 
     @property
     def racy(self) -> bool:
-        """Manual: "Conflict and Data-races"."""
+        """Whether the execution has a data race. Manual: "Conflict and Data-races"."""
         events = self.events
         for first, then in itertools.combinations(events.numbers, 2):
             one, other = events.operations[first], events.operations[then]
@@ -229,14 +235,14 @@ class _Execution:
         return False
 
     def value(self, write: int) -> int:
-        """Return what a write leaves."""
+        """Return the value that a write stores."""
         if write >= len(self.events.operations):
             return 0
         operation = self.events.operations[write]
         return operation.bit + (self.value(self.source[write]) if operation.updates else 0)
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Yield what can be seen: of writes that race, any may be the last."""
+        """Yield the possible outcomes: the final write is any that is last in coherence order, a partial order."""
         events = self.events
         read = tuple(self.value(self.source[each]) for each in events.reads if events.operations[each].name != "red")
         last = [
@@ -271,7 +277,7 @@ def _executions(program: Program) -> Iterator[_Execution]:
 
 
 def _observation(events: _Events, source: Mapping[int, int]) -> Relation:
-    """Manual: "Observation Order"."""
+    """Return the observation order. Manual: "Observation Order"."""
     direct = _relation(events.size, ((w, r) for r, w in source.items() if events.strong_pairs[w] >> r & 1))
     through = tuple(
         row if number in events.numbers and events.operations[number].updates else 0
@@ -284,7 +290,7 @@ def _observation(events: _Events, source: Mapping[int, int]) -> Relation:
 
 
 def _synchronized(events: _Events, observed: Relation) -> Relation:
-    """Manual: "Memory synchronization", patterns."""
+    """Return the edges from release to acquire patterns. Manual: "Memory synchronization"."""
     pairs = list[tuple[int, int]]()
     for write, read in itertools.product(events.numbers, events.reads):
         if observed[write] >> read & 1:
@@ -298,7 +304,10 @@ def _synchronized(events: _Events, observed: Relation) -> Relation:
 
 
 def _coherences(events: _Events, causality: Relation) -> Iterator[Relation]:
-    """Yield the orders of writes: all that are morally strong or in causality order. Manual: "Coherence Order"."""
+    """Yield the coherence orders, which relate morally strong writes and writes in causality order.
+
+    Manual: "Coherence Order".
+    """
     given, open_ = list[tuple[int, int]](), list[tuple[int, int]]()
     for where, writes in events.writes.items():
         given += [(events.initial[where], write) for write in writes[1:]]
@@ -317,7 +326,7 @@ def _coherences(events: _Events, causality: Relation) -> Iterator[Relation]:
 
 
 def _is_allowed(events: _Events, source: Mapping[int, int], causality: Relation, coherence: Relation) -> bool:
-    """Tell whether an execution keeps to the axioms. Manual: "Axioms"."""
+    """Return whether an execution satisfies the axioms. Manual: "Axioms"."""
     reads = _relation(events.size, ((write, read) for read, write in source.items()))
     before = _relation(
         events.size,
@@ -338,7 +347,7 @@ def _is_allowed(events: _Events, source: Mapping[int, int], causality: Relation,
 
 
 def _splits_update(events: _Events, source: Mapping[int, int], coherence: Relation) -> bool:
-    """Tell whether a write stands between what an update reads and what it writes. Manual: "Atomicity"."""
+    """Return whether a morally strong write is between the read and the write of an update. Manual: "Atomicity"."""
     return any(
         coherence[write] >> between & 1 and coherence[between] >> read & 1 and events.strong_pairs[read] >> between & 1
         for read, write in source.items()

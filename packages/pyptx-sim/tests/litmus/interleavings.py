@@ -1,7 +1,7 @@
-"""Every outcome that a litmus program has where one operation happens after another: sequential consistency.
+"""Outcomes of a litmus program under sequential consistency.
 
-All interleavings are enumerated, those with the same past once. Lamport, "How to Make a Multiprocessor Computer That
-Correctly Executes Multiprocess Programs", 1979.
+All interleavings are enumerated; a state that several of them reach is expanded once. Lamport, "How to Make a
+Multiprocessor Computer That Correctly Executes Multiprocess Programs", 1979.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """How many operations each thread has executed, what the locations hold, and what each operation has read."""
+    """Number of executed operations per thread, value of each location, and value that each operation has read."""
 
     done: tuple[int, ...]
     memory: tuple[int, ...]
     read: tuple[int | None, ...]
 
     def after(self, program: Program, operation: Operation) -> _State:
-        """Return the state behind an operation, the next one of its thread."""
+        """Return the state after `operation`, the next one of its thread."""
         done = _replaced(self.done, operation.thread, self.done[operation.thread] + 1)
         if not operation.where:
             return replace(self, done=done)
@@ -55,7 +55,7 @@ def interleaved(program: Program) -> frozenset[Outcome]:
 
 
 def _following(program: Program, state: _State) -> Iterator[_State]:
-    """Yield what may come next: one operation of any thread, or a barrier of all that still run of a block."""
+    """Yield the next states: after one operation of a thread, or a barrier of all threads that still run in a CTA."""
     running: set[tuple[int, int]] = set()
     waiting: dict[tuple[int, int], list[Operation]] = {}
     for thread, place in enumerate(program.places):

@@ -1,4 +1,4 @@
-"""Litmus programs as kernels on the simulator: in global memory, or those of one block in shared memory."""
+"""Litmus programs as kernels on the simulator, in global memory; programs of one CTA also in shared memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Memory: TypeAlias = Literal["global", "shared"]
 
-_STRIDE = 16  # words between locations: what is meant to be apart lies apart
+_STRIDE = 16  # words between locations, so that they are not adjacent
 _HEAD = """\
 .version 8.5
 .target sm_90
@@ -50,19 +50,19 @@ _MASK = "%r38"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run of a litmus program shows: its outcome, and what was found."""
+    """Outcome and findings of a run of a litmus program."""
 
     outcome: Outcome
     findings: tuple[Finding, ...]
 
     @property
     def racy(self) -> bool:
-        """Whether a race was found."""
+        """Whether the run has a finding."""
         return bool(self.findings)
 
 
 def executed(program: Program, *, seed: int, late: bool = False, memory: Memory = "global") -> Run:
-    """Run a program under a schedule; findings are those of races in its memory."""
+    """Run a program under a schedule; only data races in its memory and between lanes are checked."""
     words = np.zeros(len(program.locations) * _STRIDE, np.uint32)
     seen = np.zeros(max(1, len(_results(program))), np.uint32)
     clusters = 1 + max(place.cluster for place in program.places)
@@ -87,9 +87,9 @@ def _results(program: Program) -> tuple[Operation, ...]:
 
 
 def text_of(program: Program, memory: Memory = "global") -> str:
-    """Return the kernel: a lane of a warp is a thread of the program; it writes down what it has read at the end.
+    """Return the kernel: one lane executes each thread of the program, and stores the values that it read at the end.
 
-    Operations that lanes of a warp have at the same place and that are alike are one instruction.
+    Equal operations at the same position in several lanes of a warp are one instruction.
     """
     body = _body(program, memory)
     if memory == "shared":
@@ -98,7 +98,7 @@ def text_of(program: Program, memory: Memory = "global") -> str:
 
 
 def _around(body: Iterable[str], size: int) -> Iterator[str]:
-    """Yield also what clears `size` bytes of shared memory before, and what copies them to global memory behind."""
+    """Yield the body, with `size` bytes of shared memory zeroed before it and copied to global memory after it."""
     places = range(0, size, 4 * _STRIDE)
     yield f".shared .b32 words[{size // 4}];"
     yield from (f"st.shared.u32 [words+{at}], 0;" for at in places)

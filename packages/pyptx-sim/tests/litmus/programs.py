@@ -1,13 +1,18 @@
-"""Litmus programs in a line: what a few threads do with a few words of memory.
+"""Litmus programs in one line: operations of a few threads on a few words of memory.
 
     st x; st.release.gpu f || ld.acquire.gpu f; ld x
 
-Threads stand beside each other: `,` sets apart lanes of a warp, `|` warps of a block, `||` blocks of a cluster, `|||`
-clusters. Operations are spelt as in PTX, without types: `ld`, `st`, `atom`, `red` of a location, with a semantics (weak
-without one) and a scope; `poll`, an `ld` that is repeated until it reads a write of the program; `fence` with both;
-`bar`, at which all threads of the block meet; `bar.warp`, at which those of the warp do, all with the same number of
-operations before. Each write of a program has a value of its own: its bit, which `st` stores, and `atom` and `red` add,
-so that what a read returns tells which writes it saw.
+Threads are separated by `,` (lanes of a warp), `|` (warps of a CTA), `||` (CTAs of a cluster) or `|||` (clusters).
+Operations are written as in PTX, without types:
+
+- `ld`, `st`, `atom`, `red` of a location, with semantics and scope; weak without them;
+- `poll`: an `ld` that is repeated until it reads a write of the program;
+- `fence` with semantics and scope;
+- `bar`: barrier of all threads of the CTA;
+- `bar.warp`: barrier of the threads of the warp, which have the same number of operations before it.
+
+Each write of a program has a bit of its own, which `st` stores and `atom` and `red` add. The value of a read therefore
+shows which writes it includes.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ _APART: Final = re.compile(r"(\|{1,3}|,)")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a thread runs: its cluster, its block in it, its warp in that, its lane."""
+    """Position of a thread: cluster, CTA in the cluster, warp in the CTA, lane in the warp."""
 
     cluster: int
     block: int
@@ -31,7 +36,7 @@ class Place:
     lane: int = 0
 
     def beside(self, bars: str) -> Place:
-        """Return the place behind `,`, `|`, `||` or `|||`."""
+        """Return the position of the thread after a `,`, `|`, `||` or `|||`."""
         if bars == ",":
             return replace(self, lane=self.lane + 1)
         if bars == "|":
@@ -39,7 +44,7 @@ class Place:
         return Place(self.cluster, self.block + 1, 0) if bars == "||" else Place(self.cluster + 1, 0, 0)
 
     def shares(self, scope: str, other: Place) -> bool:
-        """Tell whether a scope at this place includes another one."""
+        """Return whether `scope` at this position includes the thread at `other`."""
         if scope == "cta":
             return (self.cluster, self.block) == (other.cluster, other.block)
         return scope != "cluster" or self.cluster == other.cluster
@@ -47,7 +52,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a thread does at one point: `bit` is the value of a write, `where` the location, empty for fences."""
+    """Operation of a thread: `bit` is the value of a write, `where` the location, empty for fences and barriers."""
 
     number: int
     thread: int
@@ -77,7 +82,7 @@ class Operation:
 
     @property
     def updates(self) -> bool:
-        """Whether it reads and writes at once."""
+        """Whether it is an atomic read-modify-write."""
         return self.reads and self.writes
 
     @property
@@ -87,13 +92,13 @@ class Operation:
 
     @property
     def strong(self) -> bool:
-        """Whether the manual calls it strong: a fence is."""
+        """Whether it is strong as the manual defines it; a fence is."""
         return self.name == "fence" or (bool(self.where) and self.semantics != "weak")
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A litmus program."""
+    """Litmus program."""
 
     text: str
     places: tuple[Place, ...]
@@ -101,16 +106,16 @@ class Program:
 
     @property
     def locations(self) -> tuple[str, ...]:
-        """The words of memory, in order of first use."""
+        """Memory locations, in order of first use."""
         return tuple(dict.fromkeys(each.where for each in self.operations if each.where))
 
     def thread(self, number: int) -> tuple[Operation, ...]:
-        """Return what a thread does."""
+        """Return the operations of a thread."""
         return tuple(each for each in self.operations if each.thread == number)
 
 
 def program(text: str) -> Program:
-    """Return the program that a line describes."""
+    """Parse a program."""
     first, *rest = _APART.split(text)
     places, bodies = [Place(0, 0, 0)], [first]
     for bars, body in zip(rest[::2], rest[1::2], strict=True):
@@ -131,7 +136,7 @@ def _operation(number: int, thread: int, words: list[str], bit: int) -> Operatio
     scope = modifiers.pop() if modifiers and modifiers[-1] in SCOPES else ""
     semantics = modifiers.pop() if modifiers else "weak"
     if name in ("atom", "red") and semantics == "weak":
-        semantics, scope = "relaxed", scope or "gpu"  # Manual: "atom", where neither is named
+        semantics, scope = "relaxed", scope or "gpu"  # defaults, by the manual: "atom"
     if name not in _NAMES or modifiers or (semantics == "weak") != (scope == ""):
         raise ValueError(f"no operation of a litmus program: {' '.join(words)}")
     return Operation(number, thread, name, semantics, scope, where, bit)

@@ -1,8 +1,9 @@
-"""Families of litmus programs: the shapes of the literature, with every way of telling and of hearing.
+"""Families of litmus programs: the shapes of the literature, with every release and acquire pattern.
 
-A shape has holes: `{release}` is where a thread tells at `f` (or `g`), `{acquire}` where one hears. Sources of the
-shapes: Alglave, Batty, Donaldson and others, "GPU Concurrency: Weak Behaviours and Programming Assumptions", 2015;
-Lustig, Sahasrabuddhe and Giroux, "A Formal Analysis of the NVIDIA PTX Memory Consistency Model", 2019.
+In a shape, `{release}` and `{acquire}` stand for patterns on flag `f`; `{then}` is a release on `g`, `{after}` an
+acquire of `g`. Sources of the shapes: Alglave, Batty, Donaldson and others, "GPU Concurrency: Weak Behaviours and
+Programming Assumptions", 2015; Lustig, Sahasrabuddhe and Giroux, "A Formal Analysis of the NVIDIA PTX Memory
+Consistency Model", 2019.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ HEARING: Final = (
     "atom.relaxed.S f; fence.sc.S",
     "red.relaxed.S f; fence.acq_rel.S",
 )
-# Between two threads that tell and hear: how far apart they are.
+# Separators between the releasing and the acquiring thread.
 APART: Final = ("|", "||", "|||")
 
-# Three threads and more, by their names in the literature.
+# Shapes with release and acquire patterns, by their names in the literature.
 LONG: Final = {
     "message passing": "st x; {release} || {acquire}; ld x",
     "write after message": "st x; {release} || {acquire}; st x",
@@ -57,7 +58,7 @@ LONG: Final = {
     "two tell one": "st x; {release} || st y; {release} || {acquire}; ld x; ld y",
     "one tells two": "st x; {release} || {acquire}; ld x || {acquire}; ld x",
 }
-# Shapes that tell no message: what is strong about them is spelt.
+# Shapes without them: `{w}` is the strength of all accesses, `{f}` a fence.
 SHORT: Final = (
     "st.{w} x; {f}; ld.{w} y || st.{w} y; {f}; ld.{w} x",
     "ld.{w} x; {f}; st.{w} y || ld.{w} y; {f}; st.{w} x",
@@ -72,8 +73,8 @@ SHORT: Final = (
     "atom.{w} x || st.{w} x",
     "red.{w} x || atom.{w} x; ld.{w} x",
 )
-# Strong writes of a location, and a weak access: behind a write that its thread has observed there is no race, and
-# behind a strong write of its own there is one with what that overwrote. They are few, and all of them always run.
+# Strong writes to a location, and a weak access to it. After a strong read that returned a write, the access does not
+# race with this write. After a strong write of its own thread, it races with the overwritten write. All of these run.
 OBSERVED: Final = (
     "st.release.gpu x || ld.acquire.gpu x; ld x",
     "st.relaxed.gpu x || ld.acquire.gpu x; ld x",
@@ -86,7 +87,7 @@ OBSERVED: Final = (
     "st.relaxed.gpu x | st.relaxed.gpu x; ld x",
     "st.relaxed.gpu x || atom.relaxed.gpu x; ld x",
 )
-# Barriers of a block, and what they do not order.
+# CTA barriers, and accesses that they do not order.
 BARRIERS: Final = (
     "st x; bar | bar; ld x",
     "st x | bar; ld x",
@@ -114,20 +115,20 @@ _STRONG: Final = (
 
 
 def messages() -> Iterator[str]:
-    """Yield one message between two threads, told and heard in every way, at every scope and distance."""
+    """Yield message passing between two threads, with every release, acquire, scope and separator."""
     for telling, hearing, apart, scope in itertools.product(TELLING, HEARING, APART, SCOPES):
         yield f"st x; {telling} {apart} {hearing}; ld x".replace(".S", f".{scope}")
 
 
 def mixed_scopes() -> Iterator[str]:
-    """Yield messages whose two ends name different scopes."""
+    """Yield message passing with different scopes of the release and the acquire."""
     for (told, heard), apart in itertools.product(itertools.permutations(SCOPES, 2), APART):
         for telling, hearing in itertools.product(TELLING[2:4], HEARING[2:4]):
             yield f"st x; {telling.replace('.S', f'.{told}')} {apart} {hearing.replace('.S', f'.{heard}')}; ld x"
 
 
 def long_shapes() -> Iterator[str]:
-    """Yield the shapes with messages."""
+    """Yield the shapes of `LONG`."""
     for shape in LONG.values():
         for telling, hearing in itertools.product(TELLING[1:9:2], HEARING[1:9:2]):
             after, then = (re.sub(r" f(?=$|;)", " g", each) for each in (hearing, telling))
@@ -135,7 +136,7 @@ def long_shapes() -> Iterator[str]:
 
 
 def short_shapes() -> Iterator[str]:
-    """Yield the shapes without a message: weak, relaxed, and with fences between."""
+    """Yield the shapes of `SHORT`: weak, relaxed, and with fences between."""
     for shape, strength, fence in itertools.product(
         SHORT, ("weak", "relaxed.gpu", "relaxed.cta"), ("", "fence.acq_rel.gpu", "fence.sc.gpu", "fence.sc.cta")
     ):
@@ -145,7 +146,7 @@ def short_shapes() -> Iterator[str]:
 
 
 def random_shapes(count: int, seed: int, apart: tuple[str, ...] = APART) -> Iterator[str]:
-    """Yield programs of two or three threads, so far apart, that do anything."""
+    """Yield programs of random operations of two or three threads, with separators from `apart`."""
     draw = random.Random(seed)
     operations = [
         *(f"{name} {where}" for name in ("ld", "st") for where in "xf"),
@@ -160,7 +161,7 @@ def random_shapes(count: int, seed: int, apart: tuple[str, ...] = APART) -> Iter
         yield text
 
 
-# What lanes of a warp do, each with its own flag: those before the last one stand twice where more lanes are asked for.
+# Lanes of a warp, most of which release flags of their own; `{last}` is nothing or a release by the last lane.
 LANES: Final = {
     "reads, told singly": "ld x; {tell} f , ld x; {tell} g , ld x{last} {apart} {hear}; st x",
     "reads at different times": "ld x; {tell} f , ld y; ld x; {tell} g , ld y; ld y; ld x{last} {apart} {hear}; st x",
@@ -177,7 +178,7 @@ LANES: Final = {
 
 
 def lanes() -> Iterator[str]:
-    """Yield programs of lanes of one warp that tell by themselves: heard of by another warp, or by one of them."""
+    """Yield programs in which lanes of one warp release separately. Another warp acquires, or one of the lanes."""
     for shape, apart in itertools.product(LANES.values(), APART):
         for tell, heard, last in itertools.product(
             ("st.release.gpu", "red.release.gpu", "st.relaxed.gpu"),

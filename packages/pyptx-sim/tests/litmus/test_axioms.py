@@ -1,4 +1,4 @@
-"""The enumeration of executions, against what the manual says of its own litmus tests. Manual: "Axioms"."""
+"""The enumeration gives the outcomes that the manual states for its own litmus tests. Manual: "Axioms"."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from .axioms import Outcome, verdicts
 from .programs import program
 
-# Each program with what its reads may not return together, and with something that they may.
+# By name: a program, forbidden results of its reads, and some allowed ones.
 MANUAL = {
     "causality: message passing": (
         "st x; fence.acq_rel.sys; st.relaxed.sys f || ld.relaxed.sys f; fence.acq_rel.sys; ld x",

@@ -1,4 +1,4 @@
-"""Messages of many threads at once: each has a flag of its own, as in scans and sorts that look back."""
+"""Messages of many threads at once, each through a flag of its own, as in scans and sorts with decoupled look-back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ add.s64 %rd4, %rd1, %rd3;
 add.s64 %rd5, %rd2, %rd3;
 setp.eq.u32 %p1, %r1, 0;
 """
-# The thread before: of the block before, at the same place.
+# Each thread waits for the thread with the same index in the preceding CTA.
 BEFORE = "@%p1 bra LAST;\n"
 WAIT = "WAIT:\nHEAR %r4, [%rd5-512];\nsetp.eq.u32 %p2, %r4, 0;\n@%p2 bra WAIT;\n"
 HANDED_ON = "ld.global.u32 %r5, [%rd4-512];\nadd.u32 %r5, %r5, 1;\nst.global.u32 [%rd4], %r5;\n"
@@ -70,7 +70,7 @@ def test_what_is_not_told_or_not_heard_is_a_race(text: str) -> None:
     assert {finding.rule for finding in found} == {"global-race"}
 
 
-# Thread 0 of each block adds what the blocks before have, or all of it from one that knows: flags 1 and 2 say which.
+# Thread 0 of each CTA adds the values of preceding CTAs (flag 1), back to a CTA whose prefix sum is complete (flag 2).
 LOOK_BACK = """
 setp.ne.u32 %p2, %r2, 0;
 @%p2 exit;
@@ -103,7 +103,7 @@ ret;
 
 
 def looked_back(hear: str, seed: int) -> tuple[np.ndarray[Any, Any], set[str]]:
-    """Return the sums of 80 blocks, all but one of which poll at once, and what is found."""
+    """Return the prefix sums of 80 CTAs, of which all but one poll at once, and the rules of the findings."""
     words, flags = np.zeros((2, 80 * THREADS), np.uint32)
     text = HEAD + LOOK_BACK.replace("HEAR", hear)
     found = run(text, grid=80, block=32, args=[words, flags], seed=seed).findings
@@ -123,7 +123,7 @@ def test_a_block_that_acquires_nothing_races_with_those_before_it(seed: int) -> 
 
 
 def test_many_bins_behind_a_fence_cost_little() -> None:
-    """Clocks of each lane at each bin would take gigabytes, and minutes."""
+    """One clock per lane and bin would take gigabytes of memory, and minutes."""
     body = "and.b32 %r3, %r3, 4095;\nmul.wide.u32 %rd3, %r3, 4;\nadd.s64 %rd5, %rd2, %rd3;\n"
     text = f"{HEAD}{body}{FENCE}red.relaxed.gpu.global.add.u32 [%rd5], 1;\nret;\n}}\n"
     words, flags = np.zeros((2, 256 * THREADS), np.uint32)

@@ -1,4 +1,4 @@
-"""Seeded schedules change warps at any instruction that others see: rare outcomes show, too."""
+"""Seeded schedules can switch warps at every instruction that other threads observe: they show rare outcomes, too."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 SEEDS = range(1, 201)
-RARE = range(201, 1001)  # one outcome of a program may need more of them: it comes once in a hundred draws
-# Outcomes of a program of which none may be missing. Of one with more some may: 200 draws are too few for 100 of them,
-# and one that needs six changes of warps at the right places comes once in some hundred seeds.
+RARE = range(201, 1001)  # more seeds, for one rare outcome of a program: about one seed in 100 shows it
+# Number of outcomes that a program must show. If it has more, the others may be missing: 200 seeds are too few for 100
+# outcomes, and an outcome that needs six warp switches at certain instructions takes hundreds of seeds.
 ALL = 12
 MOST_THREADS, MOST_OPERATIONS = 3, 8
 
@@ -57,7 +57,7 @@ def test_of_random_programs_all_interleavings_but_a_rare_one_do(text: str) -> No
 
 
 def _missing(text: str, seeds: Iterable[int]) -> tuple[set[Outcome], int]:
-    """Return the outcomes that do not show under any of some seeds, until enough do, and how many may be missing."""
+    """Return the outcomes that no seed shows, and the number that may be missing; stop when no more are missing."""
     expected = interleaved(program(text))
     missing, enough = set(expected), max(len(expected) - ALL, 0)
     for seed in seeds:
@@ -71,7 +71,7 @@ def test_interleavings_are_those_that_one_writes_down() -> None:
     buffering = interleaved(program("st x; ld y || st y; ld x"))
     assert {outcome.read for outcome in buffering} == {(0, 1), (2, 0), (2, 1)}
     assert len(interleaved(program("atom.relaxed.gpu x || atom.relaxed.gpu x"))) == 2
-    assert len(interleaved(program("st x | bar; ld x"))) == 1  # who has exited is not waited for
+    assert len(interleaved(program("st x | bar; ld x"))) == 1  # an exited thread does not take part
 
 
 def test_a_seeded_run_executes_the_same_instructions_in_smaller_parts() -> None:

@@ -1,4 +1,4 @@
-"""Lanes of a warp read a word and arrive at an mbarrier, each for itself; who waits there for all of them may write."""
+"""Lanes of a warp read a word, then arrive at an mbarrier. A thread that waits for all their arrivals may write it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ret;
 
 
 def found(lanes: int, silent: int, seed: int) -> tuple[Finding, ...]:
-    """Return what is found where all of so many lanes arrive but one; nobody keeps silent beyond them."""
+    """Return the findings if `lanes` lanes read and all but lane `silent` arrive; all arrive if `silent` is `lanes`."""
     text = TEXT.replace("COUNT", str(lanes - (silent < lanes))).replace("LANES", str(lanes))
     return run(text, grid=1, block=64, args=[np.uint32(silent)], seed=seed).findings
 

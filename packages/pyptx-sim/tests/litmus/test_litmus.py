@@ -1,4 +1,4 @@
-"""L7: the simulator shows no outcome that the axioms forbid, and finds a race in a run as they say that it has one."""
+"""The simulator shows no outcome that the axioms forbid, and reports a race exactly if the execution has one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEEDS = 3
 
 
 def _few(texts: list[str]) -> list[str]:
-    """Return programs whose executions are few enough to be enumerated."""
+    """Return the programs that have few enough executions to enumerate."""
     return [text for text in texts if text.count("fence.sc") < 4 and text.count("atom") + text.count("red") < 4]
 
 
@@ -39,7 +39,7 @@ FAMILIES = {
 }
 
 
-# Programs of one block, which may as well share memory of that.
+# Programs of one CTA, which run in shared memory, too.
 IN_SHARED_MEMORY = [
     *(text for text in BARRIERS if "||" not in text and all("bar" in thread for thread in text.split("|"))),
     *(text for text in OBSERVED if "||" not in text),

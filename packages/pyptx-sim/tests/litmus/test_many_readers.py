@@ -1,4 +1,4 @@
-"""Many blocks read what one of them will write: it has to hear of every reader, not only of the first and the last."""
+"""Many CTAs read words that one CTA then writes: it must be ordered after every reader, not after some of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyptx_sim import Finding, run
 
 READERS = 7
 THREADS = 128
-# Block i reads all words, and counts itself, but for that which keeps silent; the last block waits for the count.
+# Each CTA reads all words, then adds 1 to the count, except CTA `silent`. The last CTA waits for the count and writes.
 TEXT = """.version 8.5
 .target sm_90
 .address_size 64

@@ -1,4 +1,4 @@
-"""L7: a program has a race under every schedule if it lacks a synchronization by the axioms, otherwise under none.
+"""A program has a race under every schedule if the axioms say that it lacks a synchronization, otherwise under none.
 
 PYPTX_FUZZ is the number of pairs of programs; `nox -s fuzz` sets it.
 """

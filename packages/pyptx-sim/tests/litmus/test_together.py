@@ -1,4 +1,4 @@
-"""Threads that execute one instruction together are threads all the same: the lock of Dekker, by two blocks."""
+"""Threads that execute one instruction together have the outcomes of separate threads: Dekker's lock by two CTAs."""
 
 from __future__ import annotations
 

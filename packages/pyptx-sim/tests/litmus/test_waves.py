@@ -1,4 +1,4 @@
-"""Messages between blocks that do not run at once: what is known of the warps of earlier waves."""
+"""Messages between CTAs of different waves: happens-before edges from warps of earlier waves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx_sim import run
 
 from ..test_async_copy import each_schedule
 
-# Blocks of one warp; far more than run at once. What each of some does, by its number.
+# More CTAs than a wave holds.
 BLOCKS = 1200
 HEAD = """.version 8.5
 .target sm_90
@@ -40,7 +40,7 @@ def hear(flag: str) -> str:
 
 
 def rules_of(body: str, block: int = 32, **schedule: Any) -> set[str]:
-    """Return what is found of a program."""
+    """Return the rules of the findings of a program."""
     memory, text = np.zeros(64, np.uint32), f"{HEAD}{body}ret;\n}}\n"
     found = run(text, grid=BLOCKS, block=block, args=[memory], checks=("global-race", "lane-race"), **schedule)
     assert found.statistics.waves > 1
@@ -48,7 +48,7 @@ def rules_of(body: str, block: int = 32, **schedule: Any) -> set[str]:
 
 
 def rules(threads: dict[int, tuple[str, ...]]) -> set[str]:
-    """Return what is found of a program, in which a lane of some blocks does something."""
+    """Return the rules of the findings if thread 0 of each CTA in `threads` executes its instructions."""
     body = ""
     for block, lines in threads.items():
         steps = "".join(f"@%p1 {line}\n" for line in lines)
@@ -101,7 +101,7 @@ def test_what_was_not_told_in_an_earlier_wave_is_a_race(threads: dict[int, tuple
     assert rules(threads) == {"global-race"}
 
 
-# Thread 0 of a late block hears of what an early one has written, and another warp of it reads that.
+# Thread 0 of a late CTA acquires a write of an early CTA, and another warp of the late CTA reads the word.
 AMONG_WARPS = f"""
 .shared .align 8 .b64 bar;
 setp.eq.u32 %p2, %r1, {FIRST};

@@ -1,4 +1,4 @@
-"""Seeded schedules show what a weak memory allows: each outcome of these programs, and none that the axioms forbid."""
+"""Seeded schedules show every outcome of these programs that the axioms allow, and none that they forbid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Blocks by the algorithms of CUB and the groups of CUDA: what they share, and how they meet.
+// CTA-wide algorithms of CUB and cooperative groups: shared memory and synchronization.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
@@ -201,7 +201,7 @@ extern "C" __global__ void invoked_once(const int *x, int *y) {
   cg::invoke_one(group, [&] { atomicAdd(y, x[0]); });
 }
 
-// By hand ----------------------------------------------------------------------------------------
+// Plain CUDA -------------------------------------------------------------------------------------
 
 extern "C" __global__ void tree_in_a_warp(const int *x, int *y) {
   __shared__ int s[32];

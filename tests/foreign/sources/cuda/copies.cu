@@ -1,4 +1,4 @@
-// Asynchronous copies: cp.async, pipelines, bulk copies, tensor maps, and the shared memory of a cluster.
+// Asynchronous copies: cp.async, pipelines, bulk copies, tensor maps, and distributed shared memory.
 #include <cooperative_groups.h>
 #include <cuda.h>
 #include <cuda/barrier>

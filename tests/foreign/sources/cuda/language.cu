@@ -1,4 +1,4 @@
-// What C++ brings along: mathematics, narrow types, words of small integers, calls, tables, memory of a thread's own.
+// C++ features: mathematics, narrow types, packed small integers, calls, tables, local memory.
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -1,10 +1,10 @@
-// Grids whose blocks wait for each other, and kernels that begin before the one in front of them has ended.
+// Grid-wide barriers (cooperative launch), and programmatic dependent launch.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 
 namespace cg = cooperative_groups;
 
-// Steps of a relaxation: each reads what all blocks wrote in the one before.
+// Steps of a relaxation: each reads the results of all CTAs in the previous step.
 extern "C" __global__ void relaxed(int *from, int *to, int n, int steps) {
     cg::grid_group grid = cg::this_grid();
     for (int step = 0; step < steps; ++step) {
@@ -16,7 +16,7 @@ extern "C" __global__ void relaxed(int *from, int *to, int n, int steps) {
     }
 }
 
-// Sums of blocks, then every block's place among them: a scan with one barrier.
+// CTA sums, then the offset of each CTA: a scan with one grid barrier.
 extern "C" __global__ void scanned(const int *x, int *sums, int *out) {
     cg::grid_group grid = cg::this_grid();
     cg::thread_block block = cg::this_thread_block();
@@ -33,7 +33,7 @@ extern "C" __global__ void scanned(const int *x, int *sums, int *out) {
     out[i] = before;
 }
 
-// What a block has to do between its arrival and its wait does not concern the others.
+// Split grid barrier: a CTA does independent work between its arrival and its wait.
 extern "C" __global__ void split_barrier(int *x, int *out) {
     cg::grid_group grid = cg::this_grid();
     int i = grid.thread_rank();
@@ -44,7 +44,7 @@ extern "C" __global__ void split_barrier(int *x, int *out) {
     out[i] = own + x[grid.size() - 1 - i];
 }
 
-// Breadth-first search, level by level, until no block finds anything new.
+// Breadth-first search, level by level, until no CTA finds a new vertex.
 extern "C" __global__ void levels(const int *first, const int *edges, int *level, int *changed, int vertices) {
     cg::grid_group grid = cg::this_grid();
     for (int depth = 0;; ++depth) {
@@ -64,7 +64,7 @@ extern "C" __global__ void produced(const float *x, float *y) {
     y[i] = x[i] * 0.5f;
 }
 
-// Reads its weights while the one in front still runs, and what that writes behind the wait.
+// Reads its weights while the prerequisite grid still runs, and that grid's output after the wait.
 extern "C" __global__ void consumed(const float *y, const float *weights, float *out) {
     __shared__ float sums[64];
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,10 +1,10 @@
-// What is defined in `linked_library.cu`: functions, variables, constants, virtual ones, and a template that both have.
+// Uses definitions in `linked_library.cu`: functions, variables, constants, virtual functions, and a shared template.
 #include "linked.h"
 
 static __device__ float scale = 3;
 static __device__ __noinline__ float own(float x) { return x * scale; }
 
-// Each unit has a function `own` of its own.
+// Each translation unit has a static function `own`.
 extern "C" __global__ void called(const float *x, float *out) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = weighted(x[i], i) + own(x[i]) + next(x[i]) + doubly(x[i]);

@@ -1,4 +1,4 @@
-// Threads that meet in memory: locks, flags, counters, scans across blocks, and the objects of libcu++ around them.
+// Synchronization through memory: locks, flags, counters, scans over CTAs, and the types of libcu++ for them.
 #include <cuda/atomic>
 #include <cuda/barrier>
 #include <cuda/latch>

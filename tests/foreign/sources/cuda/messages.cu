@@ -1,4 +1,4 @@
-// Messages by mbarriers whose arrivals and waits order nothing: the fences beside them do.
+// Message passing with relaxed mbarrier arrivals and waits: separate fences order the accesses.
 #include <cooperative_groups.h>
 #include <cuda/ptx>
 
@@ -11,7 +11,7 @@ __device__ void relaxed_wait(Scope scope, uint64_t *bar, int phase) {
   }
 }
 
-// A buffer that 32 threads fill, and 96 read, again and again; fences of both ways.
+// A buffer that 32 threads fill and 96 read, repeatedly; acq_rel fences.
 extern "C" __global__ void handed_on(const int *x, int *y) {
   __shared__ alignas(8) uint64_t full, empty;
   __shared__ int s[32];
@@ -40,7 +40,7 @@ extern "C" __global__ void handed_on(const int *x, int *y) {
   }
 }
 
-// Two halves of a block that swap what they have made; fences of one way, and waits by the state of an arrival.
+// Two halves of a CTA exchange their values; release and acquire fences, and waits with the state of an arrival.
 extern "C" __global__ void swapped(const int *x, int *y) {
   __shared__ alignas(8) uint64_t bar;
   __shared__ int s[2][128];
@@ -59,8 +59,8 @@ extern "C" __global__ void swapped(const int *x, int *y) {
   y[t] = v;
 }
 
-// Blocks of a cluster, each of which writes into the next one's memory and arrives there. A block may be some steps
-// ahead of the next one, so that each step has its own barrier.
+// Each CTA of a cluster writes to the shared memory of the next one and arrives there. A CTA may be several steps
+// ahead of the next one, so each step has its own mbarrier.
 extern "C" __global__ void __cluster_dims__(4) passed_around(const int *x, int *y) {
   __shared__ alignas(8) uint64_t bar[3];
   __shared__ int s[3][64];

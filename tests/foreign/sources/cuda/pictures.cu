@@ -1,6 +1,6 @@
 // Textures and surfaces.
 
-// Bilinear samples of a picture that is turned about its middle.
+// Bilinear samples of an image rotated about its center.
 extern "C" __global__ void turned(cudaTextureObject_t picture, float *out, int width, int height, float angle) {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     if (x >= width || y >= height) return;
@@ -8,14 +8,14 @@ extern "C" __global__ void turned(cudaTextureObject_t picture, float *out, int w
     out[y * width + x] = tex2D<float>(picture, u * c - v * s + 0.5f, v * c + u * s + 0.5f);
 }
 
-// A table that is looked up by whole numbers, of which some lie outside.
+// Table lookups by integer index, some of them out of range.
 extern "C" __global__ void looked_up(cudaTextureObject_t table, const int *at, int2 *out) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int2 entry = tex1Dfetch<int2>(table, at[i]);
     out[i] = make_int2(entry.y, entry.x);
 }
 
-// 3 x 3 means, clamped at the edges, from surface to surface.
+// 3 x 3 means from surface to surface, clamped at the edges.
 extern "C" __global__ void blurred(cudaSurfaceObject_t from, cudaSurfaceObject_t to) {
     int x = threadIdx.x, y = blockIdx.x, sum = 0;
     for (int dy = -1; dy <= 1; ++dy)
@@ -24,14 +24,14 @@ extern "C" __global__ void blurred(cudaSurfaceObject_t from, cudaSurfaceObject_t
     surf2Dwrite<unsigned char>(sum / 9, to, x, y);
 }
 
-// Edges of a picture of bytes that are read as fractions: pixels wrap around.
+// Edge filter on an image of bytes, read as normalized floats, with wrap addressing.
 extern "C" __global__ void edges(cudaTextureObject_t picture, cudaSurfaceObject_t out, int width, int height) {
     int x = threadIdx.x, y = blockIdx.x;
     auto at = [&](int dx, int dy) { return tex2D<float>(picture, (x + dx + 0.5f) / width, (y + dy + 0.5f) / height); };
     surf2Dwrite(fabsf(at(1, 0) - at(-1, 0)) + fabsf(at(0, 1) - at(0, -1)), out, x * int(sizeof(float)), y);
 }
 
-// A volume, sampled halfway between its texels along z.
+// A volume, sampled halfway between texels along z.
 extern "C" __global__ void between_slices(cudaTextureObject_t volume, float *out) {
     int x = threadIdx.x, y = threadIdx.y, z = blockIdx.x;
     out[(z * blockDim.y + y) * blockDim.x + x] = tex3D<float>(volume, x + 0.5f, y + 0.5f, z + 1.0f);
@@ -44,7 +44,7 @@ extern "C" __global__ void layers_reversed(cudaTextureObject_t layers, cudaSurfa
     surf2DLayeredwrite(pixel, out, x * int(sizeof(float4)), y, layer);
 }
 
-// The least of the four texels around each corner.
+// Minimum of the four texels around each corner.
 extern "C" __global__ void gathered(cudaTextureObject_t picture, float *out) {
     int x = threadIdx.x, y = blockIdx.x;
     float4 around = tex2Dgather<float4>(picture, x + 1.0f, y + 1.0f, 0);

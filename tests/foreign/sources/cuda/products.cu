@@ -1,4 +1,4 @@
-// Products of matrices: WMMA in its types, and tiles in shared memory.
+// GEMMs: WMMA in all its types, and tiles in shared memory.
 #include <mma.h>
 
 using namespace nvcuda;

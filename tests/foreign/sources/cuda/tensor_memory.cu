@@ -1,4 +1,4 @@
-// Tensor memory by the functions of cuda::ptx: products of every kind, copies, loads and stores in every shape.
+// Tensor memory with cuda::ptx: tcgen05.mma of every kind, copies, loads and stores in every shape.
 #include <cuda/ptx>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -14,7 +14,7 @@ struct Room {
 
 __device__ u32 shared_address(const void *at) { return static_cast<u32>(__cvta_generic_to_shared(at)); }
 
-// A matrix of rows of `bytes`, in matrices of 8 rows by 16 bytes: those of the same 16 bytes stand one behind the other.
+// Store a matrix with rows of `bytes` as core matrices (8 rows x 16 bytes); those of one 16-byte column are contiguous.
 __device__ void stage(char *to, const char *from, int rows, int bytes) {
   for (int e = threadIdx.x; e < rows * bytes / 16; e += blockDim.x)
     *reinterpret_cast<uint4 *>(to + e * 16) = *reinterpret_cast<const uint4 *>(from + e % rows * bytes + e / rows * 16);
@@ -74,7 +74,7 @@ __device__ void stored(T *to, const u32 (&values)[N]) {
   for (int i = 0; i < N; i++) reinterpret_cast<u32 *>(to)[i] = values[i];
 }
 
-// N sums of each of the 128 lanes, by a row each.
+// N accumulator columns of the 128 lanes; each thread stores a row.
 template <int N>
 __device__ void stored_sums(u32 *c, const Room &room) {
   u32 values[N];
@@ -83,7 +83,7 @@ __device__ void stored_sums(u32 *c, const Room &room) {
   stored(c + threadIdx.x * N, values);
 }
 
-// D = A · B for B with rows of K: 128 rows, or 64.
+// D = A · B with a K-major B: 128 rows, or 64.
 template <ptx::dot_kind KIND, int M, int N, int BYTES>
 __device__ void multiplied(u32 idesc, const char *a, const char *b, u32 *c) {
   __shared__ alignas(128) char left[M * BYTES], right[N * BYTES];
@@ -125,7 +125,7 @@ extern "C" __global__ void int8_128(const char *a, const char *b, u32 *c) {
   multiplied<ptx::dot_kind::i8, 128, 32, 128>(instruction(2, 1, 1, 128, 32), a, b, c);
 }
 
-// Each warp issues the products of a quarter of B, and its sums lie in columns of their own.
+// Each warp issues the MMAs of a quarter of B, and has its own accumulator columns.
 extern "C" __global__ void product_of_each_warp(const char *a, const char *b, u32 *c) {
   constexpr int N = 64, PART = N / 4, BYTES = 128;
   __shared__ alignas(128) char left[128 * BYTES], right[4][PART * BYTES];
@@ -146,7 +146,7 @@ extern "C" __global__ void product_of_each_warp(const char *a, const char *b, u3
   end(room, ptx::cta_group_1, N);
 }
 
-// Sums in half: one a word of tensor memory, two a register. What was there before counts as a quarter, but for some lanes.
+// f16 accumulators: one per word of tensor memory, two per register; with scale-input-d (1/4) and disable-output-lane.
 extern "C" __global__ void sums_in_half(const char *a, const char *b, const u32 *before, u32 *c) {
   constexpr int N = 64, BYTES = 32;
   __shared__ alignas(128) char left[128 * BYTES], right[N * BYTES];
@@ -174,7 +174,7 @@ extern "C" __global__ void sums_in_half(const char *a, const char *b, const u32 
   end(room, ptx::cta_group_1, N);
 }
 
-// A stands still: 32 rows, whose sums take a quarter of the columns in each quarter of the lanes; B is kept for a second A.
+// tcgen05.mma.ws, M = 32: each lane quarter has a quarter of D's columns; the collector buffer keeps B for a second A.
 extern "C" __global__ void weights_stationary(const char *a, const char *b, float *c) {
   constexpr int N = 64, BYTES = 64;
   __shared__ alignas(128) char left[2][32 * BYTES], right[N * BYTES];
@@ -204,7 +204,7 @@ extern "C" __global__ void weights_stationary(const char *a, const char *b, floa
   end(room, ptx::cta_group_1, 32);
 }
 
-// Two blocks, half the rows of A and half the columns of B each; the first one multiplies, and tells both.
+// CTA pair, each with half the rows of A and half the columns of B; the first one issues the MMA and signals both.
 extern "C" __global__ void __cluster_dims__(2, 1, 1) pair_of_blocks(const char *a, const char *b, u32 *c) {
   constexpr int N = 64, BYTES = 128;
   __shared__ alignas(128) char left[128 * BYTES], right[N / 2 * BYTES];
@@ -212,7 +212,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) pair_of_blocks(const char *
   u32 rank = blockIdx.x % 2;
   stage(left, a + rank * sizeof left, 128, BYTES);
   stage(right, b + rank * sizeof right, N / 2, BYTES);
-  ptx::barrier_cluster_arrive(); // a pair allocates together: the other block must have started
+  ptx::barrier_cluster_arrive(); // a CTA pair allocates together: the peer CTA must have started
   ptx::barrier_cluster_wait();
   begin(room, ptx::cta_group_2, N);
   ptx::barrier_cluster_arrive();
@@ -231,7 +231,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) pair_of_blocks(const char *
   end(room, ptx::cta_group_2, N);
 }
 
-// Scales of 16 E2M1 each: copied to all four quarters of the lanes.
+// One scale factor per 16 E2M1 values, copied to all four lane quarters.
 extern "C" __global__ void nvfp4(const char *a, const char *b, const uint4 *sa, const uint4 *sb, u32 *c) {
   constexpr int N = 128, BYTES = 64;
   __shared__ alignas(128) char left[128 * BYTES], right[N * BYTES];
@@ -245,7 +245,7 @@ extern "C" __global__ void nvfp4(const char *a, const char *b, const uint4 *sa, 
   }
   begin(room, ptx::cta_group_1, 256);
   if (one_of_the_first_warp()) {
-    // Format 1 is E2M1; scales are E4M3 (bit 23 is 0).
+    // Format 1 is E2M1; scale factors are E4M3 (bit 23 is 0).
     constexpr u32 idesc = 1 << 7 | 1 << 10 | N >> 3 << 17 | 128 >> 7 << 27;
     for (int k = 0; k < BYTES / 32; k++) {
       u32 at = room.base + N + k * 8;
@@ -263,7 +263,7 @@ extern "C" __global__ void nvfp4(const char *a, const char *b, const uint4 *sa, 
   end(room, ptx::cta_group_1, 256);
 }
 
-// Copies of every shape, side by side in tensor memory.
+// Copies of every shape to adjacent columns of tensor memory.
 extern "C" __global__ void copied(const char *x, u32 *out) {
   __shared__ alignas(128) char shared[4096];
   __shared__ Room room;
@@ -288,7 +288,7 @@ extern "C" __global__ void copied(const char *x, u32 *out) {
   end(room, ptx::cta_group_1, 32);
 }
 
-// Registers become words and words registers, in every shape: what each thread has is written down.
+// Stores and loads of tensor memory in every shape; each thread writes its registers to the output.
 extern "C" __global__ void shapes(const u32 *x, u32 *out) {
   __shared__ Room room;
   begin(room, ptx::cta_group_1, 64);

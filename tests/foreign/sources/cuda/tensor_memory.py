@@ -21,13 +21,13 @@ def small(*shape):
 
 
 def scales(*shape):
-    """Return scales of E4M3, and where 128 rows of them by 4 lie: 32 rows side by side with those 32, 64 and 96 further on."""
+    """Return E4M3 scale factors, and their layout for 128 rows x 4: rows r, r + 32, r + 64 and r + 96 are adjacent."""
     values = whole(*shape, low=1, high=17).astype(np.float32) / 8
     return values, np.ascontiguousarray(values.reshape(4, 32, -1, 4).transpose(2, 1, 0, 3))
 
 
 def cells(shape, count):
-    """Return lanes, of 16, and columns of the `count` registers of 32 threads, by the manual's figures of each shape."""
+    """Return lanes (16) and columns of `count` registers of 32 threads, from the figure of a shape in the manual."""
     thread, i = np.arange(32)[:, None], np.arange(count)[None, :]
     if shape == "16x64b":
         return thread // 4 + thread % 2 * 8 + 0 * i, thread // 2 % 2 + 2 * i
@@ -37,12 +37,12 @@ def cells(shape, count):
 
 
 def pairs(memory, lane, column):
-    """Return the lower halves of two columns side by side, packed."""
+    """Return the lower halves of two adjacent columns, packed."""
     return memory[lane, 2 * column] & 0xFFFF | memory[lane, 2 * column + 1] << 16
 
 
 def seen(x):
-    """Return what the threads of one warp see of 32 lanes by 32 columns, and of what they store behind these."""
+    """Return the registers that a warp loads from 32 lanes x 32 columns, and from columns that it stores after them."""
     upper, halves, words = x[16:], np.zeros((16, 32), np.uint32), np.zeros((16, 16), np.uint32)
     lane, column = cells("16x64b", 8)
     halves[lane, 2 * column], halves[lane, 2 * column + 1] = x[:, :8] & 0xFFFF, x[:, :8] >> 16

@@ -1,4 +1,4 @@
-// Warps that work asynchronously each for itself: the same instructions at the same time, for slots and barriers of their own.
+// Independent asynchronous operations of warps: equal instructions at the same time, on separate stages and barriers.
 #include <cooperative_groups.h>
 #include <cuda/ptx>
 #include <cuda_awbarrier_primitives.h>
@@ -6,7 +6,7 @@
 
 namespace cg = cooperative_groups;
 
-// Each warp copies, and tells a barrier of its own; the warp before it waits there.
+// Each warp copies and signals its own mbarrier; the preceding warp waits on it.
 extern "C" __global__ void told_by_each_warp(const int4 *x, int4 *y) {
   __shared__ int4 s[4][32];
   __shared__ __mbarrier_t full[4];
@@ -30,7 +30,7 @@ extern "C" __global__ void told_by_each_warp(const int4 *x, int4 *y) {
 #if __CUDA_ARCH__ >= 900
 namespace ptx = cuda::ptx;
 
-// Each warp fills two slots by turns, and reads them.
+// Each warp fills two stages alternately, and reads them.
 extern "C" __global__ void ring_of_each_warp(const int *x, int *y) {
   constexpr int STEPS = 6;
   __shared__ alignas(128) int s[4][2][32];
@@ -59,7 +59,7 @@ extern "C" __global__ void ring_of_each_warp(const int *x, int *y) {
   y[threadIdx.x] = total;
 }
 
-// Each warp writes a line, lets it be stored, and writes the next one to the same place when it has been read.
+// Each warp writes a line, issues its bulk store, and overwrites the line after the store has read it.
 extern "C" __global__ void lines_of_each_warp(const int *x, int *y) {
   __shared__ alignas(128) int s[4][32];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -77,7 +77,7 @@ extern "C" __global__ void lines_of_each_warp(const int *x, int *y) {
   if (lane == 0) ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
 }
 
-// Each warp adds a line of its own to the same one.
+// Each warp adds its line to a common line.
 extern "C" __global__ void sums_of_each_warp(const int *x, int *y) {
   __shared__ alignas(128) int s[4][32];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -91,7 +91,7 @@ extern "C" __global__ void sums_of_each_warp(const int *x, int *y) {
   }
 }
 
-// Each warp sends to the next warp of the other block, and waits for what comes to it alone.
+// Each warp sends to the next warp of the other CTA, and waits for its own data only.
 extern "C" __global__ void __cluster_dims__(2) sent_by_each_warp(const int *x, int *y) {
   __shared__ int s[4][32];
   __shared__ uint64_t full[4];
@@ -111,7 +111,7 @@ extern "C" __global__ void __cluster_dims__(2) sent_by_each_warp(const int *x, i
   cluster.sync();
 }
 
-// Each warp of the first block copies a line to both blocks; each warp of both waits for its own line.
+// Each warp of the first CTA multicasts a line to both CTAs; each warp of both waits for its own line.
 extern "C" __global__ void __cluster_dims__(2) multicast_by_each_warp(const int *x, int *y) {
   __shared__ alignas(128) int s[4][32];
   __shared__ uint64_t full[4];

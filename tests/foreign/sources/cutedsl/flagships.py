@@ -1,4 +1,4 @@
-"""What CuTe DSL's users run on Blackwell: pairs of blocks, a deep ring, warps with roles, beside whose code ours is laid."""
+"""Typical CuTe DSL kernels for Blackwell, compared with our code: CTA pairs, a deep ring of stages, warp roles."""
 
 import cutlass
 import cutlass.utils.blackwell_helpers as blackwell
@@ -9,12 +9,12 @@ from cutlass.cute.runtime import make_fake_compact_tensor
 
 BF16, SINGLE = cutlass.BFloat16, cutlass.Float32
 TILE, STAGES = (256, 256, 64), 6
-PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # warps behind the four that store
+PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # warp indices (warps 0 to 3 store), and threads per CTA
 ONE = pipeline.CooperativeGroup(pipeline.Agent.Thread)
 
 
 def met():
-    """Let the threads of both blocks meet."""
+    """Synchronize the threads of both CTAs."""
     cute.arch.cluster_arrive()
     cute.arch.cluster_wait()
 
@@ -130,12 +130,12 @@ def kernel(
         done.release()
         pipeline.NamedBarrier(barrier_id=2, num_threads=128).arrive_and_wait()
         columns.free(base)
-    met()  # what lies in a block is used by the other one up to here
+    met()  # a CTA's memory is in use by its peer up to here
 
 
 @cute.jit
 def product(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """Compute C = A · Bᵀ, both with K contiguous: a pair of blocks to a tile."""
+    """Compute C = A · Bᵀ, both K-major: a CTA pair for each tile."""
     major, group = tcgen05.OperandMajorMode.K, tcgen05.CtaGroup.TWO
     op = tcgen05.MmaF16BF16Op(BF16, SINGLE, (256, 256, 16), group, tcgen05.OperandSource.SMEM, major, major)
     mma = cute.make_tiled_mma(op)

@@ -1,4 +1,4 @@
-"""Kernels of the corpus in CuTe DSL, and others: layouts, reductions, products, mostly for sizes that are known."""
+"""CuTe DSL kernels of the corpus, and others: layouts, reductions, GEMMs, mostly with static sizes."""
 
 import cutlass
 import numpy as np
@@ -54,7 +54,7 @@ def rows(x: cute.Tensor, y: cute.Tensor, factor: SINGLE, shift: cutlass.Int64, s
 
 
 def open_rows():
-    """Stand in for matrices of which neither the extents nor the distance of rows is known, this in 64 bits or in 32."""
+    """Return stand-ins for matrices with dynamic extents and a dynamic row stride, one in 64 bits and one in 32."""
     height, width = cute.sym_int(), cute.sym_int(divisibility=4)
     wide, narrow = cute.sym_int(64, divisibility=4), cute.sym_int(32)
     of = lambda stride: make_fake_tensor(SINGLE, (height, width), (stride, 1), assumed_align=16)

@@ -1,4 +1,4 @@
-// CUTLASS's attention for sm_100, of its example 77: blocks that take tile after tile of queries.
+// CUTLASS's attention for sm_100 (example 77): persistent CTAs over tiles of queries.
 #include <cute/tensor.hpp>
 #include <cutlass/cutlass.h>
 #include <cutlass/device_kernel.h>
@@ -15,9 +15,9 @@
 using cute::_0, cute::_1, cute::Int, cute::Shape, cute::tuple;
 namespace attention = cutlass::fmha::collective;
 using Element = cutlass::bfloat16_t;
-using Heads = tuple<tuple<int, int>, int>;                  // of queries that share one of keys, of keys; batch
-using Rows = tuple<int, _1, Heads>;                         // of queries and outputs
-using Shared = tuple<int, _1, tuple<tuple<_0, int>, int>>;  // of keys and values
+using Heads = tuple<tuple<int, int>, int>;                  // query heads per key head, key heads; batch
+using Rows = tuple<int, _1, Heads>;                         // queries and outputs
+using Shared = tuple<int, _1, tuple<tuple<_0, int>, int>>;  // keys and values
 using Sums = tuple<_1, Heads>;
 
 using Mainloop = attention::Sm100FmhaFwdMainloopTmaWarpspecialized<

@@ -1,5 +1,5 @@
-// CUTLASS's product in bf16 for sm_100, rows of all matrices one behind the other: tile and cluster are said by macros, the
-// rest is what its builders choose.
+// CUTLASS's bf16 GEMM for sm_100, all matrices row-major. Macros set the tile and the cluster; CUTLASS's builders
+// choose the rest.
 #include <cute/tensor.hpp>
 #include <cutlass/cutlass.h>
 #include <cutlass/device_kernel.h>

@@ -1,4 +1,4 @@
-"""Products of matrices in Gluon: barriers, copies by TMA, products of warpgroups, and roles, each said outright."""
+"""GEMMs in Gluon with explicit mbarriers, TMA copies, wgmma and warp roles."""
 
 from cases import HOPPER, Case, corpus, double, eighths, given, made, whole
 from triton.experimental import gluon
@@ -11,7 +11,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-ring = corpus("gluon/products.py").warpgroups  # a ring of stages, copies ahead of products
+ring = corpus("gluon/products.py").warpgroups  # a ring of stages; copies run ahead of MMAs
 
 
 @gluon.jit
@@ -69,7 +69,7 @@ def multiply(c, tiles_a, tiles_b, full, empty, row, column, N, K, BM: gl.constex
 @gluon.jit
 def roles(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, STAGES: gl.constexpr, LA: gl.constexpr,
           LB: gl.constexpr, SUMS: gl.constexpr):
-    """A warp copies, four multiply and store."""
+    """One warp copies, four multiply and store."""
     left = tma.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK], LA)
     right = tma.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN], LB)
     tiles_a = gl.allocate_shared_memory(gl.float16, [STAGES, BM, BK], LA)
@@ -91,7 +91,7 @@ def roles(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr
 
 @gluon.jit
 def from_registers(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LB: gl.constexpr, SUMS: gl.constexpr):
-    """A comes from registers."""
+    """Operand A comes from registers."""
     LEFT: gl.constexpr = gl.DotOperandLayout(0, SUMS, 2)
     rows, at = gl.arange(0, BM, layout=gl.SliceLayout(1, LEFT)), gl.arange(0, BK, layout=gl.SliceLayout(0, LEFT))
     x = gl.load(a + rows[:, None] * BK + at[None, :])
@@ -110,7 +110,7 @@ def from_registers(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr
 @gluon.jit
 def of_any_type(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LA: gl.constexpr, LB: gl.constexpr,
                 SUMS: gl.constexpr):
-    """B has K contiguous."""
+    """B is K-major."""
     TYPE: gl.constexpr = a.dtype.element_ty
     left = tma.make_tensor_descriptor(a, [BM, BK], [BK, 1], [BM, BK], LA)
     right = tma.make_tensor_descriptor(b, [BN, BK], [BK, 1], [BN, BK], LB)
@@ -129,7 +129,7 @@ def of_any_type(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, L
 
 @gluon.jit
 def reduced(x, out, B: gl.constexpr, LAYOUT: gl.constexpr, SHARED: gl.constexpr):
-    """Blocks add their tiles into one by TMA."""
+    """CTAs add their tiles into one tile by TMA reductions."""
     into = tma.make_tensor_descriptor(out, [B, B], [B, 1], [B, B], SHARED)
     rows, columns = gl.arange(0, B, layout=gl.SliceLayout(1, LAYOUT)), gl.arange(0, B, layout=gl.SliceLayout(0, LAYOUT))
     tile = gl.allocate_shared_memory(gl.float32, [B, B], SHARED)

@@ -1,4 +1,4 @@
-"""Blackwell by hand: tensor memory, its loads and stores, products of every kind, of two blocks, with roles."""
+"""Blackwell kernels in Gluon: tensor memory, its loads and stores, tcgen05.mma of every kind, CTA pairs, warp roles."""
 
 import numpy as np
 from cases import BLACKWELL, Case, bits, distinct, double, eighths, given, made, narrow, spread, whole
@@ -51,7 +51,7 @@ def stored(c, values, N: gl.constexpr):
 @gluon.jit
 def one_tile(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LA: gl.constexpr, LB: gl.constexpr,
              SUMS: gl.constexpr, TURNED: gl.constexpr, VARIANT: gl.constexpr):
-    """B has K contiguous, or N."""
+    """B is K-major, or N-major."""
     TYPE: gl.constexpr = a.dtype.element_ty
     left = tma.make_tensor_descriptor(a, [BM, BK], [BK, 1], [BM, BK], LA)
     HEIGHT: gl.constexpr = BN if TURNED else BK
@@ -67,7 +67,7 @@ def one_tile(a, b, c, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LA: 
 @gluon.jit
 def left_in_tensor_memory(a, b, c, B: gl.constexpr, K: gl.constexpr, LB: gl.constexpr, SUMS: gl.constexpr,
                           LEFT: gl.constexpr, LAYOUT: gl.constexpr):
-    """A comes from tensor memory, where a store put it; sums start with what is there."""
+    """Operand A is stored to tensor memory; the accumulator has initial values."""
     rows, at = gl.arange(0, 128, layout=gl.SliceLayout(1, LAYOUT)), gl.arange(0, K, layout=gl.SliceLayout(0, LAYOUT))
     x = allocate_tensor_memory(gl.float16, [128, K], LEFT)
     x.store(gl.convert_layout(gl.load(a + rows[:, None] * K + at[None, :]), x.get_reg_layout()))
@@ -89,7 +89,7 @@ def left_in_tensor_memory(a, b, c, B: gl.constexpr, K: gl.constexpr, LB: gl.cons
 @gluon.jit
 def there_and_back(x, out, N: gl.constexpr, LAYOUT: gl.constexpr, SUMS: gl.constexpr, STORED: gl.constexpr,
                    LOADED: gl.constexpr):
-    """What is stored in one shape is loaded in another."""
+    """Tensor memory is stored in one shape and loaded in another."""
     TYPE: gl.constexpr = x.dtype.element_ty
     M: gl.constexpr = SUMS.block[0]
     rows, columns = gl.arange(0, M, layout=gl.SliceLayout(1, LAYOUT)), gl.arange(0, N, layout=gl.SliceLayout(0, LAYOUT))
@@ -107,7 +107,7 @@ def there_and_back(x, out, N: gl.constexpr, LAYOUT: gl.constexpr, SUMS: gl.const
 def scaled(a, sa, b, sb, c, BN: gl.constexpr, KA: gl.constexpr, KB: gl.constexpr, PARTS: gl.constexpr, LA: gl.constexpr,
            LB: gl.constexpr, LS: gl.constexpr, SUMS: gl.constexpr, SCALES: gl.constexpr, LEFT: gl.constexpr,
            RIGHT: gl.constexpr, COPIED: gl.constexpr):
-    """Narrow floats with scales, which are copied from shared memory or stored from registers."""
+    """Narrow floats with scale factors, which are copied from shared memory or stored from registers."""
     left = tma.make_tensor_descriptor(a, [128, KA], [KA, 1], [128, KA], LA)
     right = tma.make_tensor_descriptor(b, [BN, KB], [KB, 1], [BN, KB], LB)
     x, y = (gl.allocate_shared_memory(a.dtype.element_ty, [128, KA], LA),
@@ -147,7 +147,7 @@ def scaled(a, sa, b, sb, c, BN: gl.constexpr, KA: gl.constexpr, KB: gl.constexpr
 
 @gluon.jit
 def copied(x, out, N: gl.constexpr, LAYOUT: gl.constexpr, SHARED: gl.constexpr, SUMS: gl.constexpr):
-    """Shared memory is copied to tensor memory as it is."""
+    """Copy shared memory to tensor memory unchanged."""
     rows, columns = gl.arange(0, 128, layout=gl.SliceLayout(1, LAYOUT)), gl.arange(0, N, layout=gl.SliceLayout(0, LAYOUT))
     shared = gl.allocate_shared_memory(gl.float32, [128, N], SHARED)
     shared.store(gl.load(x + rows[:, None] * N + columns[None, :]))
@@ -192,7 +192,7 @@ def finish(out, sums, done, row, column, staged):
 @gluon.jit
 def ring(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, STAGES: gl.constexpr, LA: gl.constexpr,
          LB: gl.constexpr, LC: gl.constexpr, SUMS: gl.constexpr):
-    """A warp copies, a warp multiplies, four round and store."""
+    """One warp copies, one multiplies, four convert and store."""
     left = tma.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK], LA)
     right = tma.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN], LB)
     out = tma.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN], LC)
@@ -221,7 +221,7 @@ def ring(a, b, c, M, N, K, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr,
 @gluon.jit
 def of_two_blocks(a, b, c, K: gl.constexpr, BM: gl.constexpr, BN: gl.constexpr, BK: gl.constexpr, LA: gl.constexpr,
                   LB: gl.constexpr, SUMS: gl.constexpr):
-    """Two blocks share a product: each has half the rows of A, and half the columns of B."""
+    """MMA over a CTA pair: each CTA has half the rows of A and half the columns of B."""
     left = tma.make_tensor_descriptor(a, [BM, K], [K, 1], [BM, BK], LA)
     right = tma.make_tensor_descriptor(b, [K, BN], [BN, 1], [BK, BN], LB)
     x, y = gl.allocate_shared_memory(gl.float16, [BM, BK], LA), gl.allocate_shared_memory(gl.float16, [BK, BN], LB)
@@ -244,7 +244,7 @@ def of_two_blocks(a, b, c, K: gl.constexpr, BM: gl.constexpr, BN: gl.constexpr, 
 
 @gluon.jit
 def rows_through_maps(x, numbers, out, N: gl.constexpr, COUNT: gl.constexpr, LAYOUT: gl.constexpr, SHARED: gl.constexpr):
-    """Rows are gathered by one map and scattered, doubled, by another."""
+    """Rows are gathered by one tensor map and, doubled, scattered by another."""
     frm = tma.make_tensor_descriptor(x, [64, N], [N, 1], [1, N], SHARED)
     into = tma.make_tensor_descriptor(out, [64, N], [N, 1], [1, N], SHARED)
     NUMBERS: gl.constexpr = gl.SliceLayout(0, gl.BlockedLayout([1, 4], [32, 1], [1, 4], [1, 0]))
@@ -264,7 +264,7 @@ def rows_through_maps(x, numbers, out, N: gl.constexpr, COUNT: gl.constexpr, LAY
 
 @gluon.jit
 def taken_over(x, out, B: gl.constexpr, LAYOUT: gl.constexpr):
-    """A block goes on with blocks that have not begun."""
+    """A CTA takes over the work of CTAs that have not started (cluster launch control)."""
     answer = gl.allocate_shared_memory(gl.int64, [2], gl.SwizzledSharedLayout(1, 1, 1, [0]))
     told = mbarrier.allocate_mbarrier()
     mbarrier.init(told, count=1)
@@ -329,9 +329,9 @@ def of_kinds(name, left, right, n, k, element="uint8", mapped=False):
     want = double(va) * spread(sa, each) @ (double(vb) * spread(sb, each)).T
     if each == 16:
         fa, fb = sa.astype(np.float32), sb.astype(np.float32)
-    if mapped:  # 32 rows side by side with those 32, 64 and 96 further on, by 4 scales
+    if mapped:  # rows r, r + 32, r + 64 and r + 96 are adjacent, in blocks of 4 scale factors
         fa, fb = (np.ascontiguousarray(f.reshape(4, 32, -1, 4).transpose(2, 1, 0, 3)) for f in (fa, fb))
-    # Where one factor is packed and the other one isn't, tensor cores want a byte for each number of the former.
+    # If only one operand is packed, tensor cores require one byte per number of that operand.
     padded = (left == OF_E2M1) != (right == OF_E2M1)
     constants = {
         "BN": n, "KA": a.shape[1], "KB": b.shape[1], "PARTS": k // each,

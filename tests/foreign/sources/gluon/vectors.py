@@ -1,4 +1,4 @@
-"""Elements, rows and tiles in Gluon, the corpus's and others, in layouts that say which thread holds what."""
+"""Elementwise, row and tile kernels in Gluon, of the corpus and others, with explicit layouts."""
 
 import numpy as np
 from cases import Case, corpus, double, eighths, given, made, normal, whole
@@ -20,7 +20,7 @@ def converted(x, out, S: gl.constexpr, READ: gl.constexpr, WRITE: gl.constexpr):
 
 @gluon.jit
 def pipelined(x, out, STEPS: gl.constexpr, B: gl.constexpr, LAYOUT: gl.constexpr, SHARED: gl.constexpr):
-    """Copies by cp.async arrive at barriers; two stages."""
+    """cp.async copies arrive at mbarriers; two stages."""
     at = gl.arange(0, B, layout=LAYOUT)
     tiles, full = gl.allocate_shared_memory(gl.float32, [2, B], SHARED), mbarrier.allocate_mbarrier(batch=2)
     for i in gl.static_range(2):

@@ -1,4 +1,4 @@
-"""Kernels in Pallas, compiled by Mosaic GPU: sums in tensor memory, of one block and of two, with scales and roles."""
+"""Pallas kernels, compiled by Mosaic GPU: accumulators in tensor memory, CTA pairs, scale factors and warp roles."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ BYTES = (plgpu.TilingTransform((8, 128)), plgpu.SwizzleTransform(128))
 
 
 def of_two_blocks(a, b, *, tile=256, step=64):
-    """Two blocks share a product: each loads half the rows of A, and half the columns of B."""
+    """MMA over a CTA pair: each CTA loads half the rows of A and half the columns of B."""
     (rows, depth), columns = a.shape, b.shape[1]
     half, pair = tile // 2, "pair"
 
@@ -66,7 +66,7 @@ def of_two_blocks(a, b, *, tile=256, step=64):
 
 
 def scaled(a, b, left_scales, right_scales):
-    """Narrow floats with a scale for each 32 of K."""
+    """Narrow floats with one scale factor per 32 of K."""
     (rows, depth), columns = a.shape, b.shape[0]
 
     def kernel(a_global, b_global, sa_global, sb_global, out_global, left, right, sa, sb, out_shared, total, ta, tb, full, done):
@@ -105,13 +105,13 @@ def scaled(a, b, left_scales, right_scales):
 
 
 def persistent(a, b, *, collective):
-    """The product that JAX brings: blocks take tiles as they come."""
+    """JAX's own GEMM: CTAs take tiles dynamically."""
     tuning = {"tile_m": 128, "tile_n": 128, "tile_k": 64, "max_concurrent_steps": 2, "epilogue_tile_n": 64}
     return published.matmul_kernel(a, b, published.TuningConfig(**tuning, collective=collective))
 
 
 def mapped(array, box, tiles=(8, 64)):
-    """Return a map of a matrix as tiles, whose boxes have this shape."""
+    """Return a tensor map of a matrix as tiles; its boxes have this shape."""
     (rows, columns), (height, width) = box, tiles
     return Described(array, (rows // height, columns // width, *tiles), "128B", tiles=tiles)
 
@@ -126,7 +126,7 @@ def product(name, function, shape, boxes, grid, shared_bytes, block=128, cluster
 
 
 def turned(scales):
-    """Return scales in blocks of 128 rows by 4: 32 rows side by side with those 32, 64 and 96 rows further on."""
+    """Return scale factors in blocks of 128 rows x 4, with rows r, r + 32, r + 64 and r + 96 adjacent."""
     blocks = scales.reshape(-1, 4, 32, scales.shape[1] // 4, 4).transpose(0, 3, 2, 1, 4)
     return np.ascontiguousarray(blocks).reshape(-1, 32, 16)
 

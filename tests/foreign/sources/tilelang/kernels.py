@@ -1,4 +1,4 @@
-"""Kernels in TileLang: those of the corpus in small sizes, and some more."""
+"""Kernels in TileLang: those of the corpus in small sizes, and others."""
 
 import numpy as np
 import tilelang.language as T
@@ -26,7 +26,7 @@ def attended(q, k, v):
 
 
 def in_tensor_memory(m, n, k, element, tile, step):
-    """A product by tcgen05, whose sums stand in tensor memory, without roles for warps."""
+    """GEMM by tcgen05 with accumulators in tensor memory, without warp roles."""
 
     @T.prim_func
     def kernel(a: T.Tensor((m, k), element), b: T.Tensor((k, n), element), c: T.Tensor((m, n), "float32")):

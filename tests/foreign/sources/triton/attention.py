@@ -1,4 +1,4 @@
-"""Attention: forwards and backwards, causal, in parts, through maps and with roles."""
+"""Attention: forward and backward, causal, split, through tensor maps and with warp roles."""
 
 import numpy as np
 import triton
@@ -45,7 +45,7 @@ def through_maps(q, k, v, out, N, scale, D: tl.constexpr, BM: tl.constexpr, BN: 
 
 @triton.jit
 def backward(q, k, v, do, logs, deltas, dq, dk, dv, N, scale, D: tl.constexpr, B: tl.constexpr):
-    """A block owns keys and values, walks over queries, and adds what is theirs by atomics."""
+    """A CTA owns keys and values, iterates over queries, and adds to the gradients of queries by atomics."""
     columns, at = tl.program_id(0) * B + tl.arange(0, B), tl.arange(0, D)
     x, y = tl.load(k + columns[:, None] * D + at[None, :]), tl.load(v + columns[:, None] * D + at[None, :])
     gk, gv = tl.zeros((B, D), tl.float32), tl.zeros((B, D), tl.float32)
@@ -65,7 +65,7 @@ def backward(q, k, v, do, logs, deltas, dq, dk, dv, N, scale, D: tl.constexpr, B
 def decoded(
     q, k, v, table, parts, logs, lengths, D: tl.constexpr, PAGE: tl.constexpr, H: tl.constexpr, PAGES: tl.constexpr
 ):
-    """One query against pages of keys, some pages for each block."""
+    """One query against pages of keys; each CTA takes some pages."""
     heads, at, within = tl.arange(0, H), tl.arange(0, D), tl.arange(0, PAGE)
     mine, length = tl.load(q + heads[:, None] * D + at[None, :]), tl.load(lengths)
     largest = tl.full((H,), -float("inf"), tl.float32)

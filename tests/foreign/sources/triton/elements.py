@@ -1,4 +1,4 @@
-"""Elements, each by itself: masks, types, conversions, random numbers, addresses that data says."""
+"""Elementwise kernels: masks, types, conversions, random numbers, data-dependent addresses."""
 
 import numpy as np
 import triton
@@ -116,7 +116,7 @@ def rope(x, cosines, sines, out, HALF: tl.constexpr):
 
 @triton.jit
 def quantise(x, out, scales, WIDTH: tl.constexpr):
-    """Rows to int8, each with its scale."""
+    """Quantize rows to int8, each with its scale."""
     row, at = tl.program_id(0), tl.arange(0, WIDTH)
     v = tl.load(x + row * WIDTH + at)
     scale = tl.max(tl.abs(v), 0) / 127.0
@@ -140,7 +140,7 @@ def erf(x):
 
 
 def philox(seed, counters):
-    """Salmon and others 2011: ten rounds; the first of the four words."""
+    """First word of Philox with ten rounds (Salmon et al. 2011)."""
     c = [counters.astype(np.uint64)] + [np.zeros_like(counters, np.uint64)] * 3
     key, mask = [seed & 0xFFFFFFFF, seed >> 32], np.uint64(0xFFFFFFFF)
     for _ in range(10):
@@ -152,7 +152,7 @@ def philox(seed, counters):
 
 
 def uniform(words):
-    """Triton's way from 31 bits to [0, 1)."""
+    """Triton's conversion of 31 bits to [0, 1)."""
     signed = words.view(np.int32).astype(np.int64)
     return np.where(signed < 0, -signed - 1, signed) * np.float64(np.float32(4.6566127342e-10))
 
@@ -162,7 +162,7 @@ def functions_of(v):
 
 
 def quotients(a, b):
-    q = (np.abs(a) // np.abs(b)) * np.sign(a) * np.sign(b)  # towards zero, as C has it
+    q = (np.abs(a) // np.abs(b)) * np.sign(a) * np.sign(b)  # towards zero, as in C
     return q + (a - q * b) * 3 + (a ^ b) - (a << (b & 7)) + (a * b >> 32) + np.where(a > b, a & b, a | b)
 
 
@@ -184,7 +184,7 @@ WORDS = bits(256)
 
 
 def half_way(values):
-    """Rounded away from zero where half-way: as the kernel writes it."""
+    """Round half away from zero, as the kernel does."""
     return np.trunc(values + np.where(values >= 0, 0.5, -0.5)).astype(np.int8)
 
 

@@ -1,4 +1,4 @@
-"""What Triton's users run on Blackwell: tiles, stages and roles of full size, beside whose machine code ours is laid."""
+"""Typical Triton kernels for Blackwell, compared with our code: tiles, stages and warp roles of full size."""
 
 import triton
 import triton.language as tl
@@ -10,7 +10,7 @@ MATMUL = corpus("triton/matmul.py")
 
 @triton.jit
 def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """A block takes tile after tile, warps have roles, and the sums of a tile are stored in two halves."""
+    """Persistent with warp roles; the accumulator of a tile is stored in two halves."""
     left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
     right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
     out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN // 2])

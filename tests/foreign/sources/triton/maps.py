@@ -1,4 +1,4 @@
-"""Tensor maps: those that the host makes, those that kernels make, and warps with roles around them."""
+"""Tensor maps made by the host or by kernels, with and without warp roles."""
 
 import numpy as np
 import triton
@@ -22,7 +22,7 @@ def made_here(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.const
 
 @triton.jit
 def copied(x, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
-    """Tiles that reach over the edges: zeros come in, and nothing goes out."""
+    """Tiles across the edges: loads are padded with zeros, and stores are clipped."""
     into = tl.make_tensor_descriptor(out, [M, N], [N, 1], [BM, BN])
     frm = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN])
     at = [tl.program_id(0) * BM, tl.program_id(1) * BN]
@@ -36,7 +36,7 @@ def turned(x, out, B: tl.constexpr):
 
 @triton.jit
 def filled(x, out, B: tl.constexpr):
-    """What lies beyond the tensor is zero."""
+    """Elements outside the tensor are zero."""
     v = x.load([tl.program_id(0) * B - 4, 8])
     tl.store(out + tl.program_id(0) * B * B + tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :], v)
 
@@ -48,7 +48,7 @@ def cubes(x, out, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
 
 @triton.jit
 def added(x, out, B: tl.constexpr):
-    """Reductions by TMA: blocks add into one tile."""
+    """TMA reductions: CTAs add into one tile."""
     into = tl.make_tensor_descriptor(out, [B, B], [B, 1], [B, B])
     at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
     into.atomic_add([0, 0], tl.load(x + tl.program_id(0) * B * B + at))
@@ -80,7 +80,7 @@ def here(name, element, out, shape, tile, roles=False, options=()):
 
 
 def tile_after_tile(name, shape, tile, grid, roles=False, options=()):
-    """B has K contiguous, and a block takes several tiles."""
+    """B is K-major; a CTA computes several tiles."""
     m, n, k = shape
     a, b = eighths(m, k), eighths(n, k)
     arguments = {"a": given(a, "float16"), "b": given(b, "float16"), "c": made(double(a) @ double(b).T, "float16")}
@@ -88,9 +88,9 @@ def tile_after_tile(name, shape, tile, grid, roles=False, options=()):
     return product(name, MATMUL.persistent, arguments | sizes, tile, grid, options, SPECIALISED=roles)
 
 
-# Triton 3.9 cannot share the rows of a host's map among warpgroups: with 64 of them both compute the same tile.
+# Triton 3.9 cannot split the box of a host's tensor map over warpgroups: with 64 rows, both compute the same tile.
 def by_host(name, element, shape, tile, roles=False, options=()):
-    """B has K contiguous; sums are stored as halves."""
+    """B is K-major; results are stored as float16."""
     (m, n, k), (bm, bn, bk) = shape, tile
     a, b = eighths(m, k), eighths(n, k)
     maps = {

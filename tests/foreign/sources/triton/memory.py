@@ -1,4 +1,4 @@
-"""Blocks that meet in memory: atomics, locks, flags, scans across blocks."""
+"""Synchronization between CTAs through memory: atomics, locks, flags, scans."""
 
 import numpy as np
 import triton
@@ -31,7 +31,7 @@ def largest_float(x, out, B: tl.constexpr):
 
 @triton.jit
 def compacted(x, count, out, B: tl.constexpr):
-    """What is even of the input, in no order."""
+    """Keep the even elements, in any order."""
     v = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
     keep = v % 2 == 0
     place = tl.cumsum(keep.to(tl.int32), 0) - 1
@@ -53,7 +53,7 @@ def spin_lock(lock, total, READ: tl.constexpr):
 
 @triton.jit
 def locked_tile(x, lock, out, B: tl.constexpr):
-    """A sum of tiles under a lock; the lock also counts."""
+    """Add tiles under a lock; the lock also guards the count."""
     at = tl.arange(0, B)
     v = tl.load(x + tl.program_id(0) * B + at)
     while tl.atomic_cas(lock, 0, 1) == 1:
@@ -79,7 +79,7 @@ def last_block(x, parts, count, out, B: tl.constexpr, G: tl.constexpr):
 
 @triton.jit
 def chained_scan(x, out, flags, sums, B: tl.constexpr):
-    """A running sum across blocks: each waits for the flag of the one before."""
+    """Prefix sum over CTAs: each waits for the flag of its predecessor."""
     at = tl.arange(0, B)
     scanned = tl.cumsum(tl.load(x + tl.program_id(0) * B + at), 0)
     before = 0
@@ -95,7 +95,7 @@ def chained_scan(x, out, flags, sums, B: tl.constexpr):
 
 @triton.jit
 def look_back(x, out, state, B: tl.constexpr):
-    """Value and status of a block in one word of 64 bits, so that no second one needs an order."""
+    """Decoupled look-back: value and status share one 64-bit word, so no ordering between words is needed."""
     block, at = tl.program_id(0), tl.arange(0, B)
     v = tl.load(x + block * B + at)
     own, before = tl.sum(v, 0).to(tl.int64), tl.zeros((), tl.int64)
@@ -114,7 +114,7 @@ def look_back(x, out, state, B: tl.constexpr):
 
 @triton.jit
 def grid_barrier(x, out, count, B: tl.constexpr):
-    """All blocks write, meet, and read what another one wrote."""
+    """Grid barrier: every CTA writes, synchronizes, and reads the data of another CTA."""
     at = tl.arange(0, B)
     tl.store(out + tl.program_id(0) * B + at, tl.load(x + tl.program_id(0) * B + at) * 2)
     tl.debug_barrier()
@@ -136,7 +136,7 @@ def halved(x, halves, B: tl.constexpr):
 
 @triton.jit
 def behind_another(halves, weights, out, B: tl.constexpr):
-    """Weights are loaded while the kernel in front still runs."""
+    """Weights are loaded while the prerequisite grid still runs."""
     at = tl.program_id(0) * B + tl.arange(0, B)
     weight = tl.load(weights + at)
     cuda.gdc_wait()
@@ -145,7 +145,7 @@ def behind_another(halves, weights, out, B: tl.constexpr):
 
 @triton.jit
 def taken(x, out, next_tile, TILES: tl.constexpr, B: tl.constexpr):
-    """Blocks take tiles as they come."""
+    """CTAs take tiles dynamically."""
     tile = tl.atomic_add(next_tile, 1, sem="relaxed")
     while tile < TILES:
         at = tile * B + tl.arange(0, B)

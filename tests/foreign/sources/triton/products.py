@@ -1,4 +1,4 @@
-"""Products of matrices through pointers: every type of factor, and every way to share the work."""
+"""GEMMs through pointers: every operand type, and every way to distribute the work."""
 
 import numpy as np
 import triton
@@ -27,7 +27,7 @@ def precise(a, b, c, B: tl.constexpr, HOW: tl.constexpr):
 
 @triton.jit
 def times_turned(a, b, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """B has K contiguous."""
+    """B is K-major."""
     rows, columns, at = tl.arange(0, BM), tl.program_id(0) * BN + tl.arange(0, BN), tl.arange(0, K)
     y = tl.load(b + columns[:, None] * K + at[None, :])
     tl.store(
@@ -38,7 +38,7 @@ def times_turned(a, b, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
 
 @triton.jit
 def in_bands(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BAND: tl.constexpr):
-    """Tiles in bands of rows, for the cache; bias and activation behind the product."""
+    """Tiles in bands of rows for cache locality; bias and activation in the epilogue."""
     wide, high = tl.cdiv(N, BN), tl.cdiv(M, BM)
     band = tl.program_id(0) // (BAND * wide)
     height = tl.minimum(high - band * BAND, BAND)
@@ -77,7 +77,7 @@ def split_k(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr)
 
 @triton.jit
 def stream_k(a, b, c, parts, locks, N, K, STEPS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """Steps of all tiles are dealt out evenly: who begins a tile adds what others have left of it, behind locks."""
+    """Stream-K: each program gets STEPS steps; the first one of a tile adds the others' parts, guarded by locks."""
     tiles = tl.cdiv(K, BK)
     now, end = tl.program_id(0) * STEPS, tl.program_id(0) * STEPS + STEPS
     rows = tl.arange(0, BM)
@@ -111,7 +111,7 @@ def stream_k(a, b, c, parts, locks, N, K, STEPS: tl.constexpr, BM: tl.constexpr,
 
 @triton.jit
 def grouped(a, b, c, starts, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr):
-    """Rows of A belong to groups, each with a B of its own (experts)."""
+    """Rows of A belong to groups (experts); each group has its own B."""
     group, at = tl.program_id(0), tl.arange(0, K)
     first, last = tl.load(starts + group), tl.load(starts + group + 1)
     y = tl.load(b + group * K * N + at[:, None] * N + tl.arange(0, N)[None, :])
@@ -129,7 +129,7 @@ def batched(a, b, c, B: tl.constexpr, S: tl.constexpr):
 
 @triton.jit
 def convolution(x, w, out, H, W, C: tl.constexpr, F: tl.constexpr, B: tl.constexpr):
-    """3 x 3 as nine products, zeros around the image."""
+    """3 x 3 convolution as nine MMAs, with zero padding."""
     at = tl.program_id(0) * B + tl.arange(0, B)
     y, z = at // W, at % W
     channels, total = tl.arange(0, C), tl.zeros((B, F), tl.float32)
@@ -144,7 +144,7 @@ def convolution(x, w, out, H, W, C: tl.constexpr, F: tl.constexpr, B: tl.constex
 
 @triton.jit
 def dequantised(a, b, scales, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """B in int8, a scale for each column."""
+    """B is int8 with a scale for each column."""
     rows, columns, at = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, K)
     y = tl.load(b + at[:, None] * BN + columns[None, :]).to(tl.float16)
     total = tl.dot(tl.load(a + rows[:, None] * K + at[None, :]), y)
@@ -153,7 +153,7 @@ def dequantised(a, b, scales, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.const
 
 @triton.jit
 def scaled(a, scale_a, b, scale_b, c, K: tl.constexpr, S: tl.constexpr):
-    """E4M3 by E5M2, with a scale of 8 bits for each 32 of K."""
+    """E4M3 by E5M2, with an 8-bit scale factor per 32 of K."""
     rows, at, parts = tl.arange(0, S), tl.arange(0, K), tl.arange(0, K // 32)
     x, y = tl.load(a + rows[:, None] * K + at[None, :]), tl.load(b + at[:, None] * S + rows[None, :])
     left, right = (
@@ -165,7 +165,7 @@ def scaled(a, scale_a, b, scale_b, c, K: tl.constexpr, S: tl.constexpr):
 
 @triton.jit
 def gated(x, up, gate, out, K: tl.constexpr, B: tl.constexpr):
-    """Two products of one A, of which one gates the other, and a third one behind."""
+    """Two MMAs of the same A, one gating the other, then a third MMA of the result."""
     rows, at = tl.arange(0, B), tl.arange(0, K)
     v = tl.load(x + rows[:, None] * K + at[None, :])
     u, g = (

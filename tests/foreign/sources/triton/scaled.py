@@ -1,11 +1,11 @@
-"""Products of narrow floats with a scale for each few of K, by the tensor cores that read the scales themselves."""
+"""GEMMs of narrow floats with a scale factor per block of K, which the tensor cores apply."""
 
 import numpy as np
 import triton
 import triton.language as tl
 from cases import BLACKWELL, Case, Described, double, given, made, narrow, spread, whole
 
-PACKED = ("e2m1",)  # two to a byte
+PACKED = ("e2m1",)  # two per byte
 
 
 @triton.jit
@@ -13,7 +13,7 @@ def through_pointers(
     a, scale_a, b, scale_b, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
     LEFT: tl.constexpr, RIGHT: tl.constexpr, EACH: tl.constexpr,
 ):  # fmt: skip
-    """A has rows of K, B columns of K; a scale for `EACH` of them."""
+    """A and B are K-major, with a scale factor per `EACH` of K."""
     PACK_A: tl.constexpr = 2 if LEFT == "e2m1" else 1
     PACK_B: tl.constexpr = 2 if RIGHT == "e2m1" else 1
     rows, columns = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
@@ -34,7 +34,7 @@ def through_maps(
     a, scale_a, b, scale_b, c, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
     LEFT: tl.constexpr, RIGHT: tl.constexpr, EACH: tl.constexpr,
 ):  # fmt: skip
-    """The same, with scales in blocks of 128 rows by 4, in the order in which tensor memory has them."""
+    """The same with tensor maps; scale factors are in blocks of 128 rows x 4, in the order of tensor memory."""
     PACK_A: tl.constexpr = 2 if LEFT == "e2m1" else 1
     PACK_B: tl.constexpr = 2 if RIGHT == "e2m1" else 1
     row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
@@ -54,13 +54,13 @@ ELEMENT = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "e2m1": "uint8"}
 
 
 def factor(kind, rows, k):
-    """Return numbers of a kind, and what is passed of them."""
+    """Return numbers of a kind, and the array to pass."""
     values, stored = narrow(kind, rows, k)
     return values, given(stored, ELEMENT[kind])
 
 
 def scales(rows, k, each):
-    """Return scales, and what is passed of them: exponents for 32 each, E4M3 for 16 each."""
+    """Return scale factors and the array to pass: exponents for 32 elements each, or E4M3 for 16 each."""
     if each == 32:
         exponents = whole(rows, k // 32, low=124, high=131, dtype="uint8")
         return np.exp2(exponents - 127.0), exponents, "uint8"
@@ -69,7 +69,7 @@ def scales(rows, k, each):
 
 
 def turned(stored):
-    """Return scales in blocks of 128 rows by 4: 32 rows side by side with those 32, 64 and 96 rows further on."""
+    """Return scale factors in blocks of 128 rows x 4, with rows r, r + 32, r + 64 and r + 96 adjacent."""
     rows, wide = stored.shape
     blocks = stored.reshape(rows // 128, 4, 32, wide // 4, 4).transpose(0, 3, 2, 1, 4)
     return np.ascontiguousarray(blocks).reshape(1, rows // 128, wide // 4, 2, 256)

@@ -1,4 +1,4 @@
-"""What only Blackwell has: rows gathered and scattered by TMA, blocks that take over what others would have done."""
+"""Blackwell only: TMA gather and scatter of rows, and cluster launch control."""
 
 import numpy as np
 import triton
@@ -8,7 +8,7 @@ from cases import BLACKWELL, Case, Described, distinct, double, eighths, given, 
 
 @triton.jit
 def gathered(x, rows, out, N, COUNT: tl.constexpr, BN: tl.constexpr):
-    """Rows by their numbers; the map's box is one row."""
+    """Gather rows by index; the box of the tensor map is one row."""
     column = tl.program_id(0) * BN
     tile = x.gather(tl.load(rows + tl.arange(0, COUNT)), column)
     tl.store(out + tl.arange(0, COUNT)[:, None] * N + column + tl.arange(0, BN)[None, :], tile)
@@ -23,7 +23,7 @@ def scattered(x, rows, out, N, COUNT: tl.constexpr, BN: tl.constexpr):
 
 @triton.jit
 def experts(x, tokens, w, out, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """Rows that belong to an expert are gathered, multiplied by its matrix, and scattered to where they came from."""
+    """Gather the rows of an expert, multiply them by its matrix, and scatter the results to the same rows."""
     expert = tl.program_id(0)
     rows = tl.load(tokens + expert * BM + tl.arange(0, BM))
     total = tl.zeros((BM, BN), tl.float32)
@@ -34,7 +34,7 @@ def experts(x, tokens, w, out, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.
 
 @triton.jit
 def taken_over(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """Blocks that run take tiles of blocks that have not begun (cluster launch control)."""
+    """Running CTAs take tiles of CTAs that have not started (cluster launch control)."""
     row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
     total = tl.zeros((BM, BN), tl.float32)
     for k in range(0, K, BK):
@@ -44,7 +44,7 @@ def taken_over(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr)
 
 @triton.jit
 def in_parts(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ROLES: tl.constexpr):
-    """Tile after tile; sums are rounded and stored half by half, while the next tile is multiplied."""
+    """Persistent: each half of the accumulator is converted and stored while the next tile is multiplied."""
     wide = tl.cdiv(N, BN)
     for tile in tl.range(tl.program_id(0), wide * tl.cdiv(M, BM), tl.num_programs(0), flatten=True, warp_specialize=ROLES):
         row, column = tile // wide * BM, tile % wide * BN
@@ -58,7 +58,7 @@ def in_parts(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.conste
 
 @triton.jit
 def from_tensor_memory(a, b, d, c, K: tl.constexpr, B: tl.constexpr):
-    """A product of a product: the first one, rounded, is the second one's A."""
+    """Two chained MMAs: the first result, rounded, is operand A of the second."""
     rows, at = tl.arange(0, B), tl.arange(0, K)
     first = tl.dot(tl.load(a + rows[:, None] * K + at[None, :]), tl.load(b + at[:, None] * B + rows[None, :]))
     second = tl.dot(first.to(tl.float16), tl.load(d + rows[:, None] * B + rows[None, :]))

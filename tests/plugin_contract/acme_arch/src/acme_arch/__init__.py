@@ -1,1 +1,1 @@
-"""The made-up acme_1: everything sm_90 has, and an instruction of its own."""
+"""Plugin for the fictitious acme_1, which extends sm_90 by instructions."""

@@ -1,4 +1,4 @@
-"""What ptxas would say of acme_1, and what to do about it."""
+"""Advice for messages of ptxas about acme_1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `pyptx check` looks for in modules for acme_1: lines of the vault that an entry takes and never gives back."""
+"""Rules of `pyptx check` for acme_1: an entry that allocates lines of the vault must free lines."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _TAKEN, _GIVEN = "acme.alloc", "acme.free"
 
 
 def _note(walk: Walk, node: Instruction) -> None:
-    """Remember the first instruction of a function that takes a line, and the first that gives one back."""
+    """Record the first instruction of a function that allocates a line, and the first that frees one."""
     if walk.routine is not None:
         walk.routine.notes.setdefault(".".join(node.opcode[:2]), walk.at)
 
 
 def _leaks(walk: Walk) -> None:
-    """Warn of every entry that takes lines, in itself or in what it calls, and gives none back."""
+    """Warn about every entry that allocates lines, directly or in called functions, and frees none."""
     for entry in walk.entries():
         reached = walk.called_by(entry)
         taken = [routine.notes[_TAKEN] for routine in reached if _TAKEN in routine.notes]

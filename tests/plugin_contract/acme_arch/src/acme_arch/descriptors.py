@@ -1,4 +1,4 @@
-"""The descriptor of acme_1: where an array lies, and how many bytes it has."""
+"""The descriptor of acme_1: address of an array, and its size in bytes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MOST_BYTES = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What a descriptor says of an array but for its address."""
+    """Fields of a descriptor, without the array's address."""
 
     length: int
 
     @classmethod
     def of(cls, array: Any, *, dtype: str | None = None, skipped: int = 0) -> Slice:
-        """Describe an array, but for some bytes at its end."""
-        del dtype  # a slice is of bytes
+        """Describe an array without `skipped` bytes at its end."""
+        del dtype  # a slice consists of bytes
         return cls(getattr(array, "array", array).nbytes - skipped)
 
 

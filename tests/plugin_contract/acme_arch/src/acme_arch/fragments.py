@@ -1,8 +1,8 @@
-"""How matrices lie in the registers of acme_1.
+"""Layouts of matrices in the registers of acme_1.
 
-Those of acme.dot as those of mma.sync, but for d, of which a lane holds a row. Two warps multiply by acme.pair, and
-hold d and a together; a has elements of a type that no other architecture knows. And ldmatrix loads tiles of 8 x 4
-words.
+The operands of acme.dot have the layouts of mma.sync, except d: each lane has a row. Two warps execute acme.pair
+together and share d and a; the elements of a have a type that no other architecture has. ldmatrix also loads tiles of 8
+x 4 words.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pyptx_ir.fragments.distribution import distributed
 from pyptx_ir.isa.matrix_rows import Element, MatrixMove
 from pyptx_ir.plugins.rows import Fragments
 
-# Twelve bits of floating point, which lie in sixteen of an untyped register.
+# A 12-bit floating-point type, stored in 16 bits of an untyped register.
 A12 = Element("a12", 16)
 
-# 32 rows of eight sums: a lane has a row.
+# 32 rows of eight accumulator elements: each lane has a row.
 _SUMS = Fragment(
     "acme.dot m32n8k8 d .f32",
     32,
@@ -37,14 +37,14 @@ def _dot(shape: str, operand: str, element: str, _order: str) -> Fragment:
 
 
 def _pair(shape: str, operand: str, element: str, _order: str) -> Fragment:
-    """Return the layout of an operand; each of the two warps holds all of b."""
+    """Return the layout of an operand; both warps have all of b."""
     return _PAIR[operand] if operand in _PAIR else fragment_of("mma", shape, operand, element)
 
 
 FRAGMENTS = (Fragments("acme.dot", _dot), Fragments("acme.pair", _pair))
 
 _WORDS = distributed("ldmatrix m8n4 .b32", 8, 4, 32, 1)
-# Of a column, eight lanes hold a word each.
+# Eight lanes have one word each of a column.
 _COLUMNS = Fragment("ldmatrix m8n4 .b32 .trans", 8, 4, 32, (Step(1), Step(2), Step(4), Step(0, 1), Step(0, 2)), ())
 MOVES = (
     MatrixMove("m8n4", ("b32",), _WORDS, 32),

@@ -1,4 +1,4 @@
-"""The kind of operand that acme_1 adds: an address in a block's vault."""
+"""The operand kind of acme_1: an address in a CTA's vault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _mismatch(_argument: str, shape: Shape, _use: Use) -> Mismatch | None:
-    """Judge an operand: in brackets stands a register of 32 bits."""
+    """Return a mismatch unless the operand is an address in a 32-bit register."""
     if shape[0] == "address" and shape[1] in ("b32", "u32", "s32", ""):
         return None
     return Mismatch("an address in the vault, in a 32-bit register")

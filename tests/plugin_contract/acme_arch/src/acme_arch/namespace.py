@@ -1,4 +1,4 @@
-"""`ptx.acme`."""
+"""The namespace `ptx.acme`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
     from pyptx_dsl.reg import Reg
 
 
-__tracebackhide__ = True  # an error in a call of these is shown at the caller's line
+__tracebackhide__ = True  # errors in a call of these are reported at the caller's line
 
 
 _WORD = 4  # bytes
 
 
 class Acme:
-    """The instructions of acme_1."""
+    """Functions for acme_1."""
 
     def frob(self, d: Reg, a: Reg | int, *, pred: object = None) -> Reg:
-        """Emit acme.frob.b32: d becomes a with its bits in reverse order, plus one. One instruction."""
+        """Emit acme.frob.b32: d = a with its bits reversed, plus one. One instruction."""
         active().emit(("acme", "frob", "b32"), (d, a), pred)
         return d
 
     def vault(self, words: int) -> int:
-        """Allocate words of the block's vault; return the address of the first. Emits nothing."""
+        """Allocate words of the CTA's vault; return the address of the first. Emits nothing."""
         trace = active("ptx.acme.vault")
         return trace.memories.of("vault").allocate(trace, words * _WORD).offset

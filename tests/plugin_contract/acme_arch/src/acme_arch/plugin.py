@@ -1,6 +1,6 @@
-"""What acme_1 adds to pyptx: a target, an instruction, its namespace, and what it does.
+"""Plugin of acme_1: a target, instructions, their namespace, and their semantics.
 
-The top level imports pyptx_ir and the standard library alone; hooks import the DSL and NumPy where they need them.
+At import, it needs only pyptx_ir and the standard library; hooks import the DSL and NumPy if needed.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ BLENDER = (
 
 @hookimpl
 def pyptx_api_version() -> int:
-    """Return the version of the hooks that this plugin was written for."""
+    """Return the version of the hooks that this plugin implements."""
     return API_VERSION
 
 
@@ -122,13 +122,13 @@ def pyptx_targets() -> Sequence[TargetRow]:
 
 @hookimpl
 def pyptx_instructions() -> Sequence[InstructionRow]:
-    """Return acme.frob, the products of matrices, a form of ldmatrix, and what works in the vault."""
+    """Return acme.frob, the MMA instructions, a form of ldmatrix, and the instructions of the vault and the blender."""
     return (FROB, DOT, PAIR, TILES, *VAULT, *BLENDER)
 
 
 @hookimpl
 def pyptx_operand_kinds() -> Sequence[Kind]:
-    """Return what an address in the vault is."""
+    """Return the operand kind of addresses in the vault."""
     from acme_arch.kinds import VAULT as KIND
 
     return (KIND,)
@@ -136,7 +136,7 @@ def pyptx_operand_kinds() -> Sequence[Kind]:
 
 @hookimpl
 def pyptx_elements() -> Sequence[Element]:
-    """Return the type of elements that acme.pair alone multiplies."""
+    """Return the element type of acme.pair."""
     from acme_arch.fragments import A12
 
     return (A12,)
@@ -152,7 +152,7 @@ def pyptx_fragments() -> Sequence[Fragments]:
 
 @hookimpl
 def pyptx_matrix_moves() -> Sequence[MatrixMove]:
-    """Return how ldmatrix moves tiles of 8 x 4 words."""
+    """Return the layout of ldmatrix for tiles of 8 x 4 words."""
     from acme_arch.fragments import MOVES
 
     return MOVES
@@ -160,7 +160,7 @@ def pyptx_matrix_moves() -> Sequence[MatrixMove]:
 
 @hookimpl
 def pyptx_check_codes() -> Sequence[CheckCode]:
-    """Return what is wrong with lines of the vault."""
+    """Return the code of findings about vault lines."""
     from acme_arch.checks import CODES
 
     return CODES
@@ -168,7 +168,7 @@ def pyptx_check_codes() -> Sequence[CheckCode]:
 
 @hookimpl
 def pyptx_check_rules() -> Sequence[CheckRule]:
-    """Return who finds it."""
+    """Return the check rules that report it."""
     from acme_arch.checks import RULES
 
     return RULES
@@ -184,7 +184,7 @@ def pyptx_namespaces() -> Mapping[str, object]:
 
 @hookimpl
 def pyptx_memories() -> Sequence[Memory]:
-    """Return the vault: 4 KiB that every block of acme_1 has, whose addresses are numbers."""
+    """Return the vault: 4 KiB per CTA of acme_1, with integer addresses."""
     from pyptx_ir.isa.memory_rows import Memory
 
     hint = "keep less of it at a time"
@@ -201,7 +201,7 @@ def pyptx_descriptors() -> Sequence[DescriptorKind]:
 
 @hookimpl
 def pyptx_semantics() -> Sequence[Semantics]:
-    """Return what acme.frob computes."""
+    """Return the semantics of acme.frob."""
     from acme_arch.semantics import frob
     from pyptx_ir.plugins import Semantics
 
@@ -223,7 +223,7 @@ def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
 
 @hookimpl
 def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
-    """Return the attribute that sets how hard acme_1 frobs."""
+    """Return the launch attribute `acme_zeal`."""
     from pyptx_ir.plugins import LaunchAttribute
 
     return (LaunchAttribute("acme_zeal", 63, "choice", "how hard to frob", choices=("little", "much")),)
@@ -231,7 +231,7 @@ def pyptx_launch_attributes() -> Sequence[LaunchAttribute]:
 
 @hookimpl
 def pyptx_advice() -> Sequence[Advice]:
-    """Return what is to be done where ptxas finds fault with acme.frob."""
+    """Return the advice for messages of ptxas about acme.frob."""
     from acme_arch.advice import ADVICE
 
     return ADVICE
@@ -239,7 +239,7 @@ def pyptx_advice() -> Sequence[Advice]:
 
 @hookimpl
 def pyptx_sugar_rules() -> Sequence[SugarRule]:
-    """Return how the transpiler says acme.frob."""
+    """Return the transpiler rule for acme.frob."""
     from acme_arch.sugar import FROBS
 
     return (FROBS,)

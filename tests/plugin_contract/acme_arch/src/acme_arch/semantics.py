@@ -1,4 +1,4 @@
-"""What acme.frob computes, on the simulator's arrays."""
+"""Semantics of acme.frob on the simulator's arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def frob(a: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the bits of each lane in reverse order, plus one, modulo 2^32."""
+    """Return the bit-reversed value of each lane plus one, modulo 2^32."""
     result = np.zeros_like(a)
     for bit in range(32):
         result |= ((a >> np.uint32(bit)) & np.uint32(1)) << np.uint32(31 - bit)

@@ -1,4 +1,4 @@
-"""How the transpiler says acme.frob: by its function."""
+"""Transpiler rule that prints acme.frob as a call of its function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def find(body: Body, _plan: Plan) -> Iterator[Claim]:
-    """Yield a claim for each acme.frob."""
+    """Yield a rewrite of each acme.frob."""
     for at in body.places("acme"):
         if body.branch(at).opcode == ("acme", "frob", "b32"):
             yield _claim(at)

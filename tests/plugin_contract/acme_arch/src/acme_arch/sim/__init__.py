@@ -1,1 +1,1 @@
-"""What acme_1 brings to the simulator, which alone loads it."""
+"""Simulator extension of acme_1; only the simulator imports it."""

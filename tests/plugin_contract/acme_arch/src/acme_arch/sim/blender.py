@@ -1,8 +1,8 @@
-"""The blender: an engine that multiplies matrices of 4 x 4 words in the vault, in its own time.
+"""The blender: an engine that multiplies matrices of 4 x 4 words in the vault asynchronously.
 
-It reaches the vault through a proxy of its own: `acme.fence` shows it what was put there. What a thread has issued is
-waited for by `acme.wait`, or told to an mbarrier by `acme.commit`. It reads factors row by row; with `.columns` it
-writes a product column by column, which is for warps to read.
+It accesses the vault through its own proxy: `acme.fence` makes earlier writes visible to it. A thread waits for its
+operations with `acme.wait`, or has completion signaled to an mbarrier with `acme.commit`. Operands are read by rows.
+With `.columns`, the result is written by columns, in a layout that only warps may read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ RULES = (
 
 @dataclass(slots=True, kw_only=True)
 class Products(AsyncItem):
-    """Products that are on their way: where the lines of d, a and b begin in the vaults, in bytes."""
+    """Outstanding multiplications: offsets of the lines of d, a and b in the vaults, in bytes."""
 
     d: NDArray[np.int64]
     a: NDArray[np.int64]
@@ -101,12 +101,12 @@ def _blend(operands: Operands) -> Action:
 
 
 def lines_at(turn: Turn, lines: list[Reader]) -> list[NDArray[np.int64]] | None:
-    """Return where lines begin that work writes (the first) and reads, for each thread; None if one is at fault."""
+    """Return, per thread, the offsets of the line that is written (first) and of the lines read; None if invalid."""
     found: list[NDArray[np.int64]] = []
     for line in lines:
         located = turn.located(VAULT, turn.read(line), LINE)
         if located is None or len(located[1]) < len(turn.threads[0]):
-            return None  # what was at fault is reported
+            return None  # the invalid access is reported
         found.append(located[1])
     for at in found[1:]:
         turn.need(VAULT, at, LINE)

@@ -1,4 +1,4 @@
-"""acme_1's part of the simulator."""
+"""Simulator extension of acme_1."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Recipes: lines of the vault that say in what order the blender moves the words of another line.
+"""Recipes: lines of the vault with the order in which the blender permutes the words of another line.
 
-It reads them through a proxy of their own, which is fenced one way: who has put one into the vault publishes it
-(`acme.publish`), and who has the blender go by it consults it before (`acme.consult`).
+The blender reads them through a separate proxy with one-way fences. The warp that writes a recipe publishes it
+(`acme.publish`); the warp that issues the operation first consults it (`acme.consult`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RULES = (
 
 @dataclass(slots=True, kw_only=True)
 class Shuffles(AsyncItem):
-    """Lines that are on their way, each word to its place: where they, their sources and recipes begin, in bytes."""
+    """Outstanding permutations: offsets of the destination, source and recipe lines, in bytes."""
 
     d: NDArray[np.int64]
     a: NDArray[np.int64]

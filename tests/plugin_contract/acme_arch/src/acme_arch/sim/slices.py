@@ -1,4 +1,4 @@
-"""Slices as they lie in memory: the address of an array, and its length in bytes."""
+"""Memory layout of a slice: the address of an array, and its length in bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vault: a memory of 4 KiB that every block has, and hands out to its warps line by line."""
+"""The vault: a memory of 4 KiB per CTA, which warps allocate line by line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RULES = (
 
 
 class Lines:
-    """Which lines of the vaults of a wave are taken, by whom, and since which instruction."""
+    """Allocated lines of the vaults of a wave, each with the instruction that allocated it."""
 
     name = "a line of the vault"
     hint = "let others give lines back first, or take fewer"
@@ -40,7 +40,7 @@ class Lines:
         wave.endings.append(self._report_leaks)
 
     def take(self, cta: int, pc: int) -> int | None:
-        """Take a line; return its address, or None if there is none."""
+        """Allocate a line; return its address, or None if all are allocated."""
         free = np.flatnonzero(self._taken_at[cta] < 0)
         if not len(free):
             return None
@@ -48,7 +48,7 @@ class Lines:
         return int(free[0]) * LINE
 
     def give_back(self, cta: int, address: int) -> bool:
-        """Give a line back, and let those go on who wait for one; tell whether it was taken."""
+        """Free a line, and resume the warps that wait for one; return whether it was allocated."""
         line = address // LINE
         if not 0 <= line < LINES or self._taken_at[cta, line] < 0:
             return False
@@ -57,7 +57,7 @@ class Lines:
         return True
 
     def describe(self, warp: int) -> str:
-        """Return what a waiting warp lacks."""
+        """Return the reason why a warp waits."""
         cta = self._wave.geometry.cta[warp]
         return f"waits for a line of the vault: all {np.count_nonzero(self._taken_at[cta] >= 0)} are taken"
 
