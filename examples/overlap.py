@@ -1,9 +1,9 @@
-"""Launches that overlap: a kernel begins before the one in front of it in the stream has ended.
+"""Programmatic dependent launch: a kernel starts before its prerequisite grid has completed.
 
-The device may launch such a kernel (`programmatic_stream_serialization`) as soon as each block of the launch in front
-has said so, or has ended. What its threads do before they wait costs nothing: barriers are initialised and tensor maps
-fetched while the other launch still stores its last results. All that they read or write in global memory has to come
-behind the wait. PTX manual, "griddepcontrol"; CUDA programming guide, "Programmatic Dependent Launch".
+The device may launch such a kernel (`programmatic_stream_serialization`) once each CTA of the prerequisite grid has
+executed `launch_dependents` or exited. Its work before the wait is free: it initializes mbarriers and prefetches tensor
+maps while that grid still stores its last results. All its accesses to global memory must follow the wait. PTX manual,
+"griddepcontrol"; CUDA programming guide, "Programmatic Dependent Launch".
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 from pyptx import ptx
 
 ATTRIBUTES = {"programmatic_stream_serialization": True}
-"""What a kernel that calls `take_over` asks of the driver, as its `launch`."""
+"""Launch attributes (`launch=` of `kernel`) of a kernel that calls `take_over`."""
 
 
 def take_over() -> None:
-    """Let the next launch begin, and wait until those in front have ended and all that they wrote can be read.
+    """Allow the dependent grid to launch, then wait until the prerequisite grids are complete and their writes visible.
 
-    Two instructions, for all threads. The next launch may begin this early because it waits itself: for this one to
-    end, which has waited for those in front. Its blocks find room when blocks of this launch leave.
+    Two instructions, executed by all threads. The dependent grid may start this early because it waits for this grid,
+    which has waited for its own prerequisites. Its CTAs are scheduled as CTAs of this grid exit.
     """
     ptx.griddepcontrol.launch_dependents()
     ptx.griddepcontrol.wait()

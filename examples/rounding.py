@@ -1,4 +1,4 @@
-"""Sums in f32 on their way to memory, or to be the factor of another product: two to a register."""
+"""Round f32 accumulators to packed bf16 pairs, to be stored or to be operand A of the next MMA."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def round_pairs(pairs: Iterable[Reg], values: RegArray | Sequence[Reg]) -> None:
-    """Round f32 to bf16, two neighbours to a register, the lower one in the lower half: one instruction a pair.
+    """Round f32 to bf16x2, `values[2 * i]` in the lower half and `values[2 * i + 1]` in the upper: one `cvt` per pair.
 
-    Sums of a product lie then as its first factor would.
+    Rounded accumulators of an MMA have the register layout of operand A.
     """
     for i, pair in enumerate(pairs):
         ptx.cvt(bf16x2, f32, pair, values[2 * i + 1], values[2 * i], rounding="rn")

@@ -1,4 +1,4 @@
-"""The order in which persistent kernels take the tiles of a matrix: what runs at the same time shares what it reads."""
+"""Tile order of persistent kernels: CTAs that run at the same time share rows of A and columns of B in L2."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def place(tile: Reg, rows: Reg | int, columns: int, band: int) -> tuple[Reg, Reg]:
-    """Return row and column of a tile: bands of `band` rows, down and then to the right in each; ten instructions."""
+    """Return row and column of a tile: bands of `band` rows, column by column within a band; ten instructions."""
     top = tile // (band * columns) * band
     inside, height = tile - top * columns, ptx.min(u32, reg.scalar(u32), rows - top, band)
     column = inside // height

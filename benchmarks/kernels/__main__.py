@@ -1,10 +1,10 @@
-"""Measure the example kernels on the GPU, beside their rivals and the copy, and write a table and a plot.
+"""Measure the example kernels on the GPU, with their baselines and the copy, and write a table and a plot.
 
     python -m benchmarks.kernels [names...] [--out DIR] [--seconds S] [--no-plot] | --dry-run | --list
 
-Names are subjects (`ampere_gemm`), cases, or beginnings of cases; none means all. What an earlier run left in DIR for
-other subjects stays in the table. A dry run needs no GPU and times nothing: it checks every row at its smallest on the
-CPU. Exits with 1 where a result is wrong, a kernel fails, or there is no GPU for the measurement.
+Names are subjects (`ampere_gemm`), cases, or prefixes of cases; none means all. Results of earlier runs in DIR for
+other subjects stay in the table. A dry run needs no GPU and times nothing: it checks every row at its smallest on the
+CPU. Exits with 1 if a result is wrong, a kernel fails, or there is no GPU for the measurement.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Measure what was asked for; see the module's docstring."""
+    """Measure the selected cases; see the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="subjects or cases")
     parser.add_argument("--out", type=Path, default=Path("kernel_results"), help="where tables and plots go")
@@ -51,7 +51,7 @@ def main() -> int:
         parser.error("the plot needs matplotlib: pip install matplotlib, or leave it out: --no-plot")
     device, failed = Cuda(), False
     for run in examine_all(chosen, device, where(device), options.seconds):
-        save(run, options.out)  # at once: what hangs or dies must not take along what was known
+        save(run, options.out)  # at once, so that a hang or crash keeps earlier results
         newest = run.results[-1]
         print(f"{newest.case}: {newest.failure or newest.left_out or 'measured'}", flush=True)
         failed |= bool(newest.failure)
@@ -60,8 +60,8 @@ def main() -> int:
 
 
 def dry_run(chosen: Mapping[str, Sequence[Case]]) -> int:
-    """Rehearse the rows on the CPU and print what became of each."""
-    os.environ.setdefault("PYPTX_CPU", "quiet")  # that it simulates is what was asked for
+    """Check the rows on the CPU and print the outcome of each."""
+    os.environ.setdefault("PYPTX_CPU", "quiet")  # the dry run requested the simulator
     failed = False
     for result, line in rehearse_all(chosen):
         print(line, flush=True)

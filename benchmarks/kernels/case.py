@@ -1,6 +1,6 @@
-"""What one row of the benchmarks says: a kernel, its inputs, what it is measured against, and what is right.
+"""One row of the benchmarks: a kernel, its inputs, its baselines and its reference.
 
-Modules of rows import without torch and without the kernels: whatever runs is named by `late`.
+Modules of rows import neither torch nor the kernels: they name functions by `late`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A function that is imported when it is first called."""
+    """Function that is imported when it is first called."""
 
     where: str
 
     def target(self) -> Callable[..., Any]:
-        """Import the function; ImportError or AttributeError where there is none of that name."""
+        """Import and return the function; raise ImportError or AttributeError if it does not exist."""
         module, _, name = self.where.partition(":")
         found: Any = importlib.import_module(module)
         for part in name.split("."):
@@ -39,30 +39,30 @@ class Late:
 
 
 def late(where: str) -> Late:
-    """Name a function, `"torch:matmul"` or `"examples.hopper.rms_norm:rms_norm"`, to be imported when it is called."""
+    """Return a function, `"torch:matmul"` or `"examples.hopper.rms_norm:rms_norm"`, that is imported when called."""
     return Late(where)
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A kernel that a function of an example builds with these sizes, when it is first called."""
+    """Kernel that a function of an example builds with these sizes, when it is first called."""
 
     where: str
     sizes: tuple[tuple[str, int | str], ...]
 
     def __call__(self, *inputs: object) -> Any:  # noqa: ANN401 - whatever the kernel returns
-        """Run it; the example keeps what it has built."""
+        """Call the kernel; the example caches it."""
         return late(self.where)(**dict(self.sizes))(*inputs)
 
 
 def built(where: str, **sizes: int | str) -> Built:
-    """Name the kernel that the function at `where` builds with these sizes, when it is first called."""
+    """Return the kernel that the function at `where` builds with these sizes, when it is first called."""
     return Built(where, tuple(sizes.items()))
 
 
 @dataclass(slots=True)
 class Compiled:
-    """A function that torch compiles when it is first called."""
+    """Function that torch compiles when it is first called."""
 
     function: Callable[..., Any]
     options: dict[str, Any]
@@ -80,20 +80,20 @@ class Compiled:
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Compiled:  # noqa: ANN401 - torch.compile's own options
-    """Return a rival that is `torch.compile(function, fullgraph=True, **options)`."""
+    """Return the baseline `torch.compile(function, fullgraph=True, **options)`."""
     return Compiled(function, options)
 
 
 @dataclass(frozen=True, slots=True)
 class Normal:
-    """A maker of tensors drawn from N(0, scale), of one dtype (torch's name of it), on the generator's device."""
+    """Function that draws tensors from N(0, scale), of one torch dtype, on the generator's device."""
 
     shapes: tuple[tuple[int, ...], ...]
     dtype: str
     scale: float = 1.0
 
     def __call__(self, generator: Generator) -> Inputs:
-        """Draw them."""
+        """Draw the tensors."""
         import torch
 
         dtype, device = getattr(torch, self.dtype), generator.device
@@ -102,11 +102,11 @@ class Normal:
 
 
 def normal(*shapes: tuple[int, ...], dtype: str, scale: float = 1.0) -> Normal:
-    """Return a maker of tensors of these shapes: `normal((M, K), (K, N), dtype="bfloat16")`."""
+    """Return a function that draws tensors of these shapes: `normal((M, K), (K, N), dtype="bfloat16")`."""
     return Normal(shapes, dtype, scale)
 
 
-# Compute capabilities, of GPUs for which kernels are made.
+# Compute capabilities of the GPUs that kernels are made for.
 HOPPER, BLACKWELL = (9, 0), (10, 0)
 
 
@@ -114,16 +114,16 @@ HOPPER, BLACKWELL = (9, 0), (10, 0)
 class Case:
     """One row: a kernel at one size.
 
-    `make` draws the inputs on the generator's device; kernel, rivals and reference are called with them and return a
-    tensor or a tuple of tensors. They allocate what they return, and wait for nothing, so that they can be captured in
-    a CUDA graph. The kernel's result is compared with the reference's (computed in float64, or float32 where float64
-    is too large for the device): `tolerance` bounds the largest difference over the largest magnitude, output by
-    output. Rivals are held to it too, and may leave out the last of several outputs.
+    `make` draws the inputs on the generator's device. Kernel, baselines and reference are called with the inputs, and
+    return a tensor or a tuple of tensors. They allocate their results and do not synchronize, so that a CUDA graph can
+    capture them. The kernel's result is compared with the reference's, in float64, or in float32 if float64 is too
+    large for the device: `tolerance` bounds the largest difference over the largest magnitude, per output. It applies
+    to baselines too, which may omit the last of several outputs.
 
-    `bytes` is the least that must cross the memory bus, read and written; `flops` counts a multiply-add as two.
-    `goal_us` is the time of FACTS.md, None where it names none; `small` draws inputs small enough for the simulator,
-    where the tests compare kernel and reference too. `capability` is that of the only GPUs that the kernel runs on,
-    HOPPER for sm_90a: others leave the row out.
+    `bytes` is the minimum memory traffic, reads and writes; `flops` counts a multiply-add as two. `goal_us` is the time
+    that the kernel should reach on an H200, None without a goal. `small` draws inputs small enough for the simulator,
+    where the tests also compare kernel and reference. `capability` is that of the only GPUs that the kernel runs on,
+    HOPPER for sm_90a; on other GPUs the row is left out.
     """
 
     name: str
@@ -140,5 +140,5 @@ class Case:
 
 
 def matmul_bytes(m: int, n: int, k: int, element: int, result: int) -> int:
-    """Return the bytes of a product's two factors and its result, with these bytes to an element."""
+    """Return the bytes of a GEMM's operands and result; `element` and `result` are the bytes of one element."""
     return (prod((m, k)) + prod((k, n))) * element + m * n * result

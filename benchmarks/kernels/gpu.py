@@ -1,4 +1,4 @@
-"""The protocol's GPU side: buffers that the L2 cache does not hold, CUDA graphs, and a stopwatch of CUDA events."""
+"""GPU side of the protocol: buffers that exceed the L2 cache, CUDA graphs, and a stopwatch with CUDA events."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ if TYPE_CHECKING:
     from benchmarks.kernels.case import Case, Inputs
     from torch import Tensor
 
-CACHES = 4  # a rotation of buffers is at least so many times as large as the L2 cache
-GRAPH_US = 4_000.0  # how long a graph runs at least: the events' resolution of half a microsecond is nothing in it
+CACHES = 4  # minimum size of a rotation of buffers, as a multiple of the L2 cache
+GRAPH_US = 4_000.0  # minimum time of a graph; the events' resolution of half a microsecond is negligible in it
 MOST_CALLS = 4_000
 
 
 class Device(Protocol):
-    """What the runner needs of a device."""
+    """Device that the runner measures on."""
 
-    name: str  # as torch names its kind: "cuda"
+    name: str  # torch's name of the device type: "cuda"
 
     def runs(self, capability: tuple[int, int], /) -> bool:
-        """Tell whether kernels for this compute capability alone run here."""
+        """Return whether kernels that require this compute capability run here."""
         ...
 
     def cache_bytes(self) -> int:
-        """Return the size of the cache that buffers must not stay in."""
+        """Return the size of the cache that buffers must exceed."""
         ...
 
     def stopwatch(self, run: Callable[[], object], /) -> float:
-        """Return how many microseconds the device is busy with a run."""
+        """Return the microseconds for which the device is busy with a run."""
         ...
 
     def capture(self, calls: Sequence[Callable[[], object]], held: int) -> Callable[[], object]:
-        """Return what makes these calls again, in order; the last `held` results live on while the next are made."""
+        """Return a function that repeats these calls in order; the last `held` results live on during later calls."""
         ...
 
 
 class Cuda:
-    """The first GPU, as torch sees it."""
+    """First GPU of torch."""
 
     name = "cuda"
 
     def properties(self) -> Any:  # noqa: ANN401 - torch leaves it untyped
-        """Return what torch tells of the device."""
+        """Return torch's properties of the device."""
         import torch
 
         cuda: Any = torch.cuda
         return cuda.get_device_properties(0)
 
     def runs(self, capability: tuple[int, int], /) -> bool:
-        """Tell whether it is the device's."""
+        """Return whether it is the compute capability of the device."""
         properties = self.properties()
         return (properties.major, properties.minor) == capability
 
@@ -63,9 +63,10 @@ class Cuda:
         return int(self.properties().L2_cache_size)
 
     def stopwatch(self, run: Callable[[], object], /) -> float:
-        """Time a run by events.
+        """Time a run with events.
 
-        A run before them goes untimed: it keeps the device busy while the host enqueues the rest, at this load's power.
+        An untimed run precedes them: it keeps the device busy, at the power of this load, while the host enqueues the
+        rest.
         """
         import torch
 
@@ -79,7 +80,7 @@ class Cuda:
         return float(begun.elapsed_time(ended)) * 1e3
 
     def capture(self, calls: Sequence[Callable[[], object]], held: int) -> Callable[[], object]:
-        """Capture the calls in a CUDA graph; all that happens only in a first call must have happened."""
+        """Capture the calls in a CUDA graph; work that only first calls do must be done before."""
         import torch
 
         graph, results = torch.cuda.CUDAGraph(), deque[object](maxlen=held)
@@ -91,12 +92,12 @@ class Cuda:
 
 
 def copies(device: Device, size: int) -> int:
-    """Return how many sets of buffers of `size` bytes make a rotation that the cache does not hold."""
+    """Return the number of sets of buffers of `size` bytes whose rotation exceeds the cache."""
     return min(MOST_CALLS, max(2, ceil(CACHES * device.cache_bytes() / size)))
 
 
 def rotation(device: Device, case: Case) -> list[Inputs]:
-    """Draw so many sets of inputs that by the time the first comes round again, it has left the cache."""
+    """Draw enough sets of inputs that each of them has left the cache before it is used again."""
     import torch
 
     generator = torch.Generator(device.name).manual_seed(0)
@@ -104,7 +105,7 @@ def rotation(device: Device, case: Case) -> list[Inputs]:
 
 
 def copying(device: Device, size: int) -> tuple[Callable[[Tensor], Tensor], list[tuple[Tensor]]]:
-    """Return the copy that moves `size` bytes, half of them read, and its rotation of inputs."""
+    """Return the copy that moves `size` bytes, half of them reads, and its rotation of inputs."""
     import torch
 
     count = max(size // 8, 1)  # floats
@@ -113,7 +114,7 @@ def copying(device: Device, size: int) -> tuple[Callable[[Tensor], Tensor], list
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """So many calls over a rotation of inputs, as one run; it reads the inputs where they lay when it was captured."""
+    """Captured calls over a rotation of inputs, as one run; it reads the inputs at the addresses of the capture."""
 
     run: Callable[[], object]
     calls: int
@@ -121,9 +122,9 @@ class Replay:
 
 
 def replay(device: Device, function: Callable[..., Any], sets: Sequence[Sequence[Any]]) -> Replay:
-    """Call the function for each set of inputs, and capture as many turns of that as `GRAPH_US` takes."""
+    """Call the function for each set of inputs, and capture as many repetitions of that as take `GRAPH_US`."""
     calls = [partial(function, *inputs) for inputs in sets]
-    calls[0]()  # what happens only once: compilation, tuning
+    calls[0]()  # one-time work: compilation, tuning
     turn_us = device.stopwatch(lambda: [call() for call in calls])
     turns = max(1, min(ceil(GRAPH_US / turn_us), MOST_CALLS // len(calls)))
     return Replay(device.capture(calls * turns, held=len(calls)), len(calls) * turns, sets)

@@ -1,7 +1,7 @@
-"""How kernels are timed and judged. Nothing here knows a GPU: a stopwatch is handed in.
+"""Timing protocol of the kernel benchmarks, and its verdicts. It is independent of GPUs: callers pass a stopwatch.
 
-Contestants run by turns in one process, a round each; who begins moves on from round to round. What is compared are
-the times of one round, so that a clock or a temperature that drifts moves both sides of a ratio.
+Contestants (the kernel, the copy, the baselines) run alternately in one process, once per round. The first one changes
+from round to round. Ratios compare times of one round, so that a drift of clock or temperature affects both sides.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 LEAST_ROUNDS, MOST_ROUNDS = 7, 200
 WINDOW = 5
-STEADY = 0.01  # the medians of two windows differ by less: half of what counts as a difference
-CLAIM = 0.02  # ratios nearer to one are no claim
+STEADY = 0.01  # largest difference of the medians of two windows: half of what counts as a difference
+CLAIM = 0.02  # ratios closer to one are even
 
 
 class Stopwatch(Protocol):
-    """Runs something once and tells how many microseconds it took."""
+    """Stopwatch: runs a function once and returns the microseconds that it took."""
 
     def __call__(self, run: Run, /) -> float:
         """Return the microseconds."""
@@ -34,7 +34,7 @@ class Stopwatch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The quartiles of some samples: the median, and the middle half of them."""
+    """Quartiles of samples: the median, and the bounds of the middle half."""
 
     low: float
     middle: float
@@ -48,12 +48,12 @@ def spread(samples: Sequence[float]) -> Spread:
 
 
 def speed(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
-    """Return how many times as fast ours is, round by round: above one where ours takes less time."""
+    """Return the speedup over `theirs`, from ratios of each round: above one if ours takes less time."""
     return spread([their / our for our, their in zip(ours, theirs, strict=True)])
 
 
 def verdict(ratio: Spread) -> str:
-    """Return `faster`, `slower` or `even`: no claim within 2%, nor where the middle half holds one."""
+    """Return `faster`, `slower` or `even`; `even` within 2%, or if the middle half contains one."""
     if abs(ratio.middle - 1) < CLAIM or ratio.low <= 1 <= ratio.high:
         return "even"
     return "faster" if ratio.middle > 1 else "slower"
@@ -72,7 +72,7 @@ def warm(run: Run, stopwatch: Stopwatch, seconds: float) -> float:
 
 
 def interleave(contestants: Mapping[str, Run], stopwatch: Stopwatch, rounds: int) -> dict[str, list[float]]:
-    """Return the times of each contestant, one of each round."""
+    """Return the times of each contestant, one per round."""
     names = list(contestants)
     times: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds):
@@ -83,7 +83,7 @@ def interleave(contestants: Mapping[str, Run], stopwatch: Stopwatch, rounds: int
 
 
 def measure(contestants: Mapping[str, Run], stopwatch: Stopwatch, seconds: float) -> dict[str, list[float]]:
-    """Warm every contestant, then time them by turns, for so many rounds as go into the rest of `seconds`."""
+    """Warm up every contestant, then time them alternately, for as many rounds as fit into the rest of `seconds`."""
     share = seconds / 3 / len(contestants)
     round_us = sum(warm(run, stopwatch, share) for run in contestants.values())
     fitting = int(seconds * 2e6 / 3 / round_us)
@@ -91,9 +91,9 @@ def measure(contestants: Mapping[str, Run], stopwatch: Stopwatch, seconds: float
 
 
 def error_of(actual: Output, expected: Output) -> float:
-    """Return the largest difference over the largest magnitude of what is expected, of the worst output.
+    """Return the largest difference over the largest expected magnitude, for the worst output.
 
-    Infinite where shapes differ, or where one side has a NaN or an infinity and the other something else.
+    Infinite if shapes differ, or if one side has a NaN or an infinity and the other side has another value.
     """
     if isinstance(expected, tuple):
         if not isinstance(actual, tuple) or len(actual) != len(expected):

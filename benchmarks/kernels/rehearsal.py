@@ -1,7 +1,7 @@
-"""The benchmarks without a GPU: every row at its smallest, on the CPU, where the simulator runs our kernels.
+"""Dry run of the benchmarks without a GPU: every row at its smallest, on the CPU, with our kernels on the simulator.
 
-What a GPU would only show after minutes is shown here: a row that names nothing, a rival that takes other arguments, a
-reference of another shape. Nothing is timed, and no result has a time.
+It finds errors that a GPU would show only after minutes: a row that names a missing function, a baseline with other
+arguments, a reference with another shape. Nothing is timed, and no result has a time.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
 
     from benchmarks.kernels.case import Case
 
-NO_LIMIT = 1e9  # seconds of a case
-TICK_US = 1.0  # whatever is run takes so long
+NO_LIMIT = 1e9  # seconds per case
+TICK_US = 1.0  # reported time of every run
 
 
 class Rehearsal:
-    """A device that is the CPU, without a clock: what is captured or timed has been run before, and isn't again."""
+    """The CPU as a device without a clock: captured or timed calls have been made before, and are not made again."""
 
     name = "cpu"
 
     def runs(self, _capability: tuple[int, int], /) -> bool:
-        """Return True: the simulator runs all."""
+        """Return True: the simulator runs all kernels."""
         return True
 
     def cache_bytes(self) -> int:
-        """Return 0: a rotation has two sets of inputs, which is the least."""
+        """Return 0: a rotation then has two sets of inputs, the minimum."""
         return 0
 
     def stopwatch(self, _run: Callable[[], object], /) -> float:
-        """Return the same for everything."""
+        """Return the same time for every run."""
         return TICK_US
 
     def capture(self, calls: Sequence[Callable[[], object]], held: int) -> Callable[[], object]:
-        """Return the last call; the runner has made each of them."""
+        """Return one of the calls; the runner has made each of them and does not repeat them."""
         return calls[-held]
 
 
 def rehearse(case: Case) -> Result:
-    """Check a row as the benchmark does, its kernel and its rivals, on small inputs; the result has no times."""
+    """Check a row as the benchmark does, its kernel and its baselines, on small inputs; the result has no times."""
     if case.small is None:
         return Result(case.name, 0, 0, None, failure="has no small inputs")
     found = examine(replace(case, make=case.small, bytes=8), Rehearsal(), NO_LIMIT)
@@ -52,7 +52,7 @@ def rehearse(case: Case) -> Result:
 
 
 def rehearse_all(chosen: Mapping[str, Sequence[Case]]) -> Iterator[tuple[Result, str]]:
-    """Rehearse case after case; yield each result and the line that tells it."""
+    """Check all cases; yield each result, and the line that reports it."""
     for cases in chosen.values():
         for case in cases:
             result = rehearse(case)
@@ -60,7 +60,7 @@ def rehearse_all(chosen: Mapping[str, Sequence[Case]]) -> Iterator[tuple[Result,
 
 
 def told(case: Case, result: Result) -> str:
-    """Say what became of a row: its error, who of its rivals was right too, and why the others were not."""
+    """Return the report of a row: its error, its baselines that were right too, and the reasons why others were not."""
     if result.failure:
         return f"{case.name}: {result.failure}"
     present = [name for name in case.rivals if name not in result.absent]

@@ -1,4 +1,4 @@
-"""The runs in a folder as one table (Markdown) and one plot (PNG)."""
+"""Report of the runs in a folder: a table (Markdown) and a plot (PNG)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-HEAD = ("kernel", "µs", "TB/s", "TFLOP/s", "× copy", "× rivals", "goal µs", "error")
+HEAD = ("kernel", "µs", "TB/s", "TFLOP/s", "× copy", "× baselines", "goal µs", "error")
 ALIGNMENT = ("---", *["---:"] * 4, "---", "---:", "---:")
 NOTE = (
-    "µs: median of a call and the middle half of the rounds. × copy, × rivals: how many times as fast as the device's "
-    "copy of as many bytes, and as each rival, by turns in one process; *even* is no claim (within 2%, or the middle "
-    "half holds 1). Error: the largest difference from the reference over its largest magnitude."
+    "µs: median of a call and the middle half of the rounds. × copy, × baselines: speedup over the device's copy of as "
+    "many bytes, and over each baseline, measured alternately in one process; *even*: no difference (within 2%, or the "
+    "middle half contains 1). Error: the largest difference from the reference over its largest magnitude."
 )
 
 
@@ -56,7 +56,7 @@ def row(cells: Sequence[str]) -> str:
 
 
 def table(runs: Sequence[Run]) -> str:
-    """Return the page: a section for each subject, with where and how it was measured."""
+    """Return the page: a section per subject, with the conditions of its measurement."""
     lines = ["# Kernels", "", NOTE]
     for run in runs:
         lines += ["", f"## {run.subject}", ""]
@@ -66,8 +66,8 @@ def table(runs: Sequence[Run]) -> str:
 
 
 def plot(runs: Sequence[Run], path: Path) -> None:
-    """Draw how many times as fast each kernel is as its rivals and as the copy, with the middle halves as whiskers."""
-    figures: Any = importlib.import_module("matplotlib.figure")  # typed where it is installed, and only there
+    """Plot the speedup of each kernel over its baselines and over the copy; whiskers show the middle halves."""
+    figures: Any = importlib.import_module("matplotlib.figure")  # matplotlib has types only where it is installed
     bars = [
         (f"{result.case} / {name}", ratio, "tab:gray" if name == COPY else "tab:blue")
         for run in runs
@@ -92,14 +92,14 @@ def plot(runs: Sequence[Run], path: Path) -> None:
 
 
 def _caption(runs: Sequence[Run]) -> str:
-    """Return the devices and versions, each once, and of each run the date and the command."""
+    """Return the devices and versions, each once, and the date and command of each run."""
     places = (", ".join(run.where.get(name, "") for name in ("device", "driver", "versions")) for run in runs)
     calls = (f"{run.where.get('date', '')}  {run.where.get('command', '')}" for run in runs)
     return "\n".join(dict.fromkeys([*places, *calls]))
 
 
 def write(folder: Path, *, with_plot: bool = True) -> str:
-    """Write `kernels.md` and `kernels.png` from every run in a folder; return the table."""
+    """Write `kernels.md` and `kernels.png` from all runs in a folder; return the table."""
     runs = load(folder)
     text = table(runs)
     (folder / "kernels.md").write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a run leaves behind, as JSON: a file for each subject, with a row for each case and where it was measured."""
+"""Results of a run, as JSON: a file per subject, with a row per case and the conditions of the measurement."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ OURS, COPY = "ours", "copy"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was found of one case. Times are microseconds of a call; speeds say how many times as fast ours is.
+    """Result of one case: times are microseconds per call, speeds are speedups over the other contestants.
 
-    `absent` says of rivals why they were not measured, `failure` what went wrong with the case, `left_out` why it was
-    not tried; both are empty where it was measured.
+    `absent` has the reasons why baselines were not measured, `failure` the error of the case, `left_out` the reason why
+    it was not tried. The last two are empty if the case was measured.
     """
 
     case: str
@@ -37,7 +37,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The cases of one subject, and where they were measured: date, command, device, driver, versions."""
+    """Cases of one subject, and the conditions of the measurement: date, command, device, driver, versions."""
 
     subject: str
     where: dict[str, str]
@@ -51,7 +51,7 @@ def save(run: Run, folder: Path) -> None:
 
 
 def load(folder: Path) -> list[Run]:
-    """Read every run that lies in a folder, in the order of their subjects' names."""
+    """Read all runs in a folder, sorted by subject."""
     return [_run(json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*.json"))]
 
 

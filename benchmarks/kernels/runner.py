@@ -1,4 +1,4 @@
-"""Finds the cases, checks each, and has it measured on the GPU."""
+"""Find the cases, check each of them, and measure it on the GPU."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from benchmarks.kernels.case import Case, Inputs
     from benchmarks.kernels.protocol import Output
 
-LEAST_SHARE = 0.3  # of a case's time goes to the measurement, however long inputs, compilation and the reference took
-PRIMED = 2.0  # each timed run has an untimed one before it
+LEAST_SHARE = 0.3  # minimum share of a case's time for the measurement, besides inputs, compilation and reference
+PRIMED = 2.0  # an untimed run precedes each timed one
 
 
 def subjects(names: Sequence[str] = ()) -> dict[str, list[Case]]:
-    """Return the cases by subject; with names, those whose subject is named, or whose name begins with one of them."""
+    """Return the cases by subject; `names` selects subjects, and cases whose names begin with one of them."""
     found: dict[str, list[Case]] = {}
     for module in pkgutil.iter_modules(cases.__path__):
         rows: tuple[Case, ...] = importlib.import_module(f"{cases.__name__}.{module.name}").CASES
@@ -37,7 +37,7 @@ def subjects(names: Sequence[str] = ()) -> dict[str, list[Case]]:
 
 
 def where(device: gpu.Cuda) -> dict[str, str]:
-    """Return what must be known of a measurement: date, command, device, driver, versions."""
+    """Return the conditions of a measurement: date, command, device, driver, versions."""
     import torch
 
     if not torch.cuda.is_available():
@@ -59,7 +59,7 @@ def where(device: gpu.Cuda) -> dict[str, str]:
 def examine_all(
     chosen: Mapping[str, Sequence[Case]], device: gpu.Device, place: dict[str, str], seconds: float
 ) -> Iterator[Run]:
-    """Examine case after case, each with its share of the time; yield its subject's run, longer by it each time."""
+    """Examine the cases, each with its share of the time; after each, yield its subject's results so far as a run."""
     ends = time.monotonic() + seconds
     left = sum(map(len, chosen.values()))
     for subject, rows in chosen.items():
@@ -71,7 +71,7 @@ def examine_all(
 
 
 def examine(case: Case, device: gpu.Device, seconds: float) -> Result:
-    """Check the kernel, then measure it within about so many seconds; a failure is part of the result."""
+    """Check the kernel, then measure it within about `seconds`; a failure is part of the result."""
     blank = Result(case.name, case.bytes, case.flops, case.goal_us, tolerance=case.tolerance)
     if case.capability and not device.runs(case.capability):
         return replace(
@@ -90,7 +90,7 @@ def examine(case: Case, device: gpu.Device, seconds: float) -> Result:
         del expected
         left = max(seconds - (time.monotonic() - begun), seconds * LEAST_SHARE)
         times = _times(contestants, device, left / PRIMED)
-    except Exception as failure:  # noqa: BLE001 - the other cases are worth knowing all the same
+    except Exception as failure:  # noqa: BLE001 - the other cases still run
         return replace(blank, failure=f"failed: {_told(failure)}")
     return replace(
         blank,
@@ -104,7 +104,7 @@ def examine(case: Case, device: gpu.Device, seconds: float) -> Result:
 def _contestants(
     case: Case, device: gpu.Device, sets: Sequence[Inputs], expected: Output
 ) -> tuple[dict[str, gpu.Replay], dict[str, str]]:
-    """Return ours, the copy and the rivals that are here and right, ready to run; and why the others are not."""
+    """Return replays of the kernel, the copy and the correct baselines; and the reasons why others are absent."""
     contestants = {
         OURS: gpu.replay(device, case.kernel, sets),
         COPY: gpu.replay(device, *gpu.copying(device, case.bytes)),
@@ -117,13 +117,13 @@ def _contestants(
                 contestants[name] = gpu.replay(device, rival, sets)
             else:
                 absent[name] = f"its error is {error:.1e}"
-        except Exception as failure:  # noqa: BLE001 - it is not here, or does not take such inputs
+        except Exception as failure:  # noqa: BLE001 - it is not installed, or does not support such inputs
             absent[name] = _told(failure)
     return contestants, absent
 
 
 def _rival_error(actual: Output, expected: Output) -> float:
-    """Return the error of what a rival returns, which may be the first of several outputs only."""
+    """Return the error of a baseline's result, which may be only the first of several outputs."""
     if not isinstance(expected, tuple):
         return error_of(actual, expected)
     given = actual if isinstance(actual, tuple) else (actual,)
@@ -131,7 +131,7 @@ def _rival_error(actual: Output, expected: Output) -> float:
 
 
 def _times(contestants: dict[str, gpu.Replay], device: gpu.Device, seconds: float) -> dict[str, list[float]]:
-    """Return the microseconds of a call, round by round."""
+    """Return the microseconds per call, of each contestant and round."""
     runs = {name: each.run for name, each in contestants.items()}
     found = measure(runs, device.stopwatch, seconds)
     return {name: [each / contestants[name].calls for each in times] for name, times in found.items()}

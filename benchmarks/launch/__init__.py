@@ -1,1 +1,1 @@
-"""What a call costs on the host: `python -m benchmarks.launch`."""
+"""Host time of a call: `python -m benchmarks.launch`."""

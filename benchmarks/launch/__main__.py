@@ -1,13 +1,13 @@
-"""What a call costs on the host: ours beside torch's, Triton's, jax's and the driver's own, all in the same run.
+"""Host time of a call: ours compared with torch's, Triton's, jax's and the driver's own, in the same run.
 
     python -m benchmarks.launch [--json FILE] [--repeat N] [--only PART] [--without torch jax] [--unjudged]
 
-Each part runs in a process of its own. On a machine with a GPU: the driver and torch, then jax. Without one: the same
-calls on CPU tensors and arrays, which the simulator runs. In both cases: the shim and jax on the null driver of the
-tests, and the first launch of rms_norm in a process that has launched one other kernel, with an empty and with a filled
-cache of cubins. Rows of a part are measured by turns; shown are the best and the median of the rounds, in
-microseconds of a call, and the middle half of them. Targets that need a GPU say so where there is none. Exits with 1
-if a part fails or a target is missed, unless that is left unjudged.
+Each part runs in its own process. On a machine with a GPU: the driver and torch, then jax. Without one: the native
+extension, torch and jax on the null driver of the tests; the calls of a GPU machine on CPU tensors and arrays, which
+the simulator runs; and the first launch of rms_norm in a process that has launched one other kernel, with an empty and
+with a filled cubin cache. Rows of a part are measured alternately. The tables show the best and the median of the
+rounds, in microseconds per call, and their middle half. Targets that need a GPU are marked where there is none. Exits
+with 1 if a part fails, or if a target is missed without `--unjudged`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FIGURES = ("best", "median", "low", "high")
 
 
 def machine() -> dict[str, object]:
-    """Return where this runs."""
+    """Return the properties of this machine."""
     from importlib import metadata
 
     from pyptx_launch import driver
@@ -65,7 +65,7 @@ def measured(part: Part, repeat: int, device: str) -> list[dict[str, Any]] | Non
 
 
 def show(targets: list[dict[str, Any]]) -> None:
-    """Print what became of each target."""
+    """Print the outcome of each target."""
     print()
     for target in TARGETS:
         known = next((each for each in targets if each["name"] == target.name), None)
@@ -74,7 +74,7 @@ def show(targets: list[dict[str, Any]]) -> None:
 
 
 def run_all(repeat: int, file: Path | None, chosen: Sequence[Part], *, judged: bool) -> int:
-    """Run the parts that this machine can; return 1 if one fails or, where it is judged, a target is missed."""
+    """Run the parts that this machine supports; return 1 if one fails or, if `judged`, a target is missed."""
     where = machine()
     print(json.dumps(where))
     device, failed = "cuda" if where["gpu"] else "cpu", False
@@ -88,7 +88,7 @@ def run_all(repeat: int, file: Path | None, chosen: Sequence[Part], *, judged: b
             failed = True
             continue
         parts[part.name] = rows
-        if file:  # at once: what hangs must not take along what was known
+        if file:  # at once, so that a hang keeps earlier results
             file.write_text(json.dumps({**where, "parts": parts, "targets": judge(parts)}, indent=1) + "\n")
     targets = judge(parts)
     show(targets)
@@ -96,7 +96,7 @@ def run_all(repeat: int, file: Path | None, chosen: Sequence[Part], *, judged: b
 
 
 def main() -> int:
-    """Measure; see the module's docstring."""
+    """Run the benchmark; see the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="write everything there, too")
     parser.add_argument("--repeat", type=int, default=25, help="rounds of a part")

@@ -1,4 +1,4 @@
-"""Launches of the driver with nothing around them: the floor."""
+"""Launches through the driver alone: the lower bound."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ void loop(launch_t launch, void *function, u blocks, u threads, void *stream, vo
 
 
 class RawLaunch:
-    """cuLaunchKernel and nothing else: through ctypes, through cuda-python where that is, from a loop in C."""
+    """cuLaunchKernel alone: through ctypes, through cuda-python if it is installed, and from a loop in C."""
 
     def __init__(self, image: bytes, entry: str, pointers: list[int]) -> None:
         self.library = ctypes.CDLL(os.environ.get("PYPTX_LIBCUDA") or "libcuda.so.1")
@@ -41,7 +41,7 @@ class RawLaunch:
 
     @staticmethod
     def check(status: int) -> None:
-        """Stop where the driver refuses: a launch that fails is fast."""
+        """Exit if the driver returns an error: a failed launch is fast."""
         if status:
             sys.exit(f"the driver answers {status}")
 
@@ -63,7 +63,7 @@ class RawLaunch:
         return lambda: cuda.cuLaunchKernel(*arguments)
 
     def in_c(self, stream: int, number: int) -> Callable[[], object]:
-        """Return `number` launches on a stream from a loop in C: the floor."""
+        """Return a function that makes `number` launches on a stream from a loop in C: the lower bound."""
         with tempfile.TemporaryDirectory() as folder:
             source, built = Path(folder) / "loop.c", Path(folder) / "loop.so"
             source.write_text(LOOP)

@@ -1,4 +1,4 @@
-"""The first launch of a kernel in a process that has launched another: no cubin in the cache, and a cubin there."""
+"""First launch of a kernel in a process that has launched another one, without and with its cubin in the cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EMPTY, FILLED = "empty cache", "filled cache"
 
 
 def first(repeat: int, _device: str) -> list[dict[str, Any]]:
-    """Measure the first launch of rms_norm in fresh processes, with an empty cache of cubins and with a filled one."""
+    """Measure the first launch of rms_norm in fresh processes, with an empty and with a filled cubin cache."""
     found: dict[str, list[float]] = {}
     for _ in range(max(repeat // 5, 3)):
         with tempfile.TemporaryDirectory() as cache:
@@ -27,9 +27,9 @@ def first(repeat: int, _device: str) -> list[dict[str, Any]]:
 
 
 def one_call(_repeat: int, _device: str) -> list[dict[str, float]]:
-    """Launch rms_norm for the first time, on the null driver; return the microseconds of the processor that it takes.
+    """Launch rms_norm for the first time, on the null driver; return the microseconds of CPU time that it takes.
 
-    Another kernel goes before it: what a process loads for its first kernel, it loads once.
+    Another kernel is launched first, so the time excludes work that a process does only once.
     """
     import runpy
 
@@ -41,7 +41,7 @@ def one_call(_repeat: int, _device: str) -> list[dict[str, float]]:
 
 
 def stopwatch(kernel: Any, *shapes: tuple[int, ...]) -> dict[str, float]:  # noqa: ANN401 - a kernel
-    """Take a kernel from arrays of floats to its launch; return the processor's seconds, ptxas's apart from ours."""
+    """Take a kernel from arrays of floats to its launch; return the CPU seconds of each part, ptxas separate."""
     ptxas, begun = os.times(), time.process_time()
     from pyptx_dsl.kernels.images import image_of
     from pyptx_ir.plugins.rows import Argument

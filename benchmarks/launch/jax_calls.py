@@ -1,4 +1,4 @@
-"""Calls through jax, beside jax's own."""
+"""Calls through jax, compared with jax's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.launch.subjects import COUNT, add_kernel, device_target
 if TYPE_CHECKING:
     from benchmarks.launch.rounds import Calls
 
-NUMBER = 200  # launches of a round: fewer than the device's queue holds
+NUMBER = 200  # launches per round: fewer than the device's queue holds
 
 
 def jax_calls(repeat: int, device: str) -> list[dict[str, Any]]:

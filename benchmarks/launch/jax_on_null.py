@@ -1,7 +1,7 @@
-"""Calls through jax on the null driver: what a kernel costs on the host in XLA's own runtime, without a device.
+"""Calls through jax on the null driver: host time of a kernel in XLA's own runtime, without a device.
 
-The handler for GPUs runs under XLA's CPU runtime, with a stream that a wrapper of the tests makes up. Beside it stand
-jax's own addition of arrays as small, and a custom call that does nothing: what XLA itself takes for any of them.
+The handler for GPUs runs in XLA's CPU runtime, with a stream that a wrapper of the tests supplies. Two calls for
+comparison show the time of XLA itself: jax's own addition of arrays of the same size, and an empty custom call.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from benchmarks.launch.subjects import ROOT, THREADS, add_kernel, fill_kernel, m
 if TYPE_CHECKING:
     from benchmarks.launch.rounds import Calls
 
-NUMBER = 500  # calls of a round
+NUMBER = 500  # calls per round
 
 
 def jax_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
-    """Measure the kernel, jax's own addition and an empty custom call, on arrays of a block each."""
+    """Measure the kernel, jax's own addition and an empty custom call, on arrays of one CTA each."""
     null_driver().record(on=False)
     import jax
     import numpy as np
@@ -30,7 +30,7 @@ def jax_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
     handlers = module_at(ROOT / "tests" / "end_to_end" / "xla_with_a_stream.py")
     with tempfile.TemporaryDirectory() as folder:
         handlers.register(Path(folder))
-    xla.NAME = handlers.NAME  # type: ignore[misc]  # where kernels go in this process
+    xla.NAME = handlers.NAME  # type: ignore[misc]  # handler that kernels call in this process
     kernel, fill = add_kernel("sm_80"), fill_kernel("sm_80")
     x, w = jax.numpy.ones(THREADS), jax.numpy.ones(THREADS)
     host, device = np.ones(THREADS, np.float32), jax.devices()[0]

@@ -1,4 +1,4 @@
-"""The parts of the benchmark: what each measures, where, and how long it may take."""
+"""Parts of the benchmark, with their devices and time limits."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Run = Callable[[int, str], list[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part: its name in tables, the switch that runs it in a process of its own, and how many seconds it may take.
+    """Part: its name in tables, the switch that runs it in its own process, and its time limit in seconds.
 
-    `device` is the one that it needs, or "any".
+    `device` is the device that it needs, or "any".
     """
 
     name: str
@@ -31,14 +31,14 @@ class Part:
     seconds: int
 
     def runs_on(self, device: str) -> bool:
-        """Tell whether this device is the one, and the framework is installed."""
+        """Return whether the part supports this device, and its framework is installed."""
         framework = self.switch.partition("-")[0]
         installed = framework not in {"torch", "jax"} or importlib.util.find_spec(framework) is not None
         return self.device in {"any", device} and installed
 
 
 PARTS = (
-    # The null driver is for machines without a GPU: a torch for CUDA dies when it is imported on that driver.
+    # The null driver is for machines without a GPU: torch for CUDA crashes if it is imported on that driver.
     Part("shim", "shim", shim, "cpu", 40),
     Part("torch on the null driver", "torch-null", torch_on_null, "cpu", 60),
     Part("jax on the null driver", "jax-null", jax_on_null, "cpu", 60),
@@ -49,4 +49,4 @@ PARTS = (
     Part("first call", "first", first, "cpu", 60),
 )
 SWITCHES: dict[str, Run] = {part.switch: part.run for part in PARTS} | {"one-call": one_call}
-"""What `--part` runs: all of a part, or one call of the last."""
+"""Functions for `--part`: each part, and the single call of the last part."""

@@ -1,4 +1,4 @@
-"""Parts run in processes of their own."""
+"""Run parts in their own processes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from benchmarks.launch.subjects import ROOT
 
 
 def child(switch: str, repeat: int, device: str, more: dict[str, str], seconds: int = 60) -> list[dict[str, Any]]:
-    """Run a part in a process of its own and return what it measured."""
+    """Run a part in its own process and return its measurements."""
     command = [sys.executable, "-m", "benchmarks.launch", "--part", switch, "--device", device, "--repeat", str(repeat)]
     environment = {**os.environ, "PYPTX_CPU": "quiet", **more}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users' Python keeps what it has compiled
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as for users, whose Python caches bytecode
     done = subprocess.run(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, timeout=seconds, check=True
     )

@@ -1,4 +1,4 @@
-"""Timing on the host: calls by turns, in rounds, as rows of a table."""
+"""Timing on the host: calls that alternate in rounds, as rows of a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Calls = dict[str, Callable[[], object]]
 
 
 def measure(calls: Calls, wait: Callable[[], object], number: int, repeat: int) -> list[dict[str, Any]]:
-    """Time each call on the host in rounds, by turns; between rounds the device's queue is emptied, untimed."""
+    """Time each call on the host in rounds, alternately; between rounds `wait` empties the device's queue, untimed."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for function in calls.values():
         timeit.timeit(function, number=number)

@@ -1,4 +1,4 @@
-"""The shim by itself, on the null driver: what each part of a call costs, in the order in which parts are added."""
+"""The native extension by itself, on the null driver: time of each part of a call, as parts are added."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def shim(repeat: int, _device: str) -> list[dict[str, Any]]:
-    """Measure the shim on the null driver, with CPU tensors of torch where torch is."""
+    """Measure the native extension on the null driver, with CPU tensors if torch is installed."""
     null_driver().record(on=False)
     plan = plan_of_three()
     addresses = (4096, 8192, 12288)
@@ -27,7 +27,7 @@ def shim(repeat: int, _device: str) -> list[dict[str, Any]]:
 
 
 def plan_of_three() -> Plan:
-    """Return a plan of three pointers."""
+    """Return a launch plan with three pointers."""
     from pyptx_launch import Module, Plan, Pointer
 
     parameters = ", ".join(f".param .u64 p{number}" for number in range(3))
@@ -37,7 +37,7 @@ def plan_of_three() -> Plan:
 
 
 def launcher_calls(plan: Plan) -> Calls:
-    """Return calls of launchers that ask torch more and more, and of one that asks all of it in Python."""
+    """Return calls of launchers that query torch more and more, and of one that makes all queries in Python."""
     import torch
 
     from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, VARIABLES, count_versions
@@ -64,7 +64,7 @@ def launcher_calls(plan: Plan) -> Calls:
 
 
 def launcher(plan: Plan, **options: Any) -> Launcher:  # noqa: ANN401 - Launcher's
-    """Return a launcher of two tensors and an output that never misses."""
+    """Return a launcher with a cached launch of two tensors and an output."""
     import torch
 
     from pyptx_launch import Launcher, Signature
@@ -76,5 +76,5 @@ def launcher(plan: Plan, **options: Any) -> Launcher:  # noqa: ANN401 - Launcher
 
 
 def missed(*_: object, **__: object) -> None:
-    """Stop: what a launcher does not know would be measured as something else."""
+    """Exit: a cache miss would measure something else."""
     sys.exit("the launcher missed")

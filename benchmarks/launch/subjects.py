@@ -1,4 +1,4 @@
-"""What is launched: one kernel, on the GPU, or on the driver of the tests that launches nothing."""
+"""Kernels to launch, on the GPU, or on the null driver of the tests, which launches nothing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-COUNT = 4096  # elements: nothing, for a GPU, so that what is left is the launch
+COUNT = 4096  # elements: negligible work for a GPU, so that the launch remains
 THREADS = 128
 
 
 def add_kernel(arch: str) -> Any:  # noqa: ANN401 - a kernel
-    """Return Y = X + W, one element a thread."""
+    """Return the kernel Y = X + W, one element per thread."""
     from pyptx import Tile, kernel, ptx, reg
     from pyptx.types import f32, u32
 
@@ -34,7 +34,7 @@ def add_kernel(arch: str) -> Any:  # noqa: ANN401 - a kernel
 
 
 def fill_kernel(arch: str) -> Any:  # noqa: ANN401 - a kernel
-    """Return Y = 0, one element a thread: a kernel without inputs."""
+    """Return the kernel Y = 0, one element per thread, without inputs."""
     from pyptx import Tile, kernel, ptx, reg
     from pyptx.types import f32, u32
 
@@ -50,14 +50,14 @@ def fill_kernel(arch: str) -> Any:  # noqa: ANN401 - a kernel
 
 
 def device_target() -> str:
-    """Return the target of the GPU; that of the oldest that we support where there is none."""
+    """Return the target of the GPU, or the oldest supported target if there is none."""
     from pyptx_launch import driver
 
     return driver.devices()[0].target if driver.available() else "sm_80"
 
 
 def plan_of(kernel: Any, *tensors: Any) -> tuple[Any, bytes]:  # noqa: ANN401 - a kernel and tensors
-    """Return the plan of a kernel for such vectors of floats, and the image that it runs."""
+    """Return the launch plan of a kernel for such vectors of floats, and its image."""
     from pyptx_dsl.kernels.images import image_of
     from pyptx_ir.plugins.rows import Argument
     from pyptx_launch import Module, plan_for
@@ -68,7 +68,7 @@ def plan_of(kernel: Any, *tensors: Any) -> tuple[Any, bytes]:  # noqa: ANN401 - 
 
 
 def module_at(path: Path) -> Any:  # noqa: ANN401 - a module
-    """Import a file that is among the tests, and in no package."""
+    """Import a file of the tests that is not in a package."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -78,5 +78,5 @@ def module_at(path: Path) -> Any:  # noqa: ANN401 - a module
 
 
 def null_driver() -> Any:  # noqa: ANN401 - a class of a file among the tests
-    """Let the shim open the null driver, and return what drives it."""
+    """Open the null driver in the native extension, and return the object that controls it."""
     return module_at(ROOT / "packages/pyptx-launch/tests/null_driver.py").install()

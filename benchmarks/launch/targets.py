@@ -1,4 +1,4 @@
-"""What is promised of a call, and whether it is kept."""
+"""Targets for the time of a call, and whether they are met."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A promise: its value must stay under the limit; `unit` is what both are counted in."""
+    """Target: its value must not exceed the limit; both are in `unit`."""
 
     name: str
     limit: float
@@ -51,10 +51,10 @@ TARGETS = (
 
 
 def judge(parts: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the targets that this machine can measure, met or not."""
+    """Return the targets that this machine can measure, each with whether it is met."""
     judged = []
     for target in TARGETS:
-        # Beside the null driver nothing but this machine's other work makes a round slower than the best.
+        # On the null driver, only other processes of this machine make a round slower than the best.
         figure = "best" if target.needs in {TORCH_NULL, JAX_NULL} else "median"
         measured = {each["name"]: each[figure] for each in parts.get(target.needs, [])}
         if not measured:

@@ -1,4 +1,4 @@
-"""Calls through torch, beside torch's own, Triton's and the driver's."""
+"""Calls through torch, compared with torch's own, Triton's and the driver's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from benchmarks.launch.rounds import Calls
 
-NUMBER = 200  # launches of a round: fewer than the device's queue holds
+NUMBER = 200  # launches per round: fewer than the device's queue holds
 REPLAY = "replay of ours"
 
 
@@ -48,7 +48,7 @@ def torch_calls(repeat: int, device: str) -> list[dict[str, Any]]:
 
 
 def driver_calls(plan: Any, raw: RawLaunch, x: Any, w: Any, y: Any) -> Calls:  # noqa: ANN401 - a plan and tensors
-    """Return launches of the same code with nothing around them, and Triton's of its own."""
+    """Return direct launches of the same code, and a launch of Triton's own kernel."""
     import torch
 
     pointers, stream = [each.data_ptr() for each in (x, w, y)], torch.cuda.current_stream().cuda_stream
@@ -60,7 +60,7 @@ def driver_calls(plan: Any, raw: RawLaunch, x: Any, w: Any, y: Any) -> Calls:  #
         calls["cuLaunchKernel, cuda-python"] = raw.through_cuda_python(stream)
     loop, called = raw.in_c(stream, NUMBER), [0]
 
-    def floor() -> None:  # NUMBER launches at once in place of one in each of NUMBER calls
+    def floor() -> None:  # NUMBER launches in one call instead of one in each of NUMBER calls
         called[0] += 1
         if called[0] % NUMBER == 0:
             loop()
@@ -82,12 +82,12 @@ def triton_add(x: Any, w: Any, y: Any) -> Callable[[], object]:  # noqa: ANN401 
         total = tl.load(x_pointer + at, mask=at < count) + tl.load(w_pointer + at, mask=at < count)
         tl.store(y_pointer + at, total, mask=at < count)
 
-    globals()["tl"] = tl  # where Triton looks for the names of the function
+    globals()["tl"] = tl  # where Triton looks up the names of the function
     return lambda: add[(COUNT // THREADS,)](x, w, y, COUNT, block=THREADS)
 
 
 def graph_calls(kernel: Any, raw: RawLaunch, x: Any, w: Any, y: Any) -> Calls:  # noqa: ANN401 - a kernel and tensors
-    """Return replays of graphs of one launch each: ours, torch's and the driver's."""
+    """Return replays of graphs with one launch each: ours, torch's and the driver's."""
     import torch
 
     def replay(call: Callable[[], object]) -> Callable[[], object]:

@@ -1,4 +1,4 @@
-"""Whole calls of torch tensors on the null driver, in host memory: all of a call but the driver and the GPU."""
+"""Whole calls with torch tensors on the null driver, in host memory: all of a call except driver and GPU."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ADD, ADD_OUT = "torch.add(x, w)", "torch.add(x, w, out=y)"
 
 
 def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
-    """Measure calls of every shape beside torch's addition, after they have been made once the long way."""
+    """Measure calls of every kind and torch's addition, after a first call of each kernel has filled its cache."""
     driver = null_driver()
     driver.record(on=False)
-    driver.context(0)  # is current in whichever thread torch uses CUDA
+    driver.context(0)  # current in any thread in which torch uses CUDA
     import torch
 
-    x, w, y = (torch.ones(THREADS) for _ in range(3))  # so few that an addition is all overhead, too
+    x, w, y = (torch.ones(THREADS) for _ in range(3))  # so few that an addition, too, is all overhead
     add, add_, scale, scale_ = kernels()
     for kernel, tensors, keywords in ((add, (x, w), {}), (add_, (x, w), {}), (scale, (x,), A), (scale_, (x,), A)):
         launch_directly(kernel, *tensors, **keywords)
@@ -40,7 +40,7 @@ def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
         "torch.empty_like(x)": lambda: torch.empty_like(x),
     }
     before = driver.count()
-    # Rounds of less than a time slice: other processes interrupt every longer one.
+    # Rounds are shorter than a time slice: other processes interrupt longer ones.
     rows = measure(calls, lambda: None, 500, 10 * repeat)
     assert driver.count() - before == 5 * 500 * (10 * repeat + 1)
     return rows
@@ -50,7 +50,7 @@ A = {"alpha": 0.5}
 
 
 def kernels() -> tuple[Any, ...]:
-    """Return kernels with an output, that writes to an input, and both again with a number in place of a tensor."""
+    """Return a kernel with an output, one that writes to an input, and both with a number in place of a tensor."""
     from pyptx import Tile, kernel, ptx
     from pyptx.types import f32
 
@@ -75,7 +75,7 @@ def kernels() -> tuple[Any, ...]:
 
 
 def launch_directly(kernel: Any, *tensors: Any, **keywords: Any) -> None:  # noqa: ANN401 - a kernel and its call
-    """Have a kernel launch CPU tensors on the null driver, and make a call of it known."""
+    """Make a kernel launch CPU tensors on the null driver, and cache a launch by one call of it."""
     from pyptx_torch import cuda, dispatch, eager, operators, places
 
     host = places.Place(

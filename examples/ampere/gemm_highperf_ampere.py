@@ -1,20 +1,20 @@
-"""The product of two matrices, as fast as mma.sync goes: the last step of the ladder.
+"""GEMM, as fast as mma.sync goes: the last step of the ladder.
 
-    C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, sums in f32
+    C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, f32 accumulation
 
 Beyond `gemm_pipelined.py`, where copies run ahead of the tensor cores through a ring of tiles, this kernel
 
-- gives a block a larger tile (128 x 256 for eight warps) and each warp 64 x 64 of it, so that an element that ldmatrix
-  brings to registers is used 64 times, and one that a copy brings to shared memory 128 or 256 times;
-- holds the fragments of two steps: while the tensor cores multiply one, ldmatrix loads the next, and neither waits;
-- takes tiles in groups of eight rows of tiles, column by column, so that the blocks that run at the same time share few
-  rows of A and few columns of B, and find them in L2. The order is computed in the kernel;
-- sends the sums through shared memory (the ring, which nobody needs any more) and stores rows of them, 16 bytes a lane.
+- has a larger tile per CTA (128 x 256 for eight warps) and 64 x 64 of it per warp. An element that ldmatrix loads is
+  used 64 times, and an element copied to shared memory 128 or 256 times;
+- double-buffers the fragments: while the tensor cores multiply one step, ldmatrix loads the next, and neither waits;
+- orders tiles in groups of eight tile rows, column by column; the kernel computes the order. CTAs that run at the same
+  time share few rows of A and few columns of B, and find them in L2;
+- stages the accumulators in shared memory (the ring, unused by then) and stores rows of them, 16 bytes per lane.
 
-Shared memory is swizzled (`SharedTile`): the eight rows that one ldmatrix reads lie in different banks, and so do those
-that the epilogue writes. A copy beyond the matrix reads nothing and writes zeros (the source size of cp.async), a store
-beyond it is left out. Rows are moved in chunks of 16 bytes, so K and N must be multiples of 8 and the matrices aligned
-to 16 bytes; M is any.
+Shared memory is swizzled (`SharedTile`): the eight rows that one ldmatrix reads are in different banks, and so are the
+rows that the epilogue writes. A copy outside the matrix reads nothing and writes zeros (the source size of cp.async); a
+store outside it is skipped. Rows are moved in chunks of 16 bytes, so K and N must be multiples of 8 and the matrices
+aligned to 16 bytes; M is arbitrary.
 
     python examples/ampere/gemm_highperf_ampere.py
 """
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
     Place = tuple[Reg | int, Reg | int]  # a row and a column
 
-SHAPE = (16, 8, 16)  # of one mma.sync
-CHUNK = 8  # elements of 16 bytes: what a copy, a row of ldmatrix and a store move
-WARP_TILE = 64  # rows and columns of C that a warp holds: 128 registers of sums in each lane
-GROUP = 8  # rows of tiles that are taken together
+SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
+CHUNK = 8  # elements per 16 bytes, the size of a copy, of a row of ldmatrix and of a store
+WARP_TILE = 64  # rows and columns of C per warp: 128 accumulator registers per lane
+GROUP = 8  # tile rows per group of the tile order
 PACKED = {bf16: bf16x2, f16: f16x2}
 
 
 @dataclass(frozen=True)
 class Config:
-    """How the work is cut: a block's tile of C, the columns of A (rows of B) in a stage of the ring, and the stages.
+    """Tile of C per CTA (`m` x `n`), columns of A and rows of B per stage (`k`), and number of stages.
 
-    ValueError unless `m` is a multiple of 128, `n` of 64 and `k` of 32, and the stages of B together have `m` rows, for
-    the epilogue puts the tile of C there.
+    ValueError unless `m` is a multiple of 128, `n` of 64 and `k` of 32. The stages of B together must have at least `m`
+    rows, because the epilogue puts the tile of C there.
     """
 
     m: int = 128
@@ -58,7 +58,7 @@ class Config:
     stages: int = 4
 
     def __post_init__(self) -> None:
-        """Refuse what the kernel cannot cut."""
+        """Raise ValueError for unsupported sizes."""
         if self.m % (2 * WARP_TILE) or self.n % WARP_TILE or self.k % (2 * SHAPE[2]):
             raise ValueError(f"{self} has tiles that are no multiples of 128 x 64 x 32")
         if self.stages < 2 or self.stages * self.k < self.m:
@@ -66,21 +66,21 @@ class Config:
 
     @property
     def warps(self) -> int:
-        """A warp for each 64 x 64 of the tile."""
+        """Number of warps, one per 64 x 64 of the tile."""
         return self.m // WARP_TILE * (self.n // WARP_TILE)
 
 
 class Ring:
-    """Stages of a tile in shared memory, and this thread's share of them in a row-major matrix.
+    """Stages of a tile in shared memory, and this thread's share of the copies from a row-major matrix.
 
-    A thread copies a chunk of every `step`-th row. `source` is its first chunk of the next tile; `rows` and `columns`
-    count what is left of the matrix from there on.
+    A thread copies a chunk of every `step`-th row. `source` is the address of its first chunk of the next tile; `rows`
+    and `columns` are the numbers of rows and columns of the matrix from that chunk on.
     """
 
     def __init__(
         self, layout: SharedTile, thread: Reg, threads: int, pointer: Reg, shape: tuple[int, int], origin: Place
     ) -> None:
-        """Allocate the ring; the first tile begins at `origin`, a row and a column, of the matrix at `pointer`."""
+        """Allocate the ring; the first tile starts at `origin`, a row and a column, of the matrix at `pointer`."""
         self.layout, self.tile = layout, smem.tile(layout)
         across = layout.shape[1] // CHUNK
         self.step, self.pitch = threads // across, shape[1] * 2
@@ -92,7 +92,7 @@ class Ring:
         self.rows, self.columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)
 
     def address(self, row: Reg | int, column: Reg | int, stage: Reg | int = 0) -> Reg:
-        """Return the address of an element: in its panel, if rows are wider than the swizzle, and swizzled."""
+        """Return the swizzled address of an element; rows wider than the swizzle are split into boxes of its width."""
         place = (stage, row, column)
         if self.layout.panels > 1:
             panel, inside = split(column, self.layout.panel_columns)
@@ -100,13 +100,13 @@ class Ring:
         return reg.from_(self.tile.address(*place), u32)
 
     def fill(self, stage: Reg | int, *, rows: int = 0, columns: int = 0) -> None:
-        """Copy this thread's chunks of a tile to a stage, zeros beyond the matrix; then move on by rows or columns."""
+        """Copy this thread's chunks of a tile to a stage, zeros outside the matrix; advance by `rows` and `columns`."""
         target = self.target + stage * self.layout.stage_bytes
         inside = self.columns > 0
         for row in range(0, self.layout.shape[0], self.step):
             size = ptx.selp(b32, reg.scalar(b32), 16, 0, inside & (self.rows > row))
             to, source = row * self.layout.panel_width, row * self.pitch
-            # A row of a tile of A is half a line of L2; the other half is what the next stage wants.
+            # A row of a tile of A is half an L2 line; the next stage reads the other half.
             ptx.cp.async_.cg(ptx.addr(target, to), ptx.addr(self.source, source), 16, size, prefetch="128B")
         self.source += rows * self.pitch + columns * 2
         self.rows -= rows
@@ -114,14 +114,14 @@ class Ring:
 
 
 class Warp:
-    """A warp's 64 x 64 of the tile: where its lanes find fragments, the fragments of two steps, and the sums."""
+    """A warp's 64 x 64 of the tile: ldmatrix addresses, the fragments of two steps, and the accumulators."""
 
     def __init__(self, a: Ring, b: Ring, dtype: PtxType, thread: Reg) -> None:
-        """Find the rows that this lane names for ldmatrix.x4, which loads a block of 16 x 16.
+        """Compute the row addresses that this lane passes to ldmatrix.x4, which loads a block of 16 x 16.
 
-        Lanes 0 to 15 name the left halves of its rows, lanes 16 to 31 the right halves. The four registers then hold
-        its quarters as mma.sync takes them: of A one fragment; of B, transposed on the way, those of two neighbours of
-        eight columns.
+        Lanes 0-15 address the left halves of its rows, lanes 16-31 the right halves. The four registers then hold its
+        quarters in the order of mma.sync: for A one fragment; for B, transposed by ldmatrix, the fragments of two
+        adjacent blocks of eight columns.
         """
         self.rings, self.dtype = (a, b), dtype
         warp, self.lane = split(thread, 32)
@@ -135,7 +135,7 @@ class Warp:
         self.sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP_TILE // 8)] for _ in blocks]
 
     def load(self, k: int, stage: Reg) -> None:
-        """Load the fragments of columns `k` to `k + 15` of A and rows of B in a stage: eight ldmatrix.x4."""
+        """Load the fragments of columns `k` to `k + 15` of A (rows of B) from a stage: eight ldmatrix.x4."""
         (a, b), step = (ring.layout for ring in self.rings), k // 16
         source = self.a_rows[step] + stage * a.stage_bytes
         for block, fragment in enumerate(self.a[step % 2]):
@@ -145,7 +145,7 @@ class Warp:
             ptx.ldmatrix(dst=fragment, src=ptx.addr(source + offset, b.offset(k=k)), trans=True)
 
     def multiply(self, k: int) -> None:
-        """Add the product of the fragments of a step to the sums: 32 mma.sync."""
+        """Multiply the fragments of a step into the accumulators: 32 mma.sync."""
         dtype = self.dtype
         step = k // 16 % 2
         for a, sums in zip(self.a[step], self.sums, strict=True):
@@ -155,7 +155,7 @@ class Warp:
                 ptx.mma.sync(shape=SHAPE, dtype_d=f32, dtype_a=dtype, dtype_b=dtype, dtype_c=f32, d=c, a=a, b=b, c=c)
 
     def park(self) -> None:
-        """Round the sums and write them to the ring of B, whose stages are one matrix as wide as the tile."""
+        """Round the accumulators and write them to the ring of B, whose stages are one matrix as wide as the tile."""
         ring, depth = self.rings[1], self.rings[1].layout.k
         place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
         row, column = self.row + place.row(self.lane, 0), self.column + place.column(self.lane, 0)
@@ -163,7 +163,7 @@ class Warp:
         for block in range(WARP_TILE // 8):
             target = ring.address(row, column + 8 * block, stage)
             for index, sums in enumerate(self.sums):
-                for first in (0, 2):  # a lane holds two neighbours of one row, and the same of a row below
+                for first in (0, 2):  # a lane holds two adjacent elements of a row, and of a row below
                     below = 16 * index + place.row(0, first)
                     at = below // depth * ring.layout.stage_bytes + ring.layout.offset(k=below % depth)
                     low, high = sums[block][first : first + 2]
@@ -180,23 +180,23 @@ def split(value: Reg | int, size: int) -> tuple[Reg | int, Reg | int]: ...
 
 
 def split(value: Reg | int, size: int) -> tuple[Reg | int, Reg | int]:
-    """Return quotient and remainder, one instruction each; ptxas divides at length, even by powers of two."""
+    """Return quotient and remainder; one instruction each for powers of two, which ptxas does not optimize itself."""
     if size & (size - 1):
         return value // size, value % size
     return value >> size.bit_length() - 1, value & size - 1
 
 
 def choose_tile(block: Reg, rows: int, columns: int) -> tuple[Reg, Reg]:
-    """Return the row and column of a block's tile: groups of GROUP rows of tiles, each column by column."""
+    """Return the tile row and column of a CTA: groups of GROUP tile rows, column by column within each."""
     group, inside = block // (GROUP * columns), block % (GROUP * columns)
-    height = (rows - group * GROUP).min(GROUP)  # the last group may be lower
+    height = (rows - group * GROUP).min(GROUP)  # the last group may have fewer rows
     return group * GROUP + inside % height, inside // height
 
 
 def store_tile(
     ring: Ring, thread: Reg, threads: int, pointer: Reg, shape: tuple[int, int], origin: Place, rows: int
 ) -> None:
-    """Store what `Warp.park` wrote, a chunk a lane and whole rows by neighbours, but for what lies beyond C."""
+    """Store the tile that `Warp.park` wrote, coalesced, one chunk per lane; elements outside C are skipped."""
     layout = ring.layout
     across = layout.mn // CHUNK
     step = threads // across
@@ -214,7 +214,7 @@ def store_tile(
 
 @cache
 def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int):
-    """Return the kernel for bf16 or f16 matrices, cut as `Config(**sizes)` says: smaller tiles suit small products."""
+    """Return the kernel for bf16 or f16 matrices with sizes `Config(**sizes)`: smaller tiles suit small matrices."""
     cut = Config(**sizes)
     a_layout = SharedTile(dtype, (cut.m, cut.k), stages=cut.stages)
     b_layout = SharedTile(dtype, (cut.k, cut.n), major="MN", stages=cut.stages)
@@ -244,7 +244,7 @@ def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int
             b.fill(stage, rows=cut.k)
             ptx.cp.async_.commit_group()
 
-        def await_next() -> None:  # all groups but the newest have landed, and every thread knows
+        def await_next() -> None:  # all groups but the newest are complete, for all threads
             ptx.cp.async_.wait_group(cut.stages - 2)
             ptx.bar.sync(0)
 
@@ -274,7 +274,7 @@ def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int
 
 
 def advance(stage: Reg, stages: int) -> None:
-    """Move on to the next stage of a ring, in place."""
+    """Advance to the next stage of a ring, in place."""
     stage += 1
     ptx.selp(u32, stage, 0, stage, stage == stages)
 
@@ -283,7 +283,7 @@ gemm_highperf = build_gemm_highperf()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the product in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -1,19 +1,19 @@
-"""The product of two matrices with copies that run ahead of the tensor cores: the second step of the ladder.
+"""GEMM with copies that run ahead of the tensor cores: the second step of the ladder.
 
-    C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, sums in f32
+    C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, f32 accumulation
 
-In `gemm_simple.py` loads and products wait for each other. Here shared memory holds a ring of STAGES tiles of A and B.
-cp.async brings data from global to shared memory past the registers, and the thread goes on: while the tensor cores
-multiply one tile, the copies of the next STAGES - 1 are under way. Each step waits for the oldest of them
-(cp.async.wait_group), meets the other threads, refills the stage that all have just left, and multiplies.
+In `gemm_simple.py` loads and MMAs wait for each other. Here shared memory holds a ring of STAGES tiles of A and B.
+cp.async copies from global to shared memory without registers, and the thread continues: while the tensor cores
+multiply one tile, the copies of the next STAGES - 1 are in flight. Each step waits for the oldest of them
+(cp.async.wait_group), synchronizes the CTA, refills the stage that all threads have just read, and multiplies.
 
-Rows have no padding here. `SharedTile` swizzles them instead: the chunks of 16 bytes of a row change places by the
-row's number (print `tiles(bf16)[0].picture()`), so that the eight rows that one ldmatrix reads lie in different banks,
-and nothing is wasted. A copy beyond the matrix reads nothing and writes zeros: cp.async takes the number of bytes to
-read. Chunks are 16 bytes, so K and N must be multiples of 8 and the matrices aligned to 16 bytes; M is any.
+Rows are not padded here. `SharedTile` swizzles them instead: the row index permutes the 16-byte chunks of a row (print
+`tiles(bf16)[0].picture()`). The eight rows that one ldmatrix reads are in different banks, and no memory is wasted.
+cp.async takes the number of bytes to read: a copy outside the matrix reads nothing and writes zeros. Chunks are 16
+bytes, so K and N must be multiples of 8 and the matrices aligned to 16 bytes; M is arbitrary.
 
-What is slow here: a warp loads fragments and multiplies by turns, the sums go to C in pieces of 4 bytes, and blocks
-that run together take tiles of one row of C. `gemm_highperf_ampere.py` does better.
+The kernel is still slow: a warp alternates between loading fragments and multiplying, C is stored in 4-byte pieces, and
+CTAs that run together have tiles of one row of C. `gemm_highperf_ampere.py` does better.
 
     python examples/ampere/gemm_pipelined.py
 """
@@ -33,31 +33,31 @@ from pyptx.types import PtxType, b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
 if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
 
-    Sums = list[list[list[Reg]]]  # of a warp: rows and columns of fragments, and the elements that a lane holds
+    Sums = list[list[list[Reg]]]  # of a warp: rows and columns of fragments, elements per lane
     Place = tuple[Reg | int, Reg | int]  # a row and a column
 
-SHAPE = (16, 8, 16)  # of one mma.sync
-CHUNK = 8  # elements of 16 bytes: what a copy and a row of ldmatrix move
-TILE, STEP, STAGES = 128, 32, 4  # rows and columns of C in a block; columns of A and rows of B in a stage
-WARP = 64  # rows and columns of C in a warp
+SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
+CHUNK = 8  # elements per 16 bytes, the size of a copy and of a row of ldmatrix
+TILE, STEP, STAGES = 128, 32, 4  # rows and columns of C per CTA; columns of A and rows of B per stage
+WARP = 64  # rows and columns of C per warp
 THREADS = (TILE // WARP) ** 2 * 32
 PACKED = {bf16: bf16x2, f16: f16x2}
 
 
 def tiles(dtype: PtxType) -> tuple[SharedTile, SharedTile]:
-    """Return how the tiles of A and of B lie in shared memory; rows of B are two panels of the swizzle's 128 bytes."""
+    """Return the shared memory layouts of A and B; a row of B (256 bytes) is two boxes of the 128-byte swizzle."""
     return SharedTile(dtype, (TILE, STEP), stages=STAGES), SharedTile(dtype, (STEP, TILE), major="MN", stages=STAGES)
 
 
 class Ring:
-    """Stages of a tile in shared memory, and this thread's share of them in a row-major matrix.
+    """Stages of a tile in shared memory, and this thread's share of the copies from a row-major matrix.
 
-    A thread copies a chunk of every `step`-th row. `source` is its first chunk of the next tile; `rows` and `columns`
-    count what is left of the matrix from there on.
+    A thread copies a chunk of every `step`-th row. `source` is the address of its first chunk of the next tile; `rows`
+    and `columns` are the numbers of rows and columns of the matrix from that chunk on.
     """
 
     def __init__(self, layout: SharedTile, thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Place) -> None:
-        """Allocate the ring; the first tile begins at `origin`, a row and a column, of the matrix at `pointer`."""
+        """Allocate the ring; the first tile starts at `origin`, a row and a column, of the matrix at `pointer`."""
         self.layout, self.tile = layout, smem.tile(layout)
         across = layout.shape[1] // CHUNK
         self.step, self.pitch = THREADS // across, shape[1] * 2
@@ -68,7 +68,7 @@ class Ring:
         self.rows, self.columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)
 
     def address(self, row: Reg | int, column: Reg | int, stage: Reg | int = 0) -> Reg:
-        """Return the address of an element: in its panel, if rows are wider than the swizzle, and swizzled."""
+        """Return the swizzled address of an element; rows wider than the swizzle are split into boxes of its width."""
         place = (stage, row, column)
         if self.layout.panels > 1:
             width = self.layout.panel_columns
@@ -76,13 +76,13 @@ class Ring:
         return reg.from_(self.tile.address(*place), u32)
 
     def fill(self, stage: Reg | int, *, rows: int = 0, columns: int = 0) -> None:
-        """Copy this thread's chunks of a tile to a stage, zeros beyond the matrix; then move on by rows or columns."""
+        """Copy this thread's chunks of a tile to a stage, zeros outside the matrix; advance by `rows` and `columns`."""
         target = self.target + stage * self.layout.stage_bytes
         inside = self.columns > 0
         for row in range(0, self.layout.shape[0], self.step):
             size = ptx.selp(b32, reg.scalar(b32), 16, 0, inside & (self.rows > row))
             to, source = row * self.layout.panel_width, row * self.pitch
-            # A row of a tile of A is half a line of L2; the other half is what the next stage wants.
+            # A row of a tile of A is half an L2 line; the next stage reads the other half.
             ptx.cp.async_.cg(ptx.addr(target, to), ptx.addr(self.source, source), 16, size, prefetch="128B")
         self.source += rows * self.pitch + columns * 2
         self.rows -= rows
@@ -90,15 +90,15 @@ class Ring:
 
 
 def name_row(ring: Ring, row: Reg | int, column: Reg | int, lane: Reg) -> Reg:
-    """Return the address that a lane gives to ldmatrix for the 16 x 16 at a row and a column of the first stage.
+    """Return the address that a lane passes to ldmatrix for the 16 x 16 block at (row, column) of the first stage.
 
-    Lanes 0 to 15 name the left halves of the 16 rows, lanes 16 to 31 the right halves.
+    Lanes 0-15 address the left halves of the 16 rows, lanes 16-31 the right halves.
     """
     return ring.address(row + lane % 16, column + lane // 16 * CHUNK)
 
 
 def load_fragments(places: list[object], *, trans: bool = False) -> list[RegArray]:
-    """Load a block of 16 x 16 from each of the places: an ldmatrix.x4."""
+    """Load a block of 16 x 16 from each address, by one ldmatrix.x4."""
     fragments = [reg.array(b32, 4) for _ in places]
     for fragment, place in zip(fragments, places, strict=True):
         ptx.ldmatrix(dst=fragment, src=place, trans=trans)
@@ -106,11 +106,11 @@ def load_fragments(places: list[object], *, trans: bool = False) -> list[RegArra
 
 
 def store(pointer: Reg, shape: tuple[int, int], origin: Place, sums: Sums, lane: Reg, dtype: PtxType) -> None:
-    """Round a warp's sums and store those that lie inside C: a lane holds two neighbours of a row, 4 bytes."""
+    """Round a warp's accumulators and store the elements inside C; a lane holds two adjacent ones of a row, 4 bytes."""
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
     target, pair = pointer + (row * shape[1] + column) * 2, reg.scalar(b32)
-    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # what is left of C from there on
+    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # the rest of C from there on
     beside = [columns > j * 8 for j in range(len(sums[0]))]
     for i, blocks in enumerate(sums):
         for first in (0, 2):
@@ -122,7 +122,7 @@ def store(pointer: Reg, shape: tuple[int, int], origin: Place, sums: Sums, lane:
 
 
 def advance(stage: Reg) -> None:
-    """Move on to the next stage of the ring, in place."""
+    """Advance to the next stage of the ring, in place."""
     stage += 1
     ptx.selp(u32, stage, 0, stage, stage == STAGES)
 
@@ -151,7 +151,7 @@ def build_gemm_pipelined(dtype: PtxType = bf16, arch: str = "sm_80"):
         a_ring = Ring(a_tiles, thread, pa, (M, K), (top, 0))
         b_ring = Ring(b_tiles, thread, pb, (K, N), (0, left))
         steps, blocks = range(0, STEP, 16), range(0, WARP, 16)
-        # The pattern of a swizzle repeats every eight rows: blocks that lie below each other differ by an offset.
+        # The swizzle repeats every eight rows, so the addresses of blocks in one column differ by a constant.
         a_rows = [name_row(a_ring, row, step, lane) for step in steps]
         b_rows = [name_row(b_ring, 0, column + block, lane) for block in blocks]
         sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
@@ -165,7 +165,7 @@ def build_gemm_pipelined(dtype: PtxType = bf16, arch: str = "sm_80"):
             fill(stage)
         reading, filling = reg.scalar(u32, init=0), reg.scalar(u32, init=STAGES - 1)
         for _ in ptx.range_(-(-K // STEP)):
-            ptx.cp.async_.wait_group(STAGES - 2)  # all but the newest: the copies of the stage that is read now
+            ptx.cp.async_.wait_group(STAGES - 2)  # all but the newest: the stage that is read now is complete
             ptx.bar.sync(0)
             fill(filling)
             advance(filling)
@@ -173,7 +173,7 @@ def build_gemm_pipelined(dtype: PtxType = bf16, arch: str = "sm_80"):
             from_a, from_b = [a_row + a_stage for a_row in a_rows], [b_row + b_stage for b_row in b_rows]
             for step, source in zip(steps, from_a, strict=True):
                 a = load_fragments([ptx.addr(source, a_tiles.offset(mn=block)) for block in blocks])
-                # Transposed on the way, and of 16 columns: the fragments of two neighbours of eight.
+                # Transposed by ldmatrix: fragments of two adjacent blocks of 8 columns.
                 pairs = load_fragments([ptx.addr(source, b_tiles.offset(k=step)) for source in from_b], trans=True)
                 b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
                 for row_of_sums, left_factor in zip(sums, a, strict=True):
@@ -194,7 +194,7 @@ gemm_pipelined = build_gemm_pipelined()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the product in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -1,17 +1,17 @@
-"""The product of two matrices on the tensor cores of Ampere: the first step of the ladder.
+"""GEMM on the tensor cores of Ampere: the first step of the ladder.
 
-    C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, sums in f32, any sizes; A and B aligned to 16 bytes
+    C[M, N] = A[M, K] B[K, N]      row-major, bf16 or f16, f32 accumulation, any sizes; A and B aligned to 16 bytes
 
-A block of four warps computes 64 x 64 of C, each warp 32 x 32. It goes through K in steps of 32: its threads load a
-tile of A and one of B and store them to shared memory, and when all have, ldmatrix brings them to registers in the
-layout that mma.sync wants (print `ptx.mma.fragment(shape=SHAPE, operand="a", dtype=bf16)` to see it), and mma.sync
-multiplies.
+A thread block (CTA) of four warps computes 64 x 64 of C, each warp 32 x 32, in steps of 32 along K. In each step its
+threads load a tile of A and one of B, store them to shared memory, and synchronize. ldmatrix then loads them into
+registers in the layout of mma.sync (print `ptx.mma.fragment(shape=SHAPE, operand="a", dtype=bf16)` to see it), and
+mma.sync multiplies.
 
-ldmatrix reads eight rows of 16 bytes at once. Rows in shared memory are 16 bytes longer than the tile's, so that these
-lie in different banks.
+ldmatrix reads eight rows of 16 bytes at once. Rows in shared memory are padded by 16 bytes, so that these eight are in
+different banks.
 
-What is slow here: the tensor cores wait while tiles are loaded, and the loads wait while they multiply. The next step,
-`gemm_pipelined.py`, does both at once.
+The kernel is slow because the tensor cores wait while tiles are loaded, and the loads wait while the tensor cores
+multiply. The next step, `gemm_pipelined.py`, overlaps both.
 
     python examples/ampere/gemm_simple.py
 """
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
 
-    Sums = list[list[list[Reg]]]  # of a warp: rows and columns of fragments, and the elements that a lane holds
+    Sums = list[list[list[Reg]]]  # of a warp: rows and columns of fragments, elements per lane
     Place = tuple[Reg | int, Reg | int]  # a row and a column
 
-SHAPE = (16, 8, 16)  # of one mma.sync
-TILE, STEP = 64, 32  # rows and columns of C in a block; columns of A and rows of B in one step
-WARP = 32  # rows and columns of C in a warp
+SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
+TILE, STEP = 64, 32  # rows and columns of C per CTA; columns of A and rows of B per step
+WARP = 32  # rows and columns of C per warp
 THREADS = (TILE // WARP) ** 2 * 32
-PADDING = 8  # elements behind each row in shared memory: 16 bytes
+PADDING = 8  # elements after each row in shared memory: 16 bytes
 
 
 def load(thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Place, tile: SharedAlloc) -> None:
-    """Copy the part of a matrix that begins at `origin` to a tile in shared memory, zeros where the matrix has ended.
+    """Copy the part of a matrix that starts at `origin` to a tile in shared memory; elements outside the matrix are 0.
 
-    A thread moves 16 bytes at a time, or as many as divide the rows of the matrix.
+    A thread moves 16 bytes at a time, or fewer if the row length is not a multiple of 8 elements.
     """
     rows, width = tile.shape[0], tile.shape[1] - PADDING
     vector = gcd(shape[1], 8)
@@ -64,14 +64,14 @@ def load(thread: Reg, pointer: Reg, shape: tuple[int, int], origin: Place, tile:
 
 
 def load_fragment(tile: SharedAlloc, row: Reg | int, column: Reg | int, lane: Reg, *, trans: bool = False) -> RegArray:
-    """Load 16 x 16 elements of a tile: of its rows, lanes 0 to 15 name the left halves and lanes 16 to 31 the right."""
+    """Load 16 x 16 elements of a tile: lanes 0-15 address the left halves of its rows, lanes 16-31 the right halves."""
     fragment = reg.array(b32, 4)
     ptx.ldmatrix(dst=fragment, src=tile.address(row + lane % 16, column + lane // 16 * 8), trans=trans)
     return fragment
 
 
 def store(pointer: Reg, shape: tuple[int, int], origin: Place, sums: Sums, lane: Reg, dtype: PtxType) -> None:
-    """Round a warp's sums and store those that lie inside C, each where its fragment says."""
+    """Round a warp's accumulators and store the elements inside C, at the positions of the fragment layout."""
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
     target, rounded = pointer + (row * shape[1] + column) * 2, reg.scalar(b16)
@@ -110,7 +110,7 @@ def build_gemm(dtype: PtxType = bf16, arch: str = "sm_80"):
             ptx.bar.sync(0)
             for step in range(0, STEP, 16):
                 a = [load_fragment(a_tile, row + i, step, lane) for i in range(0, WARP, 16)]
-                # Transposed on the way, and of 16 columns: the fragments of two neighbours of eight.
+                # Transposed by ldmatrix: fragments of two adjacent blocks of 8 columns.
                 pairs = [load_fragment(b_tile, step, column + j, lane, trans=True) for j in range(0, WARP, 16)]
                 b = [list(pair)[half : half + 2] for pair in pairs for half in (0, 2)]
                 for blocks, left_factor in zip(sums, a, strict=True):
@@ -137,7 +137,7 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the product in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

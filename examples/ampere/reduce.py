@@ -1,7 +1,7 @@
-"""Sum of an array with atomics: threads stride over it by 16 bytes, and each block adds its sum to the total once.
+"""Sum of an array with atomics: threads stride over it by 16 bytes, and each CTA adds its sum to the total once.
 
-Memory is busy if enough bytes are on their way: 1.5 TB/s times 0.6 us of latency are 0.9 MB on an A100, and four blocks
-on each of its 108 SMs ask for 1.7 MB at a time. Atomics on one address come one behind the other, so there are few.
+Memory is saturated if enough bytes are in flight: 1.5 TB/s times 0.6 us of latency are 0.9 MB on an A100. Four CTAs on
+each of its 108 SMs request 1.7 MB at a time. Atomics on one address are serialized, so the kernel executes few.
 
 The total is an array that the caller owns and has set: the kernel adds to it in place and returns nothing.
 
@@ -17,12 +17,12 @@ from pyptx.types import f32, u32
 
 THREADS = 256
 WARPS = THREADS // 32
-MOST = 4 * 108  # blocks
-VECTOR = 4  # elements of 16 bytes
+MOST = 4 * 108  # CTAs, at most
+VECTOR = 4  # elements per 16 bytes
 
 
 def blocks(N: int) -> int:
-    """Return how many blocks sum N elements."""
+    """Return the number of CTAs that sum N elements."""
     return min(-(-N // (VECTOR * THREADS)), MOST)
 
 
@@ -33,7 +33,7 @@ def blocks(N: int) -> int:
     arch="sm_80",
 )
 def reduce_sum(X, Total):
-    """Add the sum of `X` to `Total[0]`, in place; one atomic per block."""
+    """Add the sum of `X` to `Total[0]`, in place; one atomic per CTA."""
     vectors, rest = divmod(X.shape[0], VECTOR)
     px, ptotal = ptx.global_ptrs(X, Total)
     tid = reg.from_(ptx.special.tid.x(), u32)
@@ -65,7 +65,7 @@ def reduce_sum(X, Total):
 
 
 def reference(x: np.ndarray) -> float:
-    """Compute the same in float64."""
+    """Return the sum in float64."""
     return float(x.astype(np.float64).sum())
 
 

@@ -1,7 +1,7 @@
-"""Matrix transpose through shared memory, with both global accesses coalesced and no bank conflict.
+"""Matrix transpose through shared memory, with both global accesses coalesced and no bank conflicts.
 
-A block of 32x8 threads moves a 32x32 tile: it reads rows, and writes the tile's columns as rows. Shared memory has 32
-banks of four bytes; the tile's rows are 33 words apart, so a column touches every bank once.
+A thread block (CTA) of 32x8 threads moves a 32x32 tile: it reads rows, and writes the tile's columns as rows. Shared
+memory has 32 banks of four bytes; rows of the tile are 33 words apart, so a column touches every bank once.
 
     python examples/ampere/transpose.py
 """

@@ -1,4 +1,4 @@
-"""Vector addition, the smallest kernel with a bound: `C[i] = A[i] + B[i]` for any length.
+"""Vector addition, the smallest kernel with a bounds check: `C[i] = A[i] + B[i]` for any length.
 
 python examples/ampere/vector_add.py
 """
@@ -39,12 +39,12 @@ def vector_add(A, B, C):
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return the sum in float64."""
     return a.astype(np.float64) + b
 
 
 def main() -> None:
-    """Run on the simulator, on a length that no block divides, and print the largest error."""
+    """Run on the simulator, with a length that is not a multiple of the CTA size, and print the largest error."""
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((2, 100_003), dtype=np.float32)
     error = np.abs(vector_add(a, b) - reference(a, b)).max()

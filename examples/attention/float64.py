@@ -7,7 +7,7 @@ from examples.attention.problem import LOWEST
 
 
 def probabilities(q, k, *, causal: bool, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the softmax of the scores of [B, H, S, D] arrays, and the logarithms of its sums, in float64."""
+    """Return softmax probabilities and LSE (log-sum-exp of each row of scores) of [B, H, S, D] arrays, in float64."""
     scores = q @ k.swapaxes(2, 3) * scale
     if causal:
         queries, keys = scores.shape[2:]

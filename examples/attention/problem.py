@@ -1,4 +1,4 @@
-"""The problem of attention, whatever the architecture: sizes, who sees whom, where a block works, how a row ends."""
+"""The attention problem on any architecture: sizes, causal mask, position of a tile, normalization of a row."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 LOG2_E = math.log2(math.e)
-LOWEST = -1e30  # below every score, and finite: the difference of two maxima is never inf - inf
+LOWEST = -1e30  # below every score, and finite, so that the difference of two maxima is never inf - inf
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a specialisation knows: sizes, whether queries see all keys, and the scale of the scores.
+    """Compile-time constants of a specialized kernel: sizes, causal or not, and the scale of the scores.
 
-    With `causal`, query i sees the keys up to i + `ahead`: the last query sees all of them. `shared` heads of queries
-    share a head of keys.
+    If `causal`, query i sees the keys up to i + `ahead`, inclusive, and the last query sees all keys. `shared` heads of
+    queries share one head of keys.
     """
 
     queries: int
@@ -33,28 +33,28 @@ class Problem:
 
     @property
     def ahead(self) -> int:
-        """How many keys beyond its own number a query sees, if causal."""
+        """Offset of the causal diagonal: query i sees the keys up to i + `ahead`."""
         return self.keys - self.queries
 
     @property
     def shared(self) -> int:
-        """How many heads of queries share a head of keys."""
+        """Number of query heads per key head."""
         return self.heads // self.heads_of_keys
 
     @property
     def scale2(self) -> float:
-        """The scale of scores as exponents of 2."""
+        """Scale that turns scores into exponents of 2: `scale` · log2(e)."""
         return self.scale * LOG2_E
 
     def steps(self, behind: Reg, size: int) -> Reg | int:
-        """Return how many steps of `size` keys hold all that a query before `behind` sees; at least one."""
+        """Return the number of steps of `size` keys that cover all keys seen by queries before `behind`, minimum 1."""
         every = -(-self.keys // size)
         if not self.causal:
             return every
         return divided((behind + (self.ahead + size - 1)).max(size), size).min(every)
 
     def whole_steps(self, first: Reg, size: int) -> Reg | int:
-        """Return how many steps of `size` keys, from key 0 on, every query from `first` on sees whole."""
+        """Return the number of steps of `size` keys, from key 0, that every query from `first` on sees in full."""
         every = self.keys // size
         if not self.causal:
             return every
@@ -62,22 +62,22 @@ class Problem:
 
 
 def problem_of(q, k, scale: float | None, *, causal: bool) -> Problem:
-    """Read the sizes of Q and K; raise ValueError for heads that do not divide, or a scale that is not positive.
+    """Return the problem of Q and K; raise ValueError if key heads do not divide query heads or the scale is not > 0.
 
-    The scale is 1 / sqrt(head_dim) unless another is given.
+    The scale defaults to 1 / sqrt(head_dim).
     """
     (_, queries, heads, head_dim), (_, keys, heads_of_keys, _) = q.shape, k.shape
     if heads % heads_of_keys:
         raise ValueError(f"{heads} heads of Q do not share {heads_of_keys} heads of K and V evenly")
     scale = head_dim**-0.5 if scale is None else scale
-    if not scale > 0:  # a score of -inf hides a key, which another sign would turn round
+    if not scale > 0:  # a negative scale would turn the -inf of masked keys into +inf
         raise ValueError(f"scores are scaled by {scale}; the scale is positive")
     return Problem(queries, keys, heads, heads_of_keys, causal, scale)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A head of a batch, and the first of some of its rows, in 32-bit registers."""
+    """Head, batch and first row of a tile, in 32-bit registers."""
 
     head: Reg
     batch: Reg
@@ -85,7 +85,7 @@ class Place:
 
 
 def settled(peak: Reg, total: Reg, scale: float) -> tuple[Reg, Reg]:
-    """Return what to multiply a row by, 1 / total (1 if no key was seen), and the natural logarithm of its sum."""
+    """Return the factor that normalizes a row, 1 / total (1 if no key was seen), and the row's LSE (natural log)."""
     inverse, logarithm = reg.scalar(f32), reg.scalar(f32)
     ptx.inst.rcp.approx.ftz.f32(inverse, total)
     ptx.selp(f32, inverse, inverse, 1.0, total != 0.0)
@@ -95,13 +95,13 @@ def settled(peak: Reg, total: Reg, scale: float) -> tuple[Reg, Reg]:
     return inverse, logarithm
 
 
-# --- places ------------------------------------------------------------------------------------------
+# --- positions ---------------------------------------------------------------------------------------
 
 
 def dealt(number: Reg, *sizes: int) -> list[Reg]:
-    """Return the digits of a number, s32, the first counting fastest up to the first size; the last has no limit.
+    """Return the mixed-radix digits of `number` as s32: the first varies fastest, the last has no limit.
 
-    The grid of a kernel is one number, because y and z of a grid end at 65,535, and batches need not.
+    Grids are one-dimensional because grid y and z are limited to 65,535, which the batch size may exceed.
     """
     digits = [number]
     for size in sizes:
@@ -111,11 +111,11 @@ def dealt(number: Reg, *sizes: int) -> list[Reg]:
 
 
 def divided(number: Reg, by: int) -> Reg:
-    """Return the quotient of a 32-bit register, not negative as s32, by a constant: a shift, or a product and a shift.
+    """Return `number // by` for a register below 2^31 and a constant: a shift, or `mul.hi` and a shift.
 
-    ptxas divides by a constant as by any number, in 14 instructions, or 18 if signed. Let 2^(n-1) < by <= 2^n: the
-    factor ceil(2^(31+n) / by) is too large by less than 1, and with it the quotient of a number below 2^31 by less than
-    2^-n <= 1 / by, which no fraction of a quotient is short of a whole.
+    ptxas emits as much for a constant divisor as for any: 14 instructions, or 18 if signed. Let 2^(n-1) < by <= 2^n.
+    The factor ceil(2^(31+n) / by) is too large by less than 1. So the quotient of a number below 2^31 is too large by
+    less than 2^-n <= 1 / by. The fraction of a quotient is at most 1 - 1 / by, so the floor is exact.
     """
     n = (by - 1).bit_length()
     if by == 1 << n:

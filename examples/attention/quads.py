@@ -1,4 +1,4 @@
-"""What four lanes that share a row do together."""
+"""Operations of the four lanes (a quad) that share a row of an MMA fragment."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg
 
-CHUNK = 8  # bf16 in 16 bytes, the widest ordinary load
+CHUNK = 8  # bf16 elements in 16 bytes, the size of `ld.v4.b32`
 QUAD = 4
 
 
 def over_quad(combine: Callable[[Reg, Reg, Reg], object], value: Reg) -> None:
-    """Combine a value over the four lanes that share a row of sums."""
+    """Combine an f32 over the four lanes of a quad, in place, by two shuffles."""
     other = reg.scalar(f32)
     for distance in (1, 2):
         ptx.shfl.sync.bfly(other, value, distance)
@@ -25,7 +25,7 @@ def over_quad(combine: Callable[[Reg, Reg, Reg], object], value: Reg) -> None:
 
 
 def dot(rows: list[Reg], head_dim: int) -> Reg:
-    """Return the sum of the products of two rows, in each of the four lanes that share them, by 16 bytes at a time."""
+    """Return the dot product of a pair of bf16 rows in global memory, in each lane of the quad; loads have 16 bytes."""
     total, words = reg.scalar(f32, init=0.0), [reg.array(b32, CHUNK // 2) for _ in rows]
     for first in range(0, head_dim, QUAD * CHUNK):
         for loaded, row in zip(words, rows, strict=True):
@@ -38,7 +38,7 @@ def dot(rows: list[Reg], head_dim: int) -> Reg:
 
 
 def unpacked(pair: Reg) -> list[Reg]:
-    """Return the two bf16 of a register as f32."""
+    """Return both bf16 halves of a register as f32."""
     halves, wide = [reg.scalar(b16) for _ in range(2)], [reg.scalar(f32) for _ in range(2)]
     ptx.inst.mov.b32(halves, pair)
     for half, value in zip(halves, wide, strict=True):

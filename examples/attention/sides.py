@@ -1,4 +1,4 @@
-"""The two kinds of blocks that differentiate attention: what they own, what passes them, and who sees whom."""
+"""The two kinds of CTAs in attention's backward pass: tiles that they own and iterate over, and the causal mask."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg
 
-OWNED = 128  # rows of a block
-TOGETHER = 64  # queries whose numbers lie side by side
-TOLD_BYTES = 2 * TOGETHER * 4  # two f32 of each
+OWNED = 128  # rows of a head that a CTA owns
+TOGETHER = 64  # queries per step of TOLD (`told.py`), which is contiguous
+TOLD_BYTES = 2 * TOGETHER * 4  # of one step: two f32 per query
 
 
 def blocks_of(rows: int) -> int:
-    """Return how many blocks own `rows` rows of a head."""
+    """Return the number of CTAs that own `rows` rows of a head."""
     return -(-rows // OWNED)
 
 
 def steps_of(queries: int) -> int:
-    """Return the `T` of what is told of `queries` queries: by `TOGETHER`, as many as their blocks have room for."""
+    """Return the extent `T` of TOLD for `queries` queries: steps of `TOGETHER` queries, rounded up to whole CTAs."""
     return blocks_of(queries) * (OWNED // TOGETHER)
 
 
 def told_of(problem: Problem, place: Place, array) -> Reg:
-    """Return the address of what is told of the queries that begins at `place`."""
+    """Return the address of the step of TOLD whose queries start at `place`."""
     (pointer,) = ptx.global_ptrs(array)
     line = (place.batch * problem.heads + place.head) * array.shape[2]
     return pointer + (line + divided(place.row, TOGETHER)) * TOLD_BYTES
@@ -39,17 +39,17 @@ def told_of(problem: Problem, place: Place, array) -> Reg:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The side of blocks that own keys: queries pass, of each head that shares the keys."""
+    """CTA that owns a tile of keys and iterates over the queries of each head that shares them."""
 
     problem: Problem
     place: Place
-    step: int  # rows that it walks over at once
+    step: int  # rows per iteration
     owns = ("K", "V")
     passes = ("Q", "DOUT")
     gradients = ("DK", "DV")
 
     def walk(self) -> Iterator[Place]:
-        """Loop over the queries that see some key, of one head after the other."""
+        """Emit a loop over the steps of queries that see some key, head by head; yield the position of each."""
         problem = self.problem
         for index in ptx.range_(problem.shared) if problem.shared > 1 else [0]:
             first = self.steps_before() * self.step if problem.causal else 0
@@ -57,68 +57,68 @@ class Keys:
                 yield Place(self.place.head * problem.shared + index, self.place.batch, row)
 
     def steps_before(self) -> Reg:
-        """Return how many steps of queries see none of the keys, if causal."""
+        """Return the number of steps whose queries see none of the keys, if causal."""
         return divided((self.place.row - self.problem.ahead).max(0), self.step)
 
     def steps(self) -> Reg | int:
-        """Return how many steps the walk has; at least one."""
+        """Return the number of iterations of `walk`; at least one."""
         every = -(-self.problem.queries // self.step)
         return ((every - self.steps_before()) if self.problem.causal else every) * self.problem.shared
 
     def hides(self, row: Reg) -> Reg | None:
-        """Return whether one of the queries from `row` on does not see every key; None if all do."""
+        """Return whether some query of the step at `row` does not see every key; None if not causal."""
         return row < self.place.row + (OWNED - 1 - self.problem.ahead) if self.problem.causal else None
 
     def limit(self, row: Reg, column: Reg) -> Reg:
-        """Return the first query that sees a thread's first key, counted from its first column."""
+        """Return the first query that sees key `row`, relative to the thread's first column, `column`."""
         return row - column - self.problem.ahead
 
     def sees(self, limit: Reg, row: int, column: int) -> Reg:
-        """Return whether a thread's query (`column`) sees its key (`row`), both counted from its first."""
+        """Return whether query `column` sees key `row`, both relative to the thread's first."""
         return limit <= column - row
 
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """The side of blocks that own queries: the keys that they see pass."""
+    """CTA that owns a tile of queries and iterates over the keys that they see."""
 
     problem: Problem
     place: Place
-    step: int  # rows that it walks over at once
+    step: int  # rows per iteration
     owns = ("Q", "DOUT")
     passes = ("K", "V")
     gradients = ("DQ",)
 
     def walk(self) -> Iterator[Place]:
-        """Loop over the keys that some query sees."""
+        """Emit a loop over the steps of keys that some query sees; yield the position of each."""
         head = divided(self.place.head, self.problem.shared)
         end = self.steps() * self.step
         for row in ptx.range_(0, end, self.step):
             yield Place(head, self.place.batch, row)
 
     def steps(self) -> Reg | int:
-        """Return how many steps the walk has; at least one."""
+        """Return the number of iterations of `walk`; at least one."""
         return self.problem.steps(self.place.row + OWNED, self.step)
 
     def hides(self, row: Reg) -> Reg | None:
-        """Return whether one of the keys from `row` on is not seen by every query; None if all are."""
+        """Return whether some query does not see every key of the step at `row`; None if no step needs a mask."""
         if not (self.problem.causal or self.problem.keys % self.step):
             return None
         return row >= self.problem.whole_steps(self.place.row, self.step) * self.step
 
     def limit(self, row: Reg, column: Reg) -> Reg:
-        """Return the last key that a thread's first query sees, counted from its first column."""
+        """Return the last key that query `row` sees, relative to the thread's first column, `column`."""
         if not self.problem.causal:
             return (self.problem.keys - 1) - column
         return row - column + self.problem.ahead
 
     def sees(self, limit: Reg, row: int, column: int) -> Reg:
-        """Return whether a thread's query (`row`) sees its key (`column`), both counted from its first."""
+        """Return whether query `row` sees key `column`, both relative to the thread's first."""
         return limit >= (column - row if self.problem.causal else column)
 
 
 def sides_of(problem: Problem, step: int) -> tuple[Reg, Keys, Queries]:
-    """Return whether this block owns keys, and what it is on either side; the longest work comes first."""
+    """Return whether this CTA owns keys, and its tile as either kind; CTAs with the most iterations come first."""
     owning_keys = problem.heads_of_keys * blocks_of(problem.keys)
     owning_queries = problem.heads * blocks_of(problem.queries)
     block, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), owning_keys + owning_queries)

@@ -1,7 +1,7 @@
-"""What the kernels of attention's gradients are told of each query: two numbers, which a kernel of its own computes.
+"""TOLD, the input of the attention gradients: two f32 per query, computed by a kernel of its own.
 
-The numbers of `TOGETHER` queries lie together: what is added to exponents (-LSE, as a power of 2), then delta, the sum
-of dO ∘ O over the query's row less the gradient of its LSE. Where there is no query, or one that saw no key, they are
+Each step of `TOGETHER` queries is contiguous: first the exponent offset of each query (-LSE · log2(e)), then its delta,
+the sum of dO ∘ O over the query's row minus the gradient of its LSE. A query that does not exist or sees no key has
 -inf and 0, so that its probabilities are 0.
 """
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
 
-TOLD_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # two numbers of each query
+TOLD_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # exponent offsets and deltas
 
 
 def told_specs(head_dim: int) -> tuple[Tile, ...]:
-    """Return what the numbers are computed of: O, dO, LSE, and the gradients of LSE."""
+    """Return the input specs of the kernel: O, dO, LSE, and the gradients of LSE."""
     queries, sums = Tile("B", "Sq", "Hq", head_dim, bf16, align=2 * CHUNK), Tile("B", "Hq", "Sq", f32)
     return queries, queries, sums, sums
 
 
 def tell(OUT, DOUT, LSE, DLSE, TOLD) -> tuple[Reg, Reg]:
-    """Compute the numbers of a step, by four lanes to a query; return its line of (batch, head, step), and the thread.
+    """Compute one step of TOLD, four lanes per query; return its index over (batch, head, step), and the thread index.
 
-    `TOLD` has room for as many steps as the queries' blocks have.
+    `TOLD` has room for all steps of the CTAs that own queries.
     """
     _, present, heads, head_dim = OUT.shape
     thread = reg.from_(ptx.special.tid.x(), u32)
     row, part = thread >> 2, thread & (QUAD - 1)
-    head, step, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), heads, TOLD.shape[2])  # heads lie side by side
+    head, step, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), heads, TOLD.shape[2])  # heads are contiguous
     query = step * TOGETHER + row
     there = query.min(present - 1)
     line = ((batch * present + there) * heads + head) * (2 * head_dim) + part * (2 * CHUNK)
@@ -59,7 +59,7 @@ def tell(OUT, DOUT, LSE, DLSE, TOLD) -> tuple[Reg, Reg]:
 
 
 def prepare_of(head_dim: int, *, arch: str, overlaps: bool = False) -> Kernel[tuple[Tile]]:
-    """Return the kernel that computes them, for one head dimension and one architecture."""
+    """Return the kernel that computes TOLD, for one head dimension and one architecture."""
 
     @kernel(
         in_specs=told_specs(head_dim),
@@ -70,7 +70,7 @@ def prepare_of(head_dim: int, *, arch: str, overlaps: bool = False) -> Kernel[tu
         launch=ATTRIBUTES if overlaps else {},
     )
     def prepare_queries(OUT, DOUT, LSE, DLSE, TOLD) -> None:
-        """Compute them; `T` is how many steps the queries' blocks have."""
+        """Compute TOLD; `T` is the number of steps of the CTAs that own queries, `steps_of(Sq)`."""
         if overlaps:
             take_over()
         tell(OUT, DOUT, LSE, DLSE, TOLD)

@@ -1,4 +1,4 @@
-"""A block of attention on Blackwell: its tiles, its memories and barriers, what it works for, whose job is what."""
+"""A CTA of attention on Blackwell: tiles, shared and tensor memory, mbarriers, queries, and the jobs of its warps."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-ROWS = 128  # of a tile of Q: the lanes of tensor memory, and the threads of a softmax warpgroup
+ROWS = 128  # of a tile of Q: one per lane of tensor memory, and per thread of a softmax warpgroup
 TILES = 2
-KEYS = 128  # of a step
-CORRECTION, OTHERS = 2, 3  # warpgroups, behind those of the softmax; the last has the warps that only issue
+KEYS = 128  # per step
+CORRECTION, OTHERS = 2, 3  # warpgroups after the two of the softmax; the last one has the warps that only issue
 LOADER, MULTIPLIER = 12, 13  # warps
 THREADS = 4 * GROUP
-REGISTERS = (184, 80, 64)  # of a thread of the softmax, the correction, the others: twice the first, and they make 512
+REGISTERS = (184, 80, 64)  # per thread of the softmax, the correction, the others; 2 * 184 + 80 + 64 = 512
 COLUMNS = 512
-CHUNK = 16  # columns that a thread moves at once
+CHUNK = 16  # columns that a thread loads or stores at once
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The tiles of a head dimension; `stages` of K and of V fit beside Q into shared memory."""
+    """Tiles for one head dimension; `stages` stages of K and of V fit into shared memory with Q."""
 
     head_dim: int
     stages: int
 
     @property
     def q(self) -> SharedTile:
-        """Q, a stage for each tile; O leaves through the same memory."""
+        """Q, one stage per tile; O is stored through the same memory."""
         return SharedTile(bf16, (ROWS, self.head_dim), stages=TILES)
 
     @property
     def k(self) -> SharedTile:
-        """K, multiplied along the head."""
+        """K, multiplied along the head dimension."""
         return SharedTile(bf16, (KEYS, self.head_dim), stages=self.stages)
 
     @property
@@ -58,21 +58,21 @@ PLANS = (Plan(head_dim=64, stages=4), Plan(head_dim=128, stages=2))
 
 
 class Memory:
-    """Shared memory: tiles, what softmax tells the correction of each row, and barriers, one for each tile."""
+    """Shared memory: tiles, numbers that the softmax passes to the correction for each row, and mbarriers per tile."""
 
     def __init__(self, plan: Plan) -> None:
-        """Allocate."""
+        """Allocate shared memory and mbarriers."""
         self.plan = plan
         self.q, self.k, self.v = smem.tile(plan.q), Ring(plan.k, readers=1), Ring(plan.v, readers=1)
         self.factors, self.inverses = (smem.alloc(f32, (TILES, ROWS)) for _ in range(2))
-        self.loaded = smem.mbarrier(TILES)  # Q is there
-        self.scored = smem.mbarrier(TILES)  # S is there, and so is what was added to O before it
-        self.told, self.closed = smem.mbarrier(TILES), smem.mbarrier(TILES)  # factors are there; at the end, inverses
-        self.weighed = smem.mbarrier(TILES)  # P is there, and O is scaled
+        self.loaded = smem.mbarrier(TILES)  # Q is loaded
+        self.scored = smem.mbarrier(TILES)  # S is complete, and so is the MMA that accumulated O before it
+        self.told, self.closed = smem.mbarrier(TILES), smem.mbarrier(TILES)  # factors are written; at the end, inverses
+        self.weighed = smem.mbarrier(TILES)  # P is written, and O is scaled
         self.summed = smem.mbarrier(TILES)  # O is complete
 
     def init(self) -> None:
-        """Emit the initialisation of the barriers, for one thread."""
+        """Emit the initialization of the mbarriers, for one thread."""
         for barriers, arrivals in (
             *((each, 1) for each in (self.loaded, self.scored, self.summed)),
             *((each, GROUP) for each in (self.told, self.closed)),
@@ -87,24 +87,24 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The queries of a block: two tiles from `place.row` on, and how many steps of keys they walk over."""
+    """Queries of a CTA: two tiles from row `place.row`, and the number of steps over the keys."""
 
     problem: Problem
     place: Place
     steps: Reg
 
     def place_of(self, tile: Reg | int) -> Place:
-        """Return where a tile of the block begins."""
+        """Return the position of a tile of the CTA."""
         return replace(self.place, row=self.place.row + tile * ROWS)
 
 
 def tiles_of(queries: int) -> int:
-    """Return how many blocks the queries of a head take."""
+    """Return the number of CTAs for the queries of a head."""
     return -(-queries // (TILES * ROWS))
 
 
 def work_of(problem: Problem) -> Work:
-    """Return what this block works for: heads first, and of causal problems the longest rows first."""
+    """Return the work of this CTA: heads vary fastest, and causal problems start with the longest rows."""
     blocks = tiles_of(problem.queries)
     head, block, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), problem.heads, blocks)
     if problem.causal:
@@ -117,11 +117,11 @@ def work_of(problem: Problem) -> Work:
 
 
 def scores_of(t: TensorMemory, tile: int) -> TensorMemory:
-    """Return where a tile has its scores, and in their left half its probabilities."""
+    """Return the columns of a tile's scores; its probabilities take the left half of them."""
     return t[:, tile * KEYS : (tile + 1) * KEYS]
 
 
 def sums_of(t: TensorMemory, tile: int, head_dim: int) -> TensorMemory:
-    """Return where a tile has its O."""
+    """Return the columns of a tile's O."""
     first = TILES * KEYS + tile * head_dim
     return t[:, first : first + head_dim]

@@ -1,4 +1,4 @@
-"""The correction warpgroup of attention on Blackwell: it scales O in tensor memory, and stores it in the end."""
+"""Correction warpgroup of attention on Blackwell: it scales O in tensor memory, and stores it at the end."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
 VECTOR = 8  # bf16 in 16 bytes
-STAGED = 1  # the warpgroup's named barrier; barrier 0 is the whole block's
+STAGED = 1  # named barrier of the warpgroup; barrier 0 is that of the CTA
 
 
 class Correction:
-    """A thread of the correction warpgroup, with a row of both tiles."""
+    """A thread of the correction warpgroup, with one row of each tile."""
 
     def __init__(self, work: Work, memory: Memory, t: TensorMemory, warp: Reg) -> None:
-        """Note where its rows of O are."""
+        """Compute the positions of its rows of O."""
         self.work, self.memory, self.thread = work, memory, thread_of_group()
         head_dim = memory.plan.head_dim
         self.mine = [sums_of(t, tile, head_dim).quarter(warp) for tile in range(TILES)]
@@ -37,10 +37,10 @@ class Correction:
         self.held = reg.array(b32, CHUNK)
 
     def run(self) -> None:
-        """Scale O to the scale that the softmax has chosen for a step, before the step's values are added."""
+        """Scale O to the scale that the softmax has chosen for a step, before P · V of the step is accumulated."""
         for tile in range(TILES):
             ptx.mbarrier.wait(self.memory.told[tile], self.phase)
-            ptx.mbarrier.arrive(self.memory.weighed[tile])  # O is not there yet
+            ptx.mbarrier.arrive(self.memory.weighed[tile])  # there is no O to scale yet
         for _ in ptx.range_(1, self.work.steps):
             self.phase ^= 1
             for tile in range(TILES):
@@ -52,17 +52,17 @@ class Correction:
                 ptx.mbarrier.arrive(self.memory.weighed[tile])
 
     def hear(self, tile: int, numbers, barriers, phase: Reg | int) -> Reg:
-        """Return a number that the softmax tells of the thread's row."""
+        """Wait for a number that the softmax passes for the thread's row, and return it."""
         ptx.mbarrier.wait(barriers[tile], phase)
         return ptx.ld(f32, reg.scalar(f32), numbers.address(tile, self.thread), space="shared")
 
     @staticmethod
     def any(condition: Reg) -> Reg:
-        """Return whether it holds in some lane: loads and stores of tensor memory are a whole warp's."""
+        """Return whether the condition is true in any lane: tensor memory is loaded and stored by whole warps."""
         return ptx.vote.sync.any(reg.scalar(pred), condition)
 
     def scale(self, tile: int, factor: Reg) -> None:
-        """Multiply the row's O."""
+        """Multiply the thread's row of O by the factor."""
         for at in range(0, self.memory.plan.head_dim, CHUNK):
             place = self.mine[tile][:, at : at + CHUNK]
             self.scaled(place, factor)
@@ -70,14 +70,14 @@ class Correction:
         ptx.tcgen05.wait_st()
 
     def scaled(self, place: TensorMemory, factor: Reg) -> None:
-        """Read some columns of the row, and multiply them."""
+        """Load some columns of the row into `held`, and multiply them."""
         ptx.tcgen05.ld(self.held, place, shape="32x32b", count=CHUNK)
         ptx.tcgen05.wait_ld()
         for value in self.held:
             ptx.inst.mul.rn.f32(value, value, factor)
 
     def finish(self, output) -> None:
-        """Multiply O by the inverses of the sums, and store it through the memory of Q."""
+        """Multiply O by the inverses of the softmax denominators, and store it through the shared memory of Q."""
         for tile in range(TILES):
             inverse = self.hear(tile, self.memory.inverses, self.memory.closed, 0)
             ptx.mbarrier.wait(self.memory.summed[tile], 0)
@@ -91,7 +91,7 @@ class Correction:
             ptx.cp.async_.bulk.wait_group(0, read=True)
 
     def stage(self, tile: int, inverse: Reg) -> None:
-        """Round the row's O to bf16 and write it to shared memory, 16 bytes at a time."""
+        """Round the thread's row of O to bf16 and write it to shared memory, 16 bytes at a time."""
         layout, packed = self.memory.plan.q, reg.array(b32, CHUNK // 2)
         for first in range(0, layout.shape[1], CHUNK):
             self.scaled(self.mine[tile][:, first : first + CHUNK], inverse)

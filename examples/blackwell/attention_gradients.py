@@ -1,4 +1,4 @@
-"""A block that differentiates attention on Blackwell: what it has, and the warps that fetch and multiply."""
+"""A CTA of the backward pass of attention on Blackwell: its memory, and the warps that load tiles and issue MMAs."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-STEP = 128  # rows that pass at once
-HALVES = 2  # of a step's columns, each with a warpgroup
-HALF = STEP // HALVES  # as many as are told of together
-STAGES = {64: 4, 128: 2}  # as fit into shared memory, by the head dimension
+STEP = 128  # rows that the CTA walks over in one step
+HALVES = 2  # of a step's columns, one per warpgroup
+HALF = STEP // HALVES  # equal to `TOGETHER`, the queries whose LSE and delta are contiguous
+STAGES = {64: 4, 128: 2}  # the number that fits into shared memory, by head dimension
 WORKERS = HALVES * GROUP
 COLUMNS = 512
 
 
 class Memory:
-    """What a block has in shared memory: the two tiles that it owns, the stages of two that pass, and barriers."""
+    """Shared memory of a CTA: two owned tiles, the stages of the two tiles that it walks over, and mbarriers."""
 
     def __init__(self, head_dim: int) -> None:
-        """Allocate; `told` is what a kernel in front computed of the queries of a stage."""
+        """Allocate; `told` has -LSE and delta of a stage's queries, which an earlier kernel computes."""
         self.head_dim, self.depth = head_dim, STAGES[head_dim]
         self.own = SharedTile(bf16, (OWNED, head_dim))
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=self.depth)
-        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=self.depth)  # the same bytes, turned
+        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=self.depth)  # the same bytes, transposed
         self.tiles = [smem.tile(self.own) for _ in range(2)]
         self.stages = [smem.tile(self.passing) for _ in range(2)]
         self.told = smem.alloc(f32, (self.depth, HALVES, 2, TOGETHER))
         self.owned, self.empty = smem.mbarrier(1), smem.mbarrier(self.depth)
         self.came = [smem.mbarrier(self.depth) for _ in range(2)]
-        self.multiplied = [smem.mbarrier(1) for _ in range(2)]  # scores are there, and their products with dO and V
-        self.weighed = [smem.mbarrier(1) for _ in range(2)]  # probabilities are there, and what changes them
+        self.multiplied = [smem.mbarrier(1) for _ in range(2)]  # (0) scores are complete, (1) dP is
+        self.weighed = [smem.mbarrier(1) for _ in range(2)]  # (0) P is written, (1) dS is
         self.summed = smem.mbarrier(1)  # the gradients are complete
 
     def init(self) -> None:
-        """Emit the initialisation of the barriers, for one thread."""
+        """Emit the initialization of the mbarriers, for one thread."""
         counts = (
             *((each, 1) for each in (self.owned, *self.came, *self.multiplied, self.summed)),
             *((each, WORKERS) for each in self.weighed),
-            (self.empty, 1 + WORKERS),  # the products have read a stage, and the workers what is told there
+            (self.empty, 1 + WORKERS),  # the MMAs have read a stage, and the workers its LSE and delta
         )
         for barriers, count in counts:
             for barrier in barriers:
@@ -60,17 +60,17 @@ class Memory:
 
 
 def products_of(t: TensorMemory, which: int) -> TensorMemory:
-    """Return where a step's scores lie (0), or the products of dO and V (1)."""
+    """Return the columns of a step's scores (0) or of dP, dO times V (1)."""
     return t[:, which * STEP : (which + 1) * STEP]
 
 
 def factors_of(t: TensorMemory, which: int) -> list[TensorMemory]:
-    """Return where the halves of probabilities (0) or their changes (1) lie, as bf16: each over what it was made of."""
+    """Return the columns of the halves of P (0) or dS (1), as bf16: each overwrites the f32 values of its source."""
     return [products_of(t, which)[:, half * HALF : half * HALF + HALF // 2] for half in range(HALVES)]
 
 
 def sums_of(t: TensorMemory, number: int, head_dim: int) -> TensorMemory:
-    """Return where the sums of a gradient lie."""
+    """Return the columns of a gradient's accumulator."""
     first = 2 * STEP + number * head_dim
     return t[:, first : first + head_dim]
 
@@ -79,7 +79,7 @@ def sums_of(t: TensorMemory, number: int, head_dim: int) -> TensorMemory:
 
 
 def fetch(side: Keys | Queries, memory: Memory, arrays: dict) -> None:
-    """Fetch the tiles that the block owns, then what passes; with queries, what is told of them."""
+    """Load the tiles that the CTA owns, then the tiles of each step; with queries, also their LSE and delta."""
     ptx.mbarrier.arrive_expect_tx(memory.owned[0], 2 * memory.own.bytes)
     for name, tiles in zip(side.owns, memory.tiles, strict=True):
         load(memory.own, tiles, 0, arrays[name], side.place, memory.owned[0])
@@ -100,10 +100,10 @@ def fetch(side: Keys | Queries, memory: Memory, arrays: dict) -> None:
 
 
 class Multiplier:
-    """The thread that issues all products of a block, those of a step behind those of the step before."""
+    """The thread that issues all MMAs of a CTA; those of a step follow those of the previous step."""
 
     def __init__(self, side: Keys | Queries, memory: Memory, t: TensorMemory) -> None:
-        """Describe the tiles."""
+        """Create the descriptors of the tiles."""
         self.memory, self.gradients = memory, len(side.gradients)
         self.products = [products_of(t, which) for which in range(2)]
         self.factors = [factors_of(t, which) for which in range(2)]
@@ -112,10 +112,10 @@ class Multiplier:
         self.passing = [ptx.tcgen05.descriptor(tiles) for tiles in memory.stages]
         self.turned = [turned(tiles, memory.across) for tiles in memory.stages]
         self.turn, self.phase = ptx.pipeline(memory.depth), reg.scalar(u32, init=0)
-        self.before = reg.scalar(u32)  # the stage of the step before
+        self.before = reg.scalar(u32)  # stage of the previous step
 
     def run(self, steps: Reg | int) -> None:
-        """Multiply: while workers have one matrix of a step in hand, its other one and sums are on their way."""
+        """Issue the MMAs: while workers process one matrix of a step, the other one and the gradients are in flight."""
         ptx.mbarrier.wait(self.memory.owned[0], 0)
         stage, phase = self.turn.advance()
         for which in range(2):
@@ -133,7 +133,7 @@ class Multiplier:
         ptx.tcgen05.commit(self.memory.summed[0])
 
     def multiply(self, which: int, stage: Reg, phase: Reg) -> None:
-        """Start what is owned · (what passes)ᵀ, as soon as it has come."""
+        """Start owned tile · (loaded tile)ᵀ, as soon as the loaded tile is complete."""
         memory = self.memory
         ptx.mbarrier.wait(memory.came[which][stage], phase)
         passing = ptx.tcgen05.advance(self.passing[which], memory.passing.stage_bytes, times=stage)
@@ -141,9 +141,9 @@ class Multiplier:
         ptx.tcgen05.commit(memory.multiplied[which][0])
 
     def add(self, which: int, *, more: Reg) -> None:
-        """Add the products of probabilities (0) or their changes (1) with what passed in the step before.
+        """Accumulate P (0) or dS (1) times a tile of the previous step.
 
-        Changes with the first of what passed are the first gradient, probabilities with the second are the second.
+        dS times the first tile is the first gradient, P times the second tile is the second gradient.
         """
         memory, number = self.memory, 1 - which
         ptx.mbarrier.wait(memory.weighed[which][0], self.phase)
@@ -156,7 +156,7 @@ class Multiplier:
 
 
 def turned(tiles, layout: SharedTile) -> Reg:
-    """Return the descriptor of tiles as `layout`, whatever the layout that they were allocated with."""
+    """Return the descriptor of tiles as `layout`, not as the layout that they were allocated with."""
     return ptx.tcgen05.make_descriptor(
         tiles,
         leading_byte_offset=layout.leading_byte_offset,

@@ -1,4 +1,4 @@
-"""Products of attention on Blackwell: of tiles in shared memory, and of what lies in tensor memory, into that."""
+"""MMAs of attention on Blackwell: operand A in shared or in tensor memory, B in shared memory, D in tensor memory."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pyptx.smem import SharedTile
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-ROWS = 128  # of a product, in the 128 lanes of tensor memory
+ROWS = 128  # of an MMA, one per lane of tensor memory
 
 
 def multiply(d: TensorMemory, a: Reg, a_layout: SharedTile, b: Reg, b_layout: SharedTile) -> None:
-    """Start d = A · Bᵀ, both matrices by their descriptors, both along the head."""
+    """Start d = A · Bᵀ, both given by their descriptors and both contiguous along the head dimension."""
     for k in range(0, a_layout.k, a_layout.k_step):
         ptx.tcgen05.mma(
             d,
@@ -37,9 +37,9 @@ def multiply(d: TensorMemory, a: Reg, a_layout: SharedTile, b: Reg, b_layout: Sh
 def accumulate(
     d: TensorMemory, parts: Sequence[TensorMemory], b: Reg, b_layout: SharedTile, *, more: Reg | bool
 ) -> None:
-    """Start d += W · B, or d = W · B unless `more`, with B along its columns.
+    """Start d += W · B, or d = W · B unless `more`; B is MN-major.
 
-    W lies in tensor memory, two bf16 to a column, each of the `parts` with as many of its columns as the others.
+    W is in tensor memory, two bf16 per column, in `parts` of equal numbers of columns.
     """
     each = b_layout.k // len(parts)
     for k in range(0, b_layout.k, b_layout.k_step):

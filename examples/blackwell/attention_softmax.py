@@ -1,4 +1,4 @@
-"""The softmax warpgroups of attention on Blackwell: scores in tensor memory become probabilities, in the same place."""
+"""Softmax warpgroups of attention on Blackwell: probabilities replace scores in tensor memory."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-THRESHOLD = 8.0  # by how much a maximum may grow, as an exponent of 2, before the row is scaled to it
+THRESHOLD = 8.0  # growth of the maximum, as an exponent of 2, above which a row is rescaled
 READ_AT_ONCE = 32  # columns of scores
-CHAINS = 4  # of maxima that do not wait for each other
+CHAINS = 4  # of maxima that are independent of each other
 
 
 class Softmax:
-    """A thread of a softmax warpgroup, with the row of its tile: the scale so far, and the sum by that scale."""
+    """A thread of a softmax warpgroup, with one row of its tile: its scale so far, and the sum at that scale."""
 
     def __init__(self, work: Work, memory: Memory, t: TensorMemory, warp: Reg) -> None:
-        """Begin with no key seen."""
+        """Initialize the row: no key is seen yet."""
         self.work, self.memory, self.problem = work, memory, work.problem
-        self.tile, self.thread = group_of_thread(), thread_of_group()  # of %tid, which ptxas reads again, not spills
+        self.tile, self.thread = group_of_thread(), thread_of_group()  # from %tid, which ptxas rereads, not spills
         self.mine = scores_of(t, 0).advance(KEYS, times=self.tile).quarter(warp)
         self.first = work.place.row + reg.from_(self.tile * ROWS, s32)
         self.row = self.first + reg.from_(self.thread, s32)
@@ -46,7 +46,7 @@ class Softmax:
         self.phase = reg.scalar(u32, init=0)
 
     def run(self) -> None:
-        """Turn the scores of each step into probabilities; then tell what O is to be multiplied by."""
+        """Turn the scores of each step into probabilities, and pass a factor for O to the correction."""
         whole = reg.scalar(s32, init=self.problem.whole_steps(self.first, KEYS)) * KEYS
         some_hidden = self.problem.causal or self.problem.keys % KEYS
         for key in ptx.range_((self.work.steps - 1) * KEYS, -1, -KEYS):
@@ -59,7 +59,7 @@ class Softmax:
             self.phase ^= 1
 
     def read(self) -> None:
-        """Read the row's scores, once they are there."""
+        """Load the row's scores, once they are complete."""
         ptx.mbarrier.wait(self.memory.scored[self.tile], self.phase)
         ptx.tcgen05.fence_after_thread_sync()
         for at in range(0, KEYS, READ_AT_ONCE):
@@ -68,20 +68,20 @@ class Softmax:
         ptx.tcgen05.wait_ld()
 
     def hide(self, key: Reg) -> None:
-        """Take the keys that the row does not see out of its scores."""
+        """Set the scores of keys that the row must not see to -inf."""
         last = self.row + self.problem.ahead if self.problem.causal else self.problem.keys - 1
         limit = last - key
         for column, value in enumerate(self.scores):
             ptx.selp(f32, value, value, -math.inf, limit >= column)
 
     def rescale(self) -> None:
-        """Take a new scale if the maximum has left the old one behind; tell by how much O is to be multiplied."""
+        """Raise `peak` to a maximum that is more than `THRESHOLD` above it; pass a factor for O to the correction."""
         highest, factor = self.highest(), reg.scalar(f32)
         ptx.inst.max.f32(highest, highest, self.peak)
         grown = (highest - self.peak) * self.problem.scale2
         ptx.selp(f32, highest, highest, self.peak, grown > THRESHOLD)
-        ptx.inst.ex2.approx.ftz.f32(factor, (self.peak - highest) * self.problem.scale2)  # 1 where the scale stays
-        ptx.mbarrier.wait(self.memory.weighed[self.tile], self.phase ^ 1)  # long there: the last factor has been read
+        ptx.inst.ex2.approx.ftz.f32(factor, (self.peak - highest) * self.problem.scale2)  # 1 if the scale is unchanged
+        ptx.mbarrier.wait(self.memory.weighed[self.tile], self.phase ^ 1)  # already complete: last factor has been read
         self.tell(self.memory.factors, self.memory.told, factor)
         ptx.inst.mov.f32(self.peak, highest)
         both = pair(factor, factor)
@@ -89,7 +89,7 @@ class Softmax:
             ptx.inst.mul.rn.f32x2(total, total, both)
 
     def highest(self) -> Reg:
-        """Return the highest score, of three at a time, in chains that do not wait for each other."""
+        """Return the highest score: maxima of three operands, in independent chains."""
         chains = [reg.scalar(f32, init=self.scores[start]) for start in range(CHAINS)]
         for at in range(CHAINS, KEYS, 2):
             chain = chains[at // 2 % CHAINS]
@@ -100,7 +100,7 @@ class Softmax:
         return first
 
     def weigh(self) -> None:
-        """Write P = 2^(scale · (S - peak)) over the scores, in bf16, and add it up in f32."""
+        """Write P = 2^(scale · (S - peak)) over the scores, in bf16, and accumulate it in f32."""
         shift = self.peak * -self.problem.scale2
         shift = pair(shift, shift)
         for at in range(0, KEYS // 2, CHUNK):
@@ -119,12 +119,12 @@ class Softmax:
             ptx.inst.add.rn.f32x2(total, total, pair(*self.scores[2 * number : 2 * number + 2]))
 
     def tell(self, numbers, barriers, value: Reg) -> None:
-        """Hand a number of the row to the correction."""
+        """Write a number of the row for the correction, and arrive at its mbarrier."""
         ptx.st(f32, numbers.address(self.tile, self.thread), value, space="shared")
         ptx.mbarrier.arrive(barriers[self.tile])
 
     def finish(self, sums) -> None:
-        """Tell 1 / sum, by which O is multiplied at the end, and store LSE where there is such a row."""
+        """Pass 1 / sum, by which O is multiplied at the end, and store LSE if the row exists."""
         parts = reg.array(f32, 2)
         first, second = self.sums
         ptx.inst.add.rn.f32x2(first, first, second)

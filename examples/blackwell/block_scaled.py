@@ -1,21 +1,21 @@
-"""Products of scaled blocks: how the scales come to the tensor cores. Formats of 8 and 4 bits have it in common.
+"""Block-scaled GEMMs: how scale factors reach the tensor cores, common to formats of 8 and 4 bits.
 
-Blocks of 16 or 32 elements along K have a scale each, so that a product needs those of its rows and columns while it
-multiplies. `tcgen05.mma` reads them out of tensor memory, and they take the way of the factors:
+Each block of 16 or 32 elements along K has a scale factor, so an MMA needs those of its rows and columns. `tcgen05.mma`
+reads them from tensor memory. They are loaded together with the operands:
 
     global memory  -- TMA -->  a stage of shared memory  -- `tcgen05.cp` -->  tensor memory  -->  `tcgen05.mma`
 
-`scales.py` says how they lie in memory: 512 bytes for 128 rows and four blocks of K. A copy takes such a piece to four
-columns of tensor memory, in all four quarters of the lanes. Products follow the copies of the same thread that stand in
-front of them, so that nobody waits between the two (manual: "Pipelined tcgen05 Instructions").
+The layout in memory is that of `scales.py`: 512 bytes for 128 rows and four blocks of K. One `tcgen05.cp` copies such a
+piece to four columns of tensor memory, in all four lane quarters. MMAs execute after earlier copies of the same thread,
+without a wait between them (manual: "Pipelined tcgen05 Instructions").
 
-Each block of a pair has the scales of its 128 rows of A, and those of all columns of B, for its tensor cores compute
-128 rows of all columns.
+Each CTA of a pair has the scale factors of its 128 rows of A, and those of all columns of B, because its tensor cores
+compute 128 rows of all columns.
 
-That a copy follows products, which read what it overwrites, is not promised. So every stage has columns of tensor
-memory of its own: when it is filled again it was empty, and empty it is when its products are done. That leaves room
-for one accumulator of 256 columns. The products of the next tile wait until the sums of the last one are loaded, but
-their stages fill meanwhile.
+The manual does not order a copy after earlier MMAs that read the columns it overwrites. So every stage has columns of
+tensor memory of its own: it is refilled only when it is empty, and it is empty only when its MMAs are complete. That
+leaves room for one accumulator of 256 columns. The MMAs of the next tile wait until the accumulator of the last one is
+loaded, but their stages are filled meanwhile.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pyptx import ptx, smem
 from pyptx.types import PtxType, b32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where an example is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if an example is run as a script
 
 from examples.blackwell import scales
 from examples.blackwell.gemm_highperf_blackwell import BM, Block, Gemm
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-COLUMNS = scales.WORDS * scales.WORD // 128  # of tensor memory that a piece takes: 32 lanes of four bytes to a column
+COLUMNS = scales.WORDS * scales.WORD // 128  # of tensor memory per piece: 32 lanes of four bytes per column
 LARGEST_TILE, TENSOR_COLUMNS = 256, 512  # columns of C, and of tensor memory
 
 
 @dataclass(frozen=True, slots=True)
 class ScaledGemm(Gemm):
-    """How a product of scaled blocks is cut up; formats derive from it. Elements lie in bytes of `dtype`.
+    """Tiling of a block-scaled GEMM; formats derive from it. Elements are stored in bytes of `dtype`.
 
-    `element` is what they are, `per_byte` how many a byte has; `per_scale` of a row share a scale of type `scale_type`.
+    `element` is their type, `per_byte` their number per byte; `per_scale` of a row share a scale factor (`scale_type`).
     """
 
     accumulators: ClassVar[int] = 1
@@ -64,39 +64,39 @@ class ScaledGemm(Gemm):
     b_major: str = field(default="K", init=False)
 
     def __post_init__(self) -> None:
-        """Refuse also more stages than tensor memory has room for the scales of."""
+        """Also reject numbers of stages whose scale factors do not fit into tensor memory."""
         Gemm.__post_init__(self)
         if self.stages * self.scale_columns > TENSOR_COLUMNS - LARGEST_TILE:
             raise ValueError(f"stages={self.stages}: scales take {self.scale_columns} columns of tensor memory each")
 
     @property
     def words(self) -> int:
-        """How many words of scales a row has in a stage, four scales to a word."""
+        """Words of scale factors per row and stage, four scale factors each."""
         return self.block_k * self.per_byte // self.per_scale // scales.WORD
 
     @property
     def pieces(self) -> tuple[int, int]:
-        """How many times 128 rows of A, and of columns of B, a block has the scales of."""
+        """Groups of 128 rows of A, and of 128 columns of B, whose scale factors a CTA has."""
         return 1, self.block_n // scales.ROWS
 
     @property
     def scale_columns(self) -> int:
-        """How many columns of tensor memory the scales of a stage take."""
+        """Columns of tensor memory for the scale factors of a stage."""
         return sum(self.pieces) * self.words * COLUMNS
 
     @property
     def stage_bytes(self) -> int:
-        """What a block holds in a stage, scales included."""
+        """Bytes of a stage in a CTA, scale factors included."""
         return Gemm.stage_bytes.fget(self) + sum(self.pieces) * self.words * scales.BYTES
 
     @property
     def scale_tiles(self) -> tuple[Tile, Tile]:
-        """The scales of A and B, of which a copy brings a stage's."""
+        """Scale factors of A and B; one TMA box has those of a stage."""
         of_a, of_b = self.pieces
         return scales.tile("RA", "C", (of_a, self.words)), scales.tile("RB", "C", (of_b, self.words))
 
     def product(self, step: int) -> ptx.tcgen05.InstructionDescriptor:
-        """Return what the product of a step of a stage is: its scales begin at one of the four bytes of a word."""
+        """Return the instruction descriptor of a step; it selects the byte of a word where the scale factors start."""
         byte = self.first_scale(step) % scales.WORD
         return ptx.tcgen05.InstructionDescriptor(
             self.kind,
@@ -111,19 +111,19 @@ class ScaledGemm(Gemm):
         )
 
     def first_scale(self, step: int) -> int:
-        """Return which of a row's scales in a stage is the first of a step."""
+        """Return the index of the first scale factor of a step among those of a row in a stage."""
         return step * self.a_tile.k_step * self.per_byte // self.per_scale
 
 
 class ScaledBlock(Block):
-    """One block of a pair that multiplies scaled blocks."""
+    """One CTA of a pair in a block-scaled GEMM."""
 
     plan: ScaledGemm
 
     def __init__(
         self, plan: ScaledGemm, a: TensorSpec, b: TensorSpec, c: TensorSpec, given: tuple[TensorSpec, TensorSpec]
     ) -> None:
-        """Allocate also the stages of scales; raise ValueError for scales that are not those of the factors."""
+        """Also allocate the stages of scale factors; raise ValueError if these do not fit the operands' shapes."""
         super().__init__(plan, a, b, c)
         for name, scale, factor in zip("ab", given, (a, b), strict=True):
             wanted = scales.extent(factor.shape[0], -(-factor.shape[1] * plan.per_byte // plan.per_scale))
@@ -138,11 +138,11 @@ class ScaledBlock(Block):
 
     @property
     def tensor_columns(self) -> int:
-        """All of tensor memory: behind the accumulator lie the scales."""
+        """All columns of tensor memory: the scale factors follow the accumulator."""
         return TENSOR_COLUMNS
 
     def fetch(self, stage: Reg, corner: Corner, k: Reg, full: Reg) -> None:
-        """Copy also the scales: of this block's rows, and of all columns."""
+        """Also copy the scale factors: of this CTA's rows, and of all columns."""
         super().fetch(stage, corner, k, full)
         word = k // self.plan.block_k * self.plan.words
         for first, source, shared in zip(corner, self.scales, self.shared_scales, strict=True):
@@ -150,17 +150,17 @@ class ScaledBlock(Block):
             ptx.cp.async_.bulk.tensor_3d(dst=shared[stage], src=source, coord=at, mbar=full, cta_group=2)
 
     def multiply(self, t: TensorMemory) -> None:
-        """Multiply with scales in the columns behind the accumulator."""
+        """Run the MMAs, with scale factors in the columns after the accumulator."""
         self.scale_memory = t[:, LARGEST_TILE:]
         super().multiply(t)
 
     def descriptors(self) -> tuple[Reg, ...]:
-        """Return those of the scales, too: pieces of 32 rows of 16 bytes, one behind the other."""
+        """Return the descriptors of operands and scale factors; these are contiguous pieces of 32 rows of 16 bytes."""
         make = functools.partial(ptx.tcgen05.make_descriptor, leading_byte_offset=0, stride_byte_offset=128)
         return (*super().descriptors(), *map(make, self.shared_scales))
 
     def products(self, d: TensorMemory, first: Sequence[Reg], stage: Reg, *, adds: Reg) -> None:
-        """Copy the scales of a stage to its columns, and issue its products."""
+        """Copy the scale factors of a stage to its columns, and issue its MMAs."""
         plan, A, B = self.plan, self.plan.a_tile, self.plan.b_tile
         a = ptx.tcgen05.advance(first[0], A.stage_bytes, times=stage)
         b = ptx.tcgen05.advance(first[1], B.stage_bytes, times=stage)
@@ -181,10 +181,10 @@ class ScaledBlock(Block):
             )
 
     def copy_scales(self, sources: Sequence[Reg], stage: Reg) -> list[list[TensorMemory]]:
-        """Copy the scales of a stage piece by piece; return where those of A and of B are, a place for each word.
+        """Copy the scale factors of a stage piece by piece; return the columns of those of A and of B, per word.
 
-        In shared memory the words of the same rows follow each other; the columns of a product are those of a word of
-        all rows.
+        In shared memory, the words of the same rows are contiguous. The columns that one MMA reads have the same word
+        of all rows.
         """
         plan, found = self.plan, []
         free = self.scale_memory.advance(plan.scale_columns, times=stage)

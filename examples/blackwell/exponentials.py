@@ -1,21 +1,21 @@
 """Powers of two, two at a time: most by the special function units, some by a polynomial in fused multiply-adds.
 
-A multiprocessor has 16 results of `ex2.approx` a clock (CUDA programming guide, "Arithmetic Instructions"), and about
-4096 multiply-adds of its tensor cores (2.25 PFLOP/s of bf16, over 148 multiprocessors at 1.85 GHz). So a step of
-attention over 128 x 128 scores of heads of 128 takes 1024 clocks of products (Q Kᵀ and P V), and as many of
-exponentials alone, beside all else that the softmax has to do. The units of `fma` have room, so they take a share of
-them (`POLYNOMIAL_EVERY`). Instructions of `f32x2` do two elements each: half as many to issue.
+An SM computes 16 results of `ex2.approx` per clock (CUDA programming guide, "Arithmetic Instructions"), and its tensor
+cores about 4096 multiply-adds (2.25 PFLOP/s of bf16, over 148 SMs at 1.85 GHz). One attention step over 128 x 128
+scores with heads of 128 takes 1024 clocks of MMA (Q Kᵀ and P V), and 1024 clocks of exponentials in addition to the
+rest of the softmax. The FMA units have spare throughput, so they compute a share of the exponentials
+(`POLYNOMIAL_EVERY`). `f32x2` instructions process two elements each, which halves the instructions to issue.
 
-The polynomial. Let n be x rounded to a whole number, r = x - n: 2^x = 2^n · 2^r with |r| <= 1/2 (Cody and Waite's way
-to split; with base 2 it is exact). Adding 1.5 · 2^23 does the rounding: from there on neighbours of f32 are 1 apart, so
-the lowest bits of the sum are those of n, and shifted left by 23 they are what the exponent of p(r) grows by.
+The polynomial. Let n be x rounded to an integer, and r = x - n: 2^x = 2^n · 2^r with |r| <= 1/2 (Cody-Waite reduction,
+exact for base 2). Adding 1.5 · 2^23 rounds x: f32 values of that size are 1 apart, so the lowest bits of the sum are
+those of n. Shifted left by 23, they are added to the exponent of p(r).
 
-p(r) = 1 + r · (c1 + r · (c2 + …)) has the coefficients for which the largest |p(r) / 2^r - 1| over |r| <= 1/2 is least.
-By degree that is 1.0e-4, 2.8e-6 (2^-18.4), 9e-8: probabilities are rounded to bf16, by up to 2^-9, but the sum that LSE
-is made of is not. So the degree is 4, and the tests hold the coefficients against both the bound and the theory: such a
-polynomial's error reaches its bound with alternating signs (Chebyshev).
+p(r) = 1 + r · (c1 + r · (c2 + …)) has the coefficients that minimize the largest |p(r) / 2^r - 1| over |r| <= 1/2. That
+error is 1.0e-4 for degree 3, 2.8e-6 (2^-18.4) for 4 and 9e-8 for 5. Probabilities are rounded to bf16, by up to 2^-9,
+but the sum for LSE is not, so the degree is 4. The tests check the coefficients against the bound and against theory:
+the error of such a polynomial reaches its bound with alternating signs (Chebyshev).
 
-p(0) is 1 exactly, and 2^-127 · 1 has bits of 0: what is clamped to -127, as -inf is, becomes 0 and nothing else.
+p(0) is exactly 1, and 2^-127 · 1 has the bits of 0: exponents clamped to -127, such as -inf, give exactly 0.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 COEFFICIENTS = (1.0, 0.6931241750717163, 0.24024099111557007, 0.055906426161527634, 0.009582852944731712)
 ERROR = 2.9e-6
-"""A bound on what `polynomial` is wrong by, relative to the power, roundings of f32 included; for powers in range."""
+"""Bound on the error of `polynomial` relative to the power, f32 roundings included, for powers in range."""
 ROUNDER = 1.5 * 2.0**23
 LOWEST_POWER = -127.0
-POLYNOMIAL_EVERY = 4  # of so many pairs, one goes by the polynomial
-EXPONENT = 23  # the lowest bit of the exponent of f32
+POLYNOMIAL_EVERY = 4  # one of this many pairs uses the polynomial
+EXPONENT = 23  # lowest bit of the exponent of f32
 
 
 def pair(low: Reg | float, high: Reg | float) -> Reg:
-    """Return two f32 as one operand of `f32x2`, by one `mov.b64`, and one more for each number that is no register."""
+    """Return two f32 as one `f32x2` operand: one `mov.b64`, and one instruction more for each Python number."""
     halves = [each if not isinstance(each, float) else reg.scalar(f32, init=each) for each in (low, high)]
     both = reg.scalar(f32x2)
     ptx.inst.mov.b64(both, halves)
@@ -48,20 +48,20 @@ def pair(low: Reg | float, high: Reg | float) -> Reg:
 
 
 def split(both: Reg, halves: Iterable[Reg]) -> None:
-    """Take two f32 apart, by one `mov.b64`."""
+    """Split an `f32x2` into two f32: one `mov.b64`."""
     ptx.inst.mov.b64(list(halves), both)
 
 
 class Powers:
-    """Powers of two, with the constants of the polynomial in registers; made once in front of a loop."""
+    """Powers of two, with the constants of the polynomial in registers; create it once, before a loop."""
 
     def __init__(self) -> None:
-        """Emit the constants, both halves alike."""
+        """Emit the constants, the same in both halves."""
         self.coefficients = [pair(each, each) for each in COEFFICIENTS]
         self.rounder = pair(ROUNDER, ROUNDER)
 
     def power(self, exponents: Reg, results: Sequence[Reg], number: int) -> None:
-        """Raise 2 to both exponents; `number` counts pairs, and says which way this one goes."""
+        """Raise 2 to both exponents; `number` counts pairs and selects `ex2.approx` or the polynomial."""
         split(exponents, results)
         if number % POLYNOMIAL_EVERY == POLYNOMIAL_EVERY - 1:
             self.polynomial(results)
@@ -70,7 +70,7 @@ class Powers:
             ptx.inst.ex2.approx.ftz.f32(each, each)
 
     def polynomial(self, values: Sequence[Reg]) -> None:
-        """Replace two exponents, of up to 127, by their powers; no special function."""
+        """Replace two exponents, of up to 127, by their powers without special function units."""
         for each in values:
             ptx.inst.max.f32(each, each, LOWEST_POWER)
         x, whole, rest, result = pair(*values), reg.scalar(f32x2), reg.scalar(f32x2), reg.scalar(f32x2)

@@ -1,25 +1,25 @@
-"""The gradients of flash attention on Blackwell: dQ, dK and dV from Q, K, V, O, LSE and the gradients of O and LSE.
+"""Gradients of flash attention on Blackwell: dQ, dK and dV from Q, K, V, O, LSE and the gradients of O and LSE.
 
-With the probabilities `P = exp(scale · Q · Kᵀ - LSE)`, which are computed again and never stored,
+With the probabilities `P = exp(scale · Q · Kᵀ - LSE)`, which are recomputed and never stored,
 
     dV = Pᵀ · dO        dS = P ∘ (dO · Vᵀ - delta)        dQ = scale · dS · K        dK = scale · dSᵀ · Q
 
 where `delta` is the sum of dO ∘ O over a row, less the gradient of its LSE. A first, small kernel computes delta
-(`examples/attention/told.py`). In the second, some blocks own 128 keys of a head and walk over the queries that see
-them, for dK and dV; the others own 128 queries and walk over the keys that they see, for dQ. So each gradient has one
-owner and one order of summation, as in `examples/hopper/flash_attention_backward.py`: no atomics, and the same bits in
-every run, for two products in seven that are computed twice.
+(`examples/attention/told.py`). In the second, some CTAs own 128 keys of a head and walk over the queries that see them,
+for dK and dV; the others own 128 queries and walk over the keys that they see, for dQ. So each gradient has one owner
+and one order of summation, as in `examples/hopper/flash_attention_backward.py`: no atomics, and the same bits in every
+run. The cost: seven products instead of five, because S and dP are computed twice.
 
-All five products end in tensor memory, and nothing that is computed goes through shared memory: P and dS, in bf16, take
-the place of what they were computed of, and are first factors from there (in the order of issue, as in
-`flash_attention_blackwell.py`). With keys for rows, both are needed turned, and that is how they come out of K · Qᵀ and
-V · dOᵀ.
+All five products accumulate in tensor memory, and no intermediate result goes through shared memory: P and dS, in
+bf16, overwrite the values from which they are computed, and are operand A from there (in issue order, as in
+`flash_attention_blackwell.py`). CTAs that own keys need P and dS transposed, and get them so from K · Qᵀ and V ·
+dOᵀ.
 
     load warp        Q and dO (or K and V) by TMA, stages ahead
     multiply warp    S = K·Qᵀ | dP = V·dOᵀ | dV += Pᵀ·dO | S' = K·Q'ᵀ | dK += dSᵀ·Q | dP' = V·dO'ᵀ | …
     workers                   | P = 2^S    | dS = P ∘ (dP - delta)  | P' = 2^S'             | …
 
-A worker thread has a row, and half of its columns: two warpgroups share the 128 x 128 elements of a step.
+A worker thread has one row, and half of its columns: two warpgroups share the 128 x 128 elements of a step.
 
     python examples/blackwell/flash_attention_backward_blackwell.py
 """
@@ -66,22 +66,22 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-LOADER, MULTIPLIER = 0, 1  # warps of the first warpgroup; the others are workers
+LOADER, MULTIPLIER = 0, 1  # warps of the first warpgroup; the other warpgroups are workers
 THREADS = GROUP + WORKERS
-REGISTERS = (72, 216)  # of a thread of the first warpgroup, of a worker: with twice the second, 504
+REGISTERS = (72, 216)  # per thread of the first warpgroup, and per worker: 72 + 2 * 216 = 504
 CHUNK = 32  # columns that a worker reads at once
 VECTOR = 8  # bf16 in 16 bytes
-STAGED = 1  # the workers' named barrier; barrier 0 is the whole block's
+STAGED = 1  # named barrier of the workers; barrier 0 is that of the CTA
 
 
 # --- workers ----------------------------------------------------------------------------------------
 
 
 class Worker:
-    """A thread with a row of what the block owns, and half of the columns that pass in a step."""
+    """A thread with one row of the owned tile, and half of the columns of each step."""
 
     def __init__(self, side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
-        """Note where its elements are, and which of them are seen."""
+        """Compute the position of its elements, and which of them are visible."""
         self.side, self.memory, self.t, self.warp = side, memory, t, warp
         self.thread, self.half = thread_of_group(), (reg.from_(ptx.special.tid.x(), u32) >> 7) - 1
         self.mine = [products_of(t, which)[:, :HALF].advance(HALF, times=self.half).quarter(warp) for which in range(2)]
@@ -94,16 +94,16 @@ class Worker:
         self.told = self.told_of_row(arrays["TOLD"]) if isinstance(side, Queries) else []
 
     def run(self) -> None:
-        """Walk over what passes."""
+        """Process all steps."""
         for place in self.side.walk():
             self.step(place.row)
             self.phase ^= 1
 
     def step(self, first: Reg) -> None:
-        """Turn scores into probabilities, and the products of dO and V into changes of the scores."""
+        """Compute P from the scores of a step, and dS from its dP."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         if isinstance(self.side, Keys):
-            ptx.mbarrier.wait(memory.came[0][stage], phase)  # what is told of the queries
+            ptx.mbarrier.wait(memory.came[0][stage], phase)  # LSE and delta of the queries
         self.read(0, self.weights)
         self.hide(first)
         self.weigh(stage)
@@ -114,7 +114,7 @@ class Worker:
         self.write(1, self.changes)
 
     def read(self, which: int, values) -> None:
-        """Read the thread's part of a matrix, once it is there."""
+        """Load the thread's part of the scores (0) or of dP (1), once they are complete."""
         ptx.mbarrier.wait(self.memory.multiplied[which][0], self.phase)
         ptx.tcgen05.fence_after_thread_sync()
         for at in range(0, HALF, CHUNK):
@@ -123,7 +123,7 @@ class Worker:
         ptx.tcgen05.wait_ld()
 
     def write(self, which: int, values) -> None:
-        """Put the values, in bf16, where they came from; probabilities that no product needs have only been read."""
+        """Write P (0) or dS (1) over its source, in bf16; P only if an MMA reads it."""
         if which == 1 or isinstance(self.side, Keys):
             round_pairs(self.packed, values)
             ptx.tcgen05.st(self.mine[which][:, : HALF // 2], self.packed, shape="32x32b", count=HALF // 2)
@@ -132,7 +132,7 @@ class Worker:
         ptx.mbarrier.arrive(self.memory.weighed[which][0])
 
     def hide(self, first: Reg) -> None:
-        """Take the keys that a query does not see out of its scores."""
+        """Set the scores of keys that a query must not see to -inf."""
         hides = self.side.hides(first)
         if hides is None:
             return
@@ -152,7 +152,7 @@ class Worker:
                 ptx.inst.ex2.approx.ftz.f32(value, value)
 
     def differentiate(self, stage: Reg) -> None:
-        """Turn products into changes: P ∘ (dP - delta)."""
+        """Turn dP into dS = P ∘ (dP - delta)."""
         for number, delta in enumerate(self.numbers(1, stage)):
             here = slice(2 * number, 2 * number + 2)
             change = pair(*self.changes[here])
@@ -160,10 +160,10 @@ class Worker:
             ptx.inst.mul.rn.f32x2(change, change, pair(*self.weights[here]))
             split(change, self.changes[here])
 
-    # --- what is told of queries --------------------------------------------------------------------
+    # --- LSE and delta of queries ------------------------------------------------------------------
 
     def told_of_row(self, array) -> list[Reg]:
-        """Return the two numbers told of the thread's row, each twice."""
+        """Return -LSE (as an exponent of 2) and delta of the thread's row, each as a pair of equal numbers."""
         there = told_of(self.side.problem, self.side.place, array)
         row = self.row >> 6
         there += row * (2 * TOGETHER * 4) + (self.row & (TOGETHER - 1)) * 4
@@ -173,7 +173,7 @@ class Worker:
         return [pair(value, value) for value in told]
 
     def numbers(self, which: int, stage: Reg) -> list[Reg]:
-        """Return one of the numbers told of the queries of each two elements: their columns, or the thread's row."""
+        """Return -LSE (0) or delta (1) for each two elements: of their columns' queries, or of the thread's row."""
         if isinstance(self.side, Queries):
             return [self.told[which]] * (HALF // 2)
         at, pairs = self.memory.told.address(stage, self.half, which, 0), []
@@ -186,7 +186,7 @@ class Worker:
     # --- the end ------------------------------------------------------------------------------------
 
     def finish(self, arrays: dict) -> None:
-        """Store the gradients through the memory of the tiles that the block owns."""
+        """Store the gradients through the shared memory of the owned tiles."""
         memory, side = self.memory, self.side
         ptx.mbarrier.wait(memory.summed[0], 0)
         ptx.tcgen05.fence_after_thread_sync()
@@ -200,7 +200,7 @@ class Worker:
             ptx.cp.async_.bulk.wait_group(0, read=True)
 
     def stage(self, number: int, tiles, scale: float) -> None:
-        """Round the thread's half of a row of sums to bf16 and write it to shared memory, 16 bytes at a time."""
+        """Round the thread's half of a gradient's row to bf16 and write it to shared memory, 16 bytes at a time."""
         layout, columns = self.memory.own, self.memory.head_dim // 2
         mine = sums_of(self.t, number, self.memory.head_dim)[:, :columns]
         mine = mine.advance(columns, times=self.half).quarter(self.warp)
@@ -213,7 +213,7 @@ class Worker:
             round_pairs(packed, held)
             for at in range(0, CHUNK, VECTOR):
                 here = (self.thread, self.half * columns + (first + at))
-                if layout.panels > 1:  # two, as there are halves
+                if layout.panels > 1:  # two TMA boxes, one per half
                     here = (self.half, self.thread, first + at)
                 ptx.st(b32, tiles.address(*here), packed[at // 2 : (at + VECTOR) // 2], space="shared")
 
@@ -222,7 +222,7 @@ class Worker:
 
 
 def issue(side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
-    """Emit the jobs of the first warpgroup, one thread to each."""
+    """Emit the jobs of the first warpgroup, one thread each."""
     with ptx.if_((warp == LOADER) & ptx.elect_sync()):
         fetch(side, memory, arrays)
     with ptx.if_((warp == MULTIPLIER) & ptx.elect_sync()):
@@ -237,7 +237,7 @@ def compute(side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, ar
 
 
 def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]]:
-    """Return the second kernel, of the gradients, for one head dimension."""
+    """Return the second kernel, which computes the gradients, for one head dimension."""
     layout = SharedTile(bf16, (OWNED, head_dim))
     queries, keys = heads_tile(layout, "Sq", "Hq"), heads_tile(layout, "Skv", "Hkv")
 
@@ -252,7 +252,7 @@ def flash_attention_backward_of(head_dim: int) -> Kernel[tuple[Tile, Tile, Tile]
     def flash_attention_backward(
         Q, K, V, DOUT, TOLD, DQ, DK, DV, *, causal: bool = False, scale: float | None = None
     ) -> None:
-        """Differentiate; `scale` is 1 / sqrt(head_dim) unless another is given."""
+        """Compute dQ, dK and dV; `scale` is 1 / sqrt(head_dim) by default."""
         if TOLD.shape[2] != steps_of(Q.shape[1]):
             raise ValueError(f"TOLD has {TOLD.shape[2]} steps; {Q.shape[1]} queries have T={steps_of(Q.shape[1])}")
         problem, memory = problem_of(Q, K, scale, causal=causal), Memory(head_dim)
@@ -285,7 +285,7 @@ BACKWARD = {head_dim: flash_attention_backward_of(head_dim) for head_dim in (64,
 
 
 def gradients(q, k, v, out, lse, dout, dlse, *, causal: bool = False, scale: float | None = None):
-    """Return dQ, dK and dV, by two kernels."""
+    """Return dQ, dK and dV, computed by two kernels."""
     told = PREPARE[q.shape[-1]](out, dout, lse, dlse, T=steps_of(q.shape[1]))
     return BACKWARD[q.shape[-1]](q, k, v, dout, told, causal=causal, scale=scale)
 

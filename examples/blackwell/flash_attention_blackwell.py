@@ -1,25 +1,25 @@
 """Flash attention on Blackwell: `O = softmax(scale · Q · Kᵀ) · V` for each head, and `LSE`, each row's log of its sum.
 
-It computes what `examples/hopper/flash_attention.py` does, with the same interface, and is organised another way,
-because the tensor cores of Blackwell put sums into tensor memory, take first factors from there, and are issued by one
-thread. So every warp has one job, and a block owns two tiles of 128 rows of Q, which take turns:
+Interface and result are those of `examples/hopper/flash_attention.py`. The structure differs, because the tensor cores
+of Blackwell accumulate in tensor memory, read operand A from there, and are driven by one thread. So every warp has one
+job, and a CTA owns two tiles of 128 rows of Q, which alternate:
 
     load warp        K and V by TMA, stages ahead; the two tiles of Q once
     multiply warp    S0 = Q0·Kᵀ | S1 = Q1·Kᵀ | O0 += P0·V | S0 = Q0·K'ᵀ | O1 += P1·V | S1 = Q1·K'ᵀ | …
-    softmax 0, 1     a warpgroup to each tile, a thread to each row: P = 2^(S - max), while the other tile is multiplied
-    correction       O *= 2^(old max - new max), where the maximum grew; and at the end O / sum goes out by TMA
+    softmax 0, 1     a warpgroup per tile, a thread per row: P = 2^(S - max), while the other tile is multiplied
+    correction       O *= 2^(old max - new max) where the maximum grew; at the end, stores O / sum by TMA
 
     multiply --scored--> softmax --told--> correction --weighed--> multiply          (and softmax --weighed--> multiply)
 
 Tensor memory has 512 columns: S of both tiles, 128 each, and O of both, one for each of the head's dimensions. P, in
-bf16, takes the left half of its S, so that a product reads P and the next one overwrites it. Products of one thread are
-performed in the order of their issue; by the letter, the manual promises it of those with one accumulator ("Pipelined
-tcgen05 Instructions"), and FlashAttention-4, whose organisation this is, relies on it as this kernel does.
+bf16, takes the left half of its S, so that one MMA reads P and the next one overwrites it. MMAs of one thread execute
+in issue order. The manual guarantees this only for MMAs with one accumulator ("Pipelined tcgen05 Instructions");
+FlashAttention-4, which has the same structure, relies on it as this kernel does.
 
-*Rescaling seldom.* The rows of P and O are scaled by 2^-max for a max that need not be the maximum, if only it is the
-same for the row's P, O and sum: what it is cancels in O / sum, and LSE adds it again. So it stays what it is until the
-true maximum lies more than `THRESHOLD` = 8 above it (as exponents of 2). P is then up to 256, which bf16 holds with the
-same relative error as 1, and the sum of f32 is far from its limits. Most steps rescale nothing.
+*Rare rescaling.* The rows of P and O are scaled by 2^-max. Any max is valid if it is the same for the row's P, O and
+sum: it cancels in O / sum, and LSE adds it again. So it stays unchanged until the true maximum exceeds it by more than
+`THRESHOLD` = 8 (as exponents of 2). P is then up to 256, which bf16 holds with the same relative error as 1, and the
+sum of f32 is far from its limits. Most steps rescale nothing.
 
 *Exponentials.* A quarter of them are polynomials (`exponentials.py`).
 
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 
 
 def fetch(work: Work, memory: Memory, arrays) -> None:
-    """Fetch Q, and keys and values from the last step to the first: those that some row does not see come first."""
+    """Load Q, and keys and values from the last step to the first: keys that some row does not see come first."""
     q, k, v = arrays
     for tile in range(TILES):
         ptx.mbarrier.arrive_expect_tx(memory.loaded[tile], memory.plan.q.stage_bytes)
@@ -98,10 +98,10 @@ def fetch(work: Work, memory: Memory, arrays) -> None:
 
 
 class Multiplier:
-    """The thread that issues all products: scores into tensor memory, and probabilities from there times values."""
+    """The thread that issues all MMAs: scores into tensor memory, and probabilities from there times values."""
 
     def __init__(self, memory: Memory, t: TensorMemory) -> None:
-        """Describe the tiles."""
+        """Create the descriptors of the tiles."""
         self.memory, self.plan = memory, memory.plan
         self.scores = [scores_of(t, tile) for tile in range(TILES)]
         self.sums = [sums_of(t, tile, self.plan.head_dim) for tile in range(TILES)]
@@ -111,7 +111,7 @@ class Multiplier:
         self.phase = reg.scalar(u32, init=0)  # of `weighed`
 
     def run(self, steps: Reg) -> None:
-        """Multiply: the scores of a step behind the values of the step before, a tile after the other."""
+        """Issue the MMAs: for each tile, P · V of the previous step, then the scores of this step."""
         keys, stage = self.next_stage(0)
         for tile in range(TILES):
             ptx.mbarrier.wait(self.memory.loaded[tile], 0)
@@ -132,19 +132,19 @@ class Multiplier:
             ptx.tcgen05.commit(self.memory.summed[tile])
 
     def next_stage(self, which: int) -> tuple[Reg, Reg]:
-        """Wait for the next keys (0) or values (1); return their descriptor, and the stage that they are in."""
+        """Wait for the next keys (0) or values (1); return their descriptor, and their stage."""
         ring, first = self.rings[which]
         stage, phase = self.turns[which].advance()
         ptx.mbarrier.wait(ring.full[stage], phase)
         return ptx.tcgen05.advance(first, ring.layout.stage_bytes, times=stage), stage
 
     def score(self, tile: int, keys: Reg) -> None:
-        """Start S = Q · Kᵀ; a tile's softmax hears when it is there."""
+        """Start S = Q · Kᵀ, and signal the tile's softmax on completion."""
         multiply(self.scores[tile], self.q[tile], self.plan.q, keys, self.plan.k)
         ptx.tcgen05.commit(self.memory.scored[tile])
 
     def add(self, tile: int, values: Reg, more: Reg) -> None:
-        """Start O += P · V as soon as the probabilities are there, or O = P · V unless there is something to add to."""
+        """Start O += P · V as soon as P is written, or O = P · V unless `more`."""
         ptx.mbarrier.wait(self.memory.weighed[tile], self.phase)
         ptx.tcgen05.fence_after_thread_sync()
         accumulate(self.sums[tile], [self.scores[tile]], values, self.plan.v, more=more)
@@ -169,7 +169,7 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
         arch="sm_100a",
     )
     def flash_attention(Q, K, V, OUT, LSE, *, causal: bool = False, scale: float | None = None) -> None:
-        """Attend; `scale` is 1 / sqrt(head_dim) unless another is given."""
+        """Compute O and LSE; `scale` is 1 / sqrt(head_dim) by default."""
         problem, memory = problem_of(Q, K, scale, causal=causal), Memory(plan)
         group, warp = (uniform(reg.from_(ptx.special.tid.x(), u32) >> shift) for shift in (7, 5))
         with ptx.if_((warp == LOADER) & ptx.elect_sync()):
@@ -199,23 +199,23 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
 
 
 def uniform(value: Reg) -> Reg:
-    """Return a number that all lanes of a warp have, as one that ptxas knows to be the same."""
+    """Return a number that is the same in all lanes of a warp, as one that ptxas knows to be uniform."""
     return ptx.shfl.sync.idx(reg.scalar(u32), value, 0)
 
 
 KERNELS = {plan.head_dim: flash_attention_of(plan) for plan in PLANS}
-"""The kernel of each head dimension."""
+"""Kernel of each head dimension."""
 
 
 def kernel_for(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel of a head dimension; raise ValueError for one that no plan has."""
+    """Return the kernel of a head dimension; raise ValueError if no plan has it."""
     if head_dim not in KERNELS:
         raise ValueError(f"flash_attention has head dimensions {', '.join(map(str, KERNELS))}, not {head_dim}")
     return KERNELS[head_dim]
 
 
 def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None):
-    """Return O and LSE of arrays [B, S, H, D] of bf16; raise ValueError for another head dimension than 64 or 128."""
+    """Return O and LSE of bf16 arrays [B, S, H, D]; raise ValueError for head dimensions other than 64 or 128."""
     return kernel_for(q.shape[-1])(q, k, v, causal=causal, scale=scale)
 
 

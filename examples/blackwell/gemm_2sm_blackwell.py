@@ -1,20 +1,20 @@
-"""Matrix product, the third step: pairs of blocks that multiply together.
+"""GEMM, the third step: CTA pairs that multiply together.
 
-Two neighbouring blocks make a tile of 256 x 256 of C. Each fetches its half of both matrices, 128 rows of A and 128
-columns of B, and one thread of the first block has the tensor cores of both multiply: `tcgen05.mma` of `cta_group::2`
-reads both halves of B in either block, so that each brings half of what a block of its own would need.
+Two adjacent CTAs compute a tile of 256 x 256 of C. Each loads its half of both operands, 128 rows of A and 128 columns
+of B. One thread of the first CTA issues the MMAs of both: `tcgen05.mma` with `cta_group::2` reads both halves of B in
+either CTA, so each loads half of what a CTA on its own would need.
 
-In each block one warp does nothing but ask TMA for tiles, as many stages ahead as the ring has; in the first, another
-one multiplies. Nobody else is needed until the sums are there: they lie in tensor memory, and four warps read and store
-them, 128 rows of each block.
+In each CTA, one warp only issues TMA copies, as many stages ahead as the ring has; in the first CTA, another one issues
+MMAs. The other warps are idle until the accumulators are complete: then four warps load them from tensor memory and
+store them, 128 rows in each CTA.
 
-    TMA warps of both blocks  -- bytes of both halves -->  `full` of the first block  -->  multiplying warp
-    multiplying warp  -- commit -->  `empty` of both blocks: the stage is read  -->  TMA warps
+    TMA warps of both CTAs  -- bytes of both halves -->  `full` of the first CTA  -->  multiplying warp
+    multiplying warp  -- commit -->  `empty` of both CTAs: the stage is read  -->  TMA warps
 
-What is left to gain: the tensor cores idle while blocks start, and while they store their tile.
-`gemm_highperf_blackwell.py` is the next step.
+Remaining cost: the tensor cores idle while CTAs start, and while they store their tile. The next step is
+`gemm_highperf_blackwell.py`.
 
-A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the other; N and K are multiples of 8.
+A is M x K, B is K x N, C is M x N, in bf16 and row-major; N and K are multiples of 8.
 
     python examples/blackwell/gemm_2sm_blackwell.py
 """
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 BM, BN, BK, STAGES = 256, 256, 64, 4
-HALF = 128  # rows of A, and columns of B, to a block
+HALF = 128  # rows of A, and columns of B, per CTA
 A = SharedTile(bf16, (HALF, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, HALF), major="MN", stages=STAGES)
-PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # two warps behind the four that store
+PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # two warps after the four that store
 BOTH = 0b11
 
 
 def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
-    """Fill one stage after the other with this block's halves, as soon as the products have read what was in it."""
+    """Fill stage after stage with this CTA's halves, as soon as the MMAs have read the previous contents."""
     (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
-    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # initially, all stages are empty
     for k in ptx.range_(0, a.shape[1], BK):
         stage, phase = ring.advance()
         ptx.mbarrier.wait(empty[stage], phase)
-        told = ptx.cluster.map_shared_u32(full[stage], 0)  # the first block's, for both
+        told = ptx.cluster.map_shared_u32(full[stage], 0)  # the mbarrier of the first CTA, for both
         ptx.mbarrier.arrive_cluster(told, tx_count=A.stage_bytes + B.stage_bytes)
         ptx.cp.async_.bulk.tensor_2d(dst=sA[stage], src=a, coord=(k, row), mbar=told, cta_group=2)
         for panel in range(B.panels):
@@ -63,7 +63,7 @@ def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
 
 
 def multiply(t, tiles, barriers, steps: int) -> None:
-    """Multiply stage after stage, as soon as both halves are there; each commit hands a stage back to both blocks."""
+    """Issue the MMAs of stage after stage, once both halves are loaded; each commit frees a stage in both CTAs."""
     (sA, sB), (full, empty, done) = tiles, barriers
     a0, b0 = ptx.tcgen05.descriptor(sA), ptx.tcgen05.descriptor(sB)
     ring = ptx.pipeline(STAGES)
@@ -93,27 +93,27 @@ def multiply(t, tiles, barriers, steps: int) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=16),),  # eight elements to a store
+    out_specs=(Tile("M", "N", bf16, align=16),),  # eight elements per store
     grid=lambda M, N, K: (2 * -(-M // BM), -(-N // BN)),
     cluster=2,
     block=THREADS,
     arch="sm_100a",
 )
 def gemm(a, b, c):
-    """Multiply: a pair of blocks to a tile of C."""
+    """Compute C, one tile per CTA pair."""
     tiles = smem.tile(A), smem.tile(B)
     barriers = full, empty, done = smem.mbarrier(STAGES), smem.mbarrier(STAGES), smem.mbarrier(1)
     rank = reg.from_(ptx.sreg("%cluster_ctarank"), u32)
-    row, column = ptx.ctaid_x() * HALF, ptx.ctaid_y() * BN  # the pair's second block has the lower half
+    row, column = ptx.ctaid_x() * HALF, ptx.ctaid_y() * BN  # the pair's second CTA has the lower half
     warp = reg.from_(ptx.special.tid.x(), u32) >> 5
 
     with ptx.if_((warp == 0) & ptx.elect_sync()):
         for stage in range(STAGES):
-            ptx.mbarrier.init(full[stage], 2)  # both blocks say what is to come
+            ptx.mbarrier.init(full[stage], 2)  # each CTA arrives with its expected bytes
             ptx.mbarrier.init(empty[stage], 1)
         ptx.mbarrier.init(done[0], 1)
         ptx.fence.mbarrier_init()
-    ptx.cluster.sync()  # the other block sees the barriers
+    ptx.cluster.sync()  # makes the mbarriers visible to the peer CTA
     with ptx.tmem.alloc(BN, cta_group=2, when=warp == 0, relinquish=True) as t:
         with ptx.if_((warp == PRODUCER) & ptx.elect_sync()):
             produce((a, b), tiles, (full, empty), row, column + rank * HALF)
@@ -127,7 +127,7 @@ def gemm(a, b, c):
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -1,19 +1,19 @@
-"""Block-scaled matrix products for consumer Blackwell (sm_120): `C = (A · scales) · (B · scales)ᵀ` by `mma.sync`.
+"""Block-scaled GEMMs for consumer Blackwell (sm_120): `C = (A · scales) · (B · scales)ᵀ` with `mma.sync`.
 
-- `gemm_mxfp8`: A and B in e4m3, a scale in ue8m0, a power of two, for every 32 elements of K;
-- `gemm_nvfp4`: A and B in e2m1, two to a byte, the first in the low half, a scale in ue4m3 for every 16.
+- `gemm_mxfp8`: A and B in e4m3, a scale factor in ue8m0, a power of two, for every 32 elements of K;
+- `gemm_nvfp4`: A and B in e2m1, two to a byte, the first in the low half, a scale factor in ue4m3 for every 16.
 
-The ring and the way out are those of `warp_products.py`, and so are the fragments: four bits, eight or sixteen, they
-are rows of 32 bytes. What is new are the scales. They lie as one would write them, a row of them for each row of A and
-of B, and a lane fetches them from global memory to a register, for the next stage while it multiplies this one: a stage
-is short enough for one load, of 4 or 16 bytes, to bring what it needs of a row.
+Ring and epilogue are those of `warp_products.py`, and so are the fragments: elements of 4, 8 or 16 bits are all rows of
+32 bytes. New are the scale factors. They are row-major, one row for each row of A and of B. A lane loads them from
+global memory to registers, for the next stage while it computes the current one. A stage is short enough that one load,
+of 4 or 16 bytes, covers its scale factors of a row.
 
-`mma.sync` takes the scales of 16 rows of A from two lanes of each group of four, and a selector says which two; those
-of 8 columns of B from one. So 32 rows, or columns, fit one register: lane `4 * q + t` has row `8 * t + q`. Of e4m3, a
-byte of it is for each of the four steps of a stage, and another selector says which; of e2m1, all four are for one.
+`mma.sync` reads the scale factors of 16 rows of A from two lanes of each group of four, chosen by a selector, and those
+of 8 columns of B from one. So 32 rows, or columns, fit one register: lane `4 * q + t` has row `8 * t + q`. For e4m3,
+each step of a stage uses one byte, chosen by another selector; for e2m1, it uses all four.
 
-A is M x K, B is N x K, with scales of M x K / 32 and N x K / 32 (or / 16), C is M x N in bf16. N is a multiple of 8, K
-of 128 in `gemm_mxfp8` and of 256 in `gemm_nvfp4`, so that the scales of a stage are one aligned load.
+A is M x K, B is N x K, with scale factors of M x K / 32 and N x K / 32 (or / 16), C is M x N in bf16. N is a multiple
+of 8, K of 128 in `gemm_mxfp8` and of 256 in `gemm_nvfp4`, so the scale factors of a stage are one aligned load.
 
     python examples/blackwell/gemm_blockscaled_sm120.py
 """
@@ -32,7 +32,7 @@ from pyptx import Tile, kernel, ptx, reg
 from pyptx.smem import SharedTile
 from pyptx.types import PtxType, b8, b32, e2m1, e4m3, f32, ue4m3, ue8m0
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell import warp_products
 from examples.blackwell.warp_products import BM, DEPTH, STAGES, STEP, WM, WN, Block, Ring, Rows, Warp
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 STEPS = DEPTH // STEP
-SHARING = 32  # rows whose scales lie in one register of a warp
+SHARING = 32  # rows whose scale factors share one register of a warp
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Elements and their scales, and as what the bytes of both lie in memory.
+    """Types of elements and scale factors, and the types that both have in memory.
 
-    `words` counts the registers, of four scales each, that a row has in a stage: one for all steps, or one for each.
+    `words` is the number of registers (four scale factors each) per row and stage: one for all steps, or one per step.
     """
 
     element: PtxType
@@ -59,38 +59,38 @@ class Format:
 
     @property
     def depth(self) -> int:
-        """The elements of a stage."""
+        """Elements of a row in a stage."""
         return DEPTH * 8 // self.element_bits
 
     @property
     def element_bits(self) -> int:
-        """The bits of an element: half a byte, if e2m1 share one."""
+        """Bits of an element: 4 for e2m1, which has two per byte."""
         return 4 if self.element == e2m1 else 8
 
     @property
     def per_scale(self) -> int:
-        """The elements that share a scale."""
+        """Elements that share a scale factor."""
         return self.depth // (4 * self.words)
 
     @property
     def tile(self) -> SharedTile:
-        """The stages of A, and those of B."""
+        """Layout of the stages of A, and of those of B."""
         return SharedTile(self.memory[0], (BM, DEPTH), stages=STAGES)
 
 
 MXFP8 = Format(e4m3, ue8m0, (e4m3, ue8m0), "mxf8f6f4", words=1)
 NVFP4 = Format(e2m1, ue4m3, (b8, b8), "mxf4nvf4", words=STEPS)
-TYPES = {  # in NumPy
+TYPES = {  # NumPy types of elements and scale factors
     MXFP8: (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu),
     NVFP4: (ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e4m3fn),
 }
 
 
 class Scales:
-    """The scales of a warp's rows of one factor, for a stage in use and for the next one."""
+    """Scale factors of a warp's rows of one operand, for the current and the next stage."""
 
     def __init__(self, form: Format, scales, first: Reg, lane: Reg, rows: int) -> None:
-        """Fetch those of the first stage: from row `first` on, 32 rows to a register."""
+        """Load the scale factors of the first stage: rows from `first`, 32 per register."""
         count, width = scales.shape
         (pointer,) = ptx.global_ptrs(scales)
         row = first + (lane & 3) * 8 + (lane >> 2)
@@ -103,27 +103,27 @@ class Scales:
         self._fetch()
 
     def _fetch(self, more: Reg | None = None) -> None:
-        """Load those of a stage, unless there is no such row, or no stage."""
+        """Load the scale factors of the next stage, if the row is in bounds and `more` is true."""
         for pointer, inside, words in zip(self._at, self._inside, self._next, strict=True):
             ptx.ld(b32, words, ptx.addr(pointer), nc=True, pred=inside if more is None else inside & more)
             ptx.inst.add.s64(pointer, pointer, self._bytes)
 
     def advance(self, more: Reg) -> None:
-        """Take those of the next stage, and fetch those behind it, if there is one more."""
+        """Move to the scale factors of the next stage; if `more`, load those of the stage after it."""
         for words, following in zip(self.words, self._next, strict=True):
             for word, value in zip(words, following, strict=True):
                 ptx.mov(b32, word, value)
         self._fetch(more)
 
     def of(self, block: int, step: int, rows: int) -> tuple[Reg, tuple[int, int]]:
-        """Return the register, byte and lanes with the scales of a block of `rows` rows in a step."""
+        """Return the register, and the byte and lane selectors, of the scale factors of `rows` rows in a step."""
         words = self.words[block * rows // SHARING]
         word, byte = (words[0], step) if len(words) == 1 else (words[step], 0)
         return word, (byte, block % (SHARING // rows))
 
 
 def consume(form: Format, warp: Warp, ring: Ring, scales: tuple[Scales, Scales], steps: int) -> None:
-    """Multiply stage after stage."""
+    """Compute the warp's part of C, stage after stage."""
     (of_a, of_b), size = scales, form.element_bits
     a = Rows(ring.a, form.tile, warp.lane, warp.row, WM)
     b = Rows(ring.b, form.tile, warp.lane, warp.column, WN, of_b=True)
@@ -146,7 +146,7 @@ def consume(form: Format, warp: Warp, ring: Ring, scales: tuple[Scales, Scales],
                     b=right,
                     c=d,
                     kind=form.kind,
-                    scale_vec=f"{form.words}X",  # four in each register, for four steps or for one
+                    scale_vec=f"{form.words}X",  # four per register, for four steps or for one
                     dtype_scale=form.scale,
                     scale_a=of_a.of(i, step, 16),
                     scale_b=of_b.of(j, step, 8),
@@ -180,7 +180,7 @@ def multiply(form: Format, a, b, sa, sb, c) -> None:
 
 
 def build(form: Format):
-    """Return the kernel `gemm(a, b, scales of a, scales of b)` for one format; its K counts the bytes of a row."""
+    """Return the kernel `gemm(a, b, scales of a, scales of b)` of one format; its K is the number of bytes of a row."""
     factors = form.tile.tma_tile("M", "K"), form.tile.tma_tile("N", "K")
     scales = (Tile(rows, "S", form.memory[1], align=16) for rows in ("M", "N"))
 
@@ -201,7 +201,7 @@ gemm_mxfp8, gemm_nvfp4 = build(MXFP8), build(NVFP4)
 
 
 def quantise(form: Format, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a matrix's bytes and scales: each block's largest magnitude becomes one of the largest of the elements."""
+    """Return a matrix's bytes and scale factors, which map the largest magnitude of a block to the largest elements."""
     element, scale = TYPES[form]
     blocks = x.reshape(len(x), -1, form.per_scale)
     wanted = np.abs(blocks).max(axis=2) / float(ml_dtypes.finfo(element).max)
@@ -216,7 +216,7 @@ def quantise(form: Format, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dequantise(form: Format, values: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """Return what bytes and scales stand for, in float64."""
+    """Return the values of a quantized matrix in float64."""
     element, scale = TYPES[form]
     if form.element == e2m1:
         values = np.stack([values & 15, values >> 4], axis=2).reshape(len(values), -1)
@@ -225,7 +225,7 @@ def dequantise(form: Format, values: np.ndarray, scales: np.ndarray) -> np.ndarr
 
 
 def reference(form: Format, a, b, sa, sb) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return C in float64, from the dequantized matrices."""
     return dequantise(form, a, sa) @ dequantise(form, b, sb).T
 
 

@@ -1,13 +1,13 @@
-"""Matrix product of fp8: `C[i, j] = scale_a[i] * scale_b[j] * (A @ B.T)[i, j]`, with e4m3 factors and bf16 results.
+"""GEMM of fp8: `C[i, j] = scale_a[i] * scale_b[j] * (A @ B.T)[i, j]`, with e4m3 operands and bf16 results.
 
-Tensor cores of Blackwell add up in f32, so that the sums stay in tensor memory over all of K (those of Hopper need
-help: `gemm_fp8_hopper.py`). A scale belongs to a row of A, or to one of B, which is a column of C. It is the same along
-K, so that it is taken out of the sum, and whoever stores a sum multiplies it by both. An array of a single scale is for
-the whole matrix.
+Tensor cores of Blackwell accumulate in f32, so the accumulator stays in tensor memory over all of K (Hopper needs a
+second accumulator: `gemm_fp8_hopper.py`). A scale belongs to a row of A, or to a row of B, which is a column of C. It
+is constant along K, so the warps that store C multiply each accumulator by both. An array of a single scale is for the
+whole matrix.
 
-All else is that of `gemm_highperf_blackwell.py`: persistent pairs of blocks, two accumulators, stores by TMA.
+All else is that of `gemm_highperf_blackwell.py`: persistent CTA pairs, two accumulators, stores by TMA.
 
-A is M x K, B is N x K, as quantisers leave it: K is contiguous in both. C is M x N. `scale_a` has M or 1 elements of
+A is M x K, B is N x K, as quantizers write them: K is contiguous in both. C is M x N. `scale_a` has M or 1 elements of
 f32, `scale_b` N or 1. K is a multiple of 16 and N one of 8, so that rows are multiples of 16 bytes.
 
     python examples/blackwell/gemm_fp8_blackwell.py
@@ -35,35 +35,35 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg, RegArray
 
-VECTOR = 4  # scales to a load of 16 bytes
+VECTOR = 4  # scales per 16-byte load
 
 
 @dataclass(frozen=True, slots=True)
 class Fp8Gemm(Gemm):
-    """How the product is cut up: 128 bytes of K to a stage."""
+    """Tiling of the GEMM: 128 bytes of K per stage."""
 
     dtype: ClassVar[PtxType] = e4m3
     b_major: str = field(default="K", init=False)
 
     def kernel(self):
-        """Put the parts together."""
+        """Build the kernel."""
         scales = Tile("SA", f32), Tile("SB", f32, align=4 * VECTOR)
 
         @kernel(in_specs=(*self.factors, *scales), out_specs=(self.c_tile.tma_tile("M", "N"),), **self.launch)
         def gemm(a, b, scale_a, scale_b, c) -> None:
-            """Multiply, each pair tile after tile of C."""
+            """Compute C: each CTA pair, tile after tile."""
             Fp8Block(self, a, b, c, (scale_a, scale_b)).run()
 
         return gemm
 
 
 class Fp8Block(Block):
-    """One block of a pair that multiplies its sums by scales."""
+    """One CTA of a pair that multiplies its accumulators by scales."""
 
     def __init__(
         self, plan: Fp8Gemm, a: TensorSpec, b: TensorSpec, c: TensorSpec, scales: tuple[TensorSpec, TensorSpec]
     ) -> None:
-        """Take also the scales; raise ValueError for numbers of them that are neither 1 nor those of the rows."""
+        """Also take the scales; raise ValueError if their number is neither 1 nor that of the rows."""
         super().__init__(plan, a, b, c)
         M, N = c.shape
         for name, scale, rows in zip("ab", scales, (M, N), strict=True):
@@ -72,7 +72,7 @@ class Fp8Block(Block):
         self.scales = scales
 
     def scale(self, sums: RegArray, at: Corner) -> None:
-        """Multiply a thread's sums by the scale of their row, and each by that of its column."""
+        """Multiply a thread's accumulators by the scale of their row, and each by that of its column."""
         of_rows, of_columns = self.scales
         by_row = load_scales(of_rows, at.row + ptx.special.laneid(), 1)[0]
         for first in range(0, len(sums), VECTOR):
@@ -82,7 +82,7 @@ class Fp8Block(Block):
 
 
 def load_scales(scales: TensorSpec, first: Reg, count: int) -> list[Reg]:
-    """Return the scales from the `first` on, ones where there are none; all the same if there is only one."""
+    """Return `count` scales from index `first`, ones past the end; all the same if there is only one scale."""
     (start,) = ptx.global_ptrs(scales)
     if scales.shape[0] == 1:
         return [ptx.ld(f32, reg.scalar(f32), ptx.addr(start))] * count
@@ -94,7 +94,7 @@ def load_scales(scales: TensorSpec, first: Reg, count: int) -> list[Reg]:
 
 @functools.cache
 def build_gemm(**sizes: int):
-    """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, stages=8)`."""
+    """Return the kernel with another tiling: `build_gemm(block_n=128, stages=8)`."""
     return Fp8Gemm(**sizes).kernel()
 
 
@@ -102,7 +102,7 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray, scale_a: np.ndarray, scale_b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return C in float64."""
     product = a.astype(np.float64) @ b.astype(np.float64).T
     return product * scale_a.astype(np.float64)[:, None] * scale_b.astype(np.float64)
 

@@ -1,28 +1,28 @@
-"""Matrix product, the fourth step: persistent pairs of blocks, whose tensor cores never wait for a store.
+"""GEMM, the fourth step: persistent CTA pairs, whose tensor cores never wait for a store.
 
-To the pairs of `gemm_2sm_blackwell.py` come
+Added to the CTA pairs of `gemm_2sm_blackwell.py`:
 
-- **persistence**: a pair for every two multiprocessors, each of which takes tile after tile. The ring is being filled
-  for the next tile while the last one is multiplied;
-- **two accumulators** of 256 columns, which is all of tensor memory. While four warps read the sums of one tile, round
-  and store them, the tensor cores add up the next one in the other half;
-- **stores by TMA**: each warp puts 32 rows of 64 columns into shared memory, where they lie swizzled, and TMA writes
-  them out while the warp rounds the next ones. Two buffers to each warp;
-- **an order of tiles** in bands of a few rows, so that what runs at the same time reads few rows of A and few columns
-  of B, which L2 still holds;
-- **six stages**, for which there is room beside the buffers.
+- **persistence**: one pair for every two SMs, which computes tile after tile. The ring is filled for the next tile
+  while the last one is multiplied;
+- **two accumulators** of 256 columns, which is all of tensor memory. While four warps load one accumulator, round and
+  store it, the tensor cores compute the next tile in the other half;
+- **stores by TMA**: each warp writes 32 rows of 64 columns to shared memory, swizzled, and TMA stores them while the
+  warp rounds the next ones. Two buffers per warp;
+- **an order of tiles** in bands of a few rows, so that concurrent pairs read few rows of A and few columns of B, which
+  L2 still holds;
+- **six stages**, which fit into shared memory with the buffers.
 
-Three kinds of warps work side by side, and two rings of barriers are all that they know of each other:
+Three kinds of warps run concurrently, and synchronize through two rings of mbarriers only:
 
-    TMA warps of both blocks                      multiplying warp                    storing warps of both blocks
+    TMA warps of both CTAs                        multiplying warp                    storing warps of both CTAs
                               -- stages.full -->                   -- sums.full -->
                               <-- stages.empty --                  <-- sums.empty --
 
-A is M x K and C is M x N, in bf16, their rows one behind the other; B is K x N, or N x K if `b_major="K"`. N and K are
-multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for; all else is cut off at the edges.
+A is M x K and C is M x N, in bf16 and row-major; B is K x N, or N x K if `b_major="K"`. N and K are multiples of 8, so
+that rows are whole multiples of 16 bytes, which TMA requires; TMA clips all tiles at the edges.
 
-`gemm_persistent_blackwell.py` is the last step: it takes this kernel, and lets the device hand out the tiles. Others
-take parts of it, and differ where they say so: `gemm_fp8_blackwell.py`, `block_scaled.py`, `grouped_gemm_blackwell.py`.
+`gemm_persistent_blackwell.py` is the last step: this kernel, with tiles that the device assigns. Others reuse parts of
+it and state the differences: `gemm_fp8_blackwell.py`, `block_scaled.py`, `grouped_gemm_blackwell.py`.
 
     python examples/blackwell/gemm_highperf_blackwell.py
 """
@@ -56,29 +56,29 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import MbarrierRef
 
-PAIR, BOTH = 2, 0b11  # blocks that multiply together, and the mask of them
-BM, HALF = 256, 128  # rows of a tile, and of a block: a lane of tensor memory to each
-STORING, PRODUCER, MULTIPLIER = 4, 4, 5  # four warps store; the two behind them fetch and multiply
+PAIR, BOTH = 2, 0b11  # CTAs of a pair, and their mask
+BM, HALF = 256, 128  # rows of a tile, and of a CTA: one per lane of tensor memory
+STORING, PRODUCER, MULTIPLIER = 4, 4, 5  # four warps store; the two after them load and multiply
 ROWS, COLUMNS = 32, 64  # of C, that a warp stores at a time
-BUFFERS = 2  # of that size, for each warp
+BUFFERS = 2  # of that size, per warp
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How a product is cut up among pairs of blocks."""
+    """Tiling of a GEMM over CTA pairs."""
 
-    pairs: ClassVar[int] = 1  # of a cluster, one tile below the other
+    pairs: ClassVar[int] = 1  # per cluster, one tile below the other
     dtype: ClassVar[PtxType] = bf16
     accumulators: ClassVar[int] = 2
-    warps: ClassVar[int] = MULTIPLIER + 1  # of a block
-    persistent: ClassVar[int] = 1  # blocks to a multiprocessor, at most; 0: all of the grid
+    warps: ClassVar[int] = MULTIPLIER + 1  # per CTA
+    persistent: ClassVar[int] = 1  # CTAs per SM, at most; 0: the whole grid
     block_n: int = 256
     stages: int = 6
-    band: int = 8  # tiles below each other that are taken before the next column
+    band: int = 8  # rows of tiles that are taken before the next column
     b_major: str = "MN"
 
     def __post_init__(self) -> None:
-        """Refuse columns that are no accumulator's, or whose halves are no panels, and what would never end."""
+        """Reject columns that fit no accumulator or whose halves are not whole TMA boxes, and sizes that would hang."""
         if self.block_n not in {128, 256}:
             raise ValueError(f"block_n={self.block_n}: 128 or 256")
         if self.stages < 2 or self.band < 1:
@@ -86,54 +86,54 @@ class Cut:
 
     @property
     def block_k(self) -> int:
-        """How much of K a stage has: a row of the 128B swizzle."""
+        """Elements of K per stage: a row of the 128B swizzle."""
         return 1024 // self.dtype.bits
 
     @property
     def a_tile(self) -> SharedTile:
-        """What a block holds of A: its half of the rows."""
+        """Part of A in a CTA: its half of the rows."""
         return SharedTile(self.dtype, (HALF, self.block_k), stages=self.stages)
 
     @property
     def b_tile(self) -> SharedTile:
-        """What a block holds of B: its half of the columns."""
+        """Part of B in a CTA: its half of the columns."""
         columns = self.block_n // PAIR
         shape = (columns, self.block_k) if self.b_major == "K" else (self.block_k, columns)
         return SharedTile(self.dtype, shape, major=self.b_major, stages=self.stages)
 
     @property
     def c_tile(self) -> SharedTile:
-        """What a warp stores at a time, and the buffers of all warps."""
+        """Part of C that a warp stores at a time, with one stage per buffer of all warps."""
         return SharedTile(bf16, (ROWS, COLUMNS), stages=STORING * BUFFERS)
 
     @property
     def stage_bytes(self) -> int:
-        """What a block holds in a stage."""
+        """Bytes of a stage in a CTA."""
         return self.a_tile.stage_bytes + self.b_tile.stage_bytes
 
     @property
     def cluster(self) -> int:
-        """The blocks of a cluster."""
+        """CTAs per cluster."""
         return PAIR * self.pairs
 
     def extent(self, M: int, N: int) -> tuple[int, int]:
-        """Return how many tiles there are, of a whole cluster each, below each other and side by side."""
+        """Return the number of rows and of columns of tiles, where a tile is that of a whole cluster."""
         return -(-M // (BM * self.pairs)), -(-N // self.block_n)
 
     def grid(self, M: int, N: int) -> int:
-        """Return the number of blocks: a cluster for each tile."""
+        """Return the number of CTAs: one cluster per tile."""
         rows, columns = self.extent(M, N)
         return self.cluster * rows * columns
 
     @property
     def factors(self) -> tuple[Tile, ...]:
-        """A, and B as it lies."""
+        """Tiles of A, and of B in its memory order."""
         b_dims = ("N", "K") if self.b_major == "K" else ("K", "N")
         return self.a_tile.tma_tile("M", "K"), self.b_tile.tma_tile(*b_dims)
 
     @property
     def launch(self) -> dict[str, Any]:
-        """What `kernel` has to know beside the arrays."""
+        """Arguments of `kernel` besides the arrays."""
         return {
             "grid": self.grid,
             "cluster": self.cluster,
@@ -143,15 +143,15 @@ class Cut:
         }
 
     def block(self, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Block:
-        """Allocate what a block has in shared memory."""
+        """Return the CTA, with its shared memory allocated."""
         return Block(self, a, b, c)
 
     def kernel(self):
-        """Put the parts together."""
+        """Build the kernel."""
 
         @kernel(in_specs=self.factors, out_specs=(self.c_tile.tma_tile("M", "N"),), **self.launch)
         def gemm(a, b, c) -> None:
-            """Multiply, each cluster tile after tile of C."""
+            """Compute C: each cluster, tile after tile."""
             self.block(a, b, c).run()
 
         return gemm
@@ -159,62 +159,62 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Gemm(Cut):
-    """A product of as many blocks as the device has room for, or of `blocks`, if they are fewer."""
+    """A GEMM on as many CTAs as fit on the device, or on at most `blocks`."""
 
     blocks: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse also less than a cluster."""
+        """Also reject fewer CTAs than a cluster has."""
         Cut.__post_init__(self)
         if self.blocks is not None and self.blocks < self.cluster:
             raise ValueError(f"blocks={self.blocks}: a cluster of {self.cluster}, or more")
 
     def grid(self, M: int, N: int) -> int:
-        """Return the number of blocks, at most."""
+        """Return the maximum number of CTAs."""
         blocks = Cut.grid(self, M, N)
         return blocks if self.blocks is None else min(blocks, self.blocks // self.cluster * self.cluster)
 
 
 class Corner(NamedTuple):
-    """Where a block begins in a tile: its first row, and its first column of C."""
+    """First row and first column of C of a CTA's part of a tile."""
 
     row: Reg
     column: Reg
 
 
 class Block:
-    """One block of a pair: what lies in its shared memory, and what its warps do.
+    """One CTA of a pair: its shared memory, and the jobs of its warps.
 
-    All lanes of a warp go from tile to tile; where one thread is to work, it is the elected one.
+    All lanes of a warp iterate over the tiles; the elected lane executes work for one thread.
     """
 
     def __init__(self, plan: Cut, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
-        """Allocate tiles and barriers, and find out which block and which warp this is."""
+        """Allocate tiles and mbarriers, and compute the ranks of the CTA and the index of the warp."""
         self.plan, self.a, self.b, self.c = plan, a, b, c
         self.shared_a, self.shared_b, self.shared_c = (smem.tile(x) for x in (plan.a_tile, plan.b_tile, plan.c_tile))
         self.stages = Ring(plan.stages, fillers=PAIR, emptiers=plan.pairs)
         self.sums = Ring(plan.accumulators, fillers=1, emptiers=PAIR * STORING)
-        self.half = self.rank = ptx.special.cluster_ctarank()  # which block of the pair, and of the cluster
+        self.half = self.rank = ptx.special.cluster_ctarank()  # rank in the pair, and in the cluster
         self.both: Reg | int = BOTH
         self.warp = reg.from_(ptx.special.tid.x(), u32) >> 5
         self.elected = ptx.elect_sync()
 
     def run(self) -> None:
-        """Do all that there is to do."""
+        """Emit the whole kernel."""
         with ptx.if_((self.warp == 0) & self.elected):
             self.begin()
-        ptx.cluster.sync()  # the other blocks see the barriers
+        ptx.cluster.sync()  # makes the mbarriers visible to the other CTAs
         with ptx.tmem.alloc(self.tensor_columns, cta_group=2, when=self.warp == 0, relinquish=True) as t:
             self.work(t)
         ptx.ret()
 
     @property
     def tensor_columns(self) -> int:
-        """How much of tensor memory a block needs: here, for its accumulators."""
+        """Columns of tensor memory that a CTA needs: here, for its accumulators."""
         return self.plan.accumulators * self.plan.block_n
 
     def begin(self) -> None:
-        """Fetch the tensors' maps, initialise the barriers, and tell the cluster and TMA of them: for one thread."""
+        """Prefetch tensor maps, initialize mbarriers, and make these visible to the cluster and TMA, in one thread."""
         for tensor in (self.a, self.b, self.c):
             ptx.inst.prefetch.tensormap(ptx.addr(tensor.tma_desc()))
         self.stages.init()
@@ -222,7 +222,7 @@ class Block:
         ptx.fence.mbarrier_init()
 
     def work(self, t) -> None:
-        """Give each warp its job."""
+        """Emit the job of each warp."""
         with ptx.if_(self.warp == PRODUCER):
             self.produce()
         with ptx.if_((self.warp == MULTIPLIER) & (self.half == 0)):
@@ -231,21 +231,21 @@ class Block:
             self.store(t)
 
     def tiles(self) -> Iterator[Reg]:
-        """Yield the number of each tile of this cluster: every n-th of n clusters."""
+        """Yield the index of each tile of this cluster: every n-th tile if there are n clusters."""
         rows, columns = self.plan.extent(*self.c.shape)
         yield from ptx.range_(ptx.special.clusterid.x(), rows * columns, ptx.special.nclusterid.x())
 
     def corner(self, tile: Reg) -> Corner:
-        """Return where this block begins in a tile."""
+        """Return the first row and column of this CTA in a tile."""
         row, column = place(tile, *self.plan.extent(*self.c.shape), self.plan.band)
         return Corner(row * (BM * self.plan.pairs) + self.rank * HALF, column * self.plan.block_n)
 
     def of_pair(self, barrier: MbarrierRef) -> Reg:
-        """Return the address of a barrier in the pair's first block, which multiplies: one instruction."""
+        """Return the address of an mbarrier in the pair's first CTA, which multiplies: one instruction."""
         return first_of_pair(barrier)
 
     def produce(self) -> None:
-        """Fill one stage after the other, as soon as the products have read what was in it."""
+        """Fill stage after stage, as soon as the MMAs have read the previous contents."""
         ring = self.stages.filling()
         for tile in self.tiles():
             corner = self.corner(tile)
@@ -258,7 +258,7 @@ class Block:
                     self.fetch(stage, corner, k, full)
 
     def fetch(self, stage: Reg, corner: Corner, k: Reg, full: Reg) -> None:
-        """Copy this block's halves, from K on, to a stage; their bytes count at a barrier of the pair."""
+        """Copy this CTA's halves, from `k` on, to a stage; the mbarrier of the pair counts their bytes."""
         B, at = self.plan.b_tile, (k, corner.row)
         ptx.cp.async_.bulk.tensor_2d(dst=self.shared_a[stage], src=self.a, coord=at, mbar=full, cta_group=2)
         column = corner.column + self.half * B.mn
@@ -268,7 +268,7 @@ class Block:
             ptx.cp.async_.bulk.tensor_2d(dst=shared, src=self.b, coord=at, mbar=full, cta_group=2)
 
     def multiply(self, t) -> None:
-        """Multiply stage after stage into one accumulator, and then into the other, as soon as it has been read."""
+        """Run the MMAs of stage after stage, into the accumulators alternately, each as soon as it has been read."""
         steps, columns = -(-self.a.shape[1] // self.plan.block_k), self.plan.block_n
         first, everyone = self.descriptors(), (1 << self.plan.cluster) - 1
         stages, accumulators = self.stages.emptying(), self.sums.filling()
@@ -287,11 +287,11 @@ class Block:
                 ptx.tcgen05.commit(self.sums.full[accumulator], cta_group=2, multicast_mask=self.both)
 
     def descriptors(self) -> tuple[Reg, ...]:
-        """Return the descriptors of what products read of the first stage."""
+        """Return the descriptors of the operands in the first stage."""
         return ptx.tcgen05.descriptor(self.shared_a), ptx.tcgen05.descriptor(self.shared_b)
 
     def products(self, d, first: Sequence[Reg], stage: Reg, *, adds: Reg) -> None:
-        """Issue the products of one stage; the first of them overwrites `d` where `adds` is false."""
+        """Issue the MMAs of one stage; the first of them overwrites `d` if `adds` is false."""
         A, B = self.plan.a_tile, self.plan.b_tile
         a = ptx.tcgen05.advance(first[0], A.stage_bytes, times=stage)
         b = ptx.tcgen05.advance(first[1], B.stage_bytes, times=stage)
@@ -311,7 +311,7 @@ class Block:
             )
 
     def store(self, t) -> None:
-        """Round one accumulator after the other, and let TMA write each warp's 32 rows, 64 columns at a time."""
+        """Round one accumulator after the other, and store each warp's 32 rows by TMA, 64 columns at a time."""
         columns, pairs = self.plan.block_n, reg.array(b32, COLUMNS // 2)
         accumulators = self.sums.emptying()
         for tile in self.tiles():
@@ -330,22 +330,22 @@ class Block:
         ptx.cp.async_.bulk.wait_group(0)
 
     def scale(self, sums: RegArray, at: Corner) -> None:
-        """Change the sums of a row of each thread before they are rounded: here, leave them as they are."""
+        """Change the accumulators of each thread's row before they are rounded: here, leave them unchanged."""
 
     def release(self, empty: MbarrierRef) -> None:
-        """Tell the multiplying warp, which is in the pair's first block, that this warp has loaded all of its sums."""
+        """Signal the multiplying warp, which is in the pair's first CTA, that this warp has loaded its accumulators."""
         ptx.tcgen05.fence_before_thread_sync()
         ptx.bar.warp.sync()
         ptx.mbarrier.arrive_cluster(self.of_pair(empty), pred=self.elected)
 
     def write(self, pairs: RegArray, buffer: int, at: Corner) -> None:
-        """Put 64 columns of a row of each thread into one of the warp's buffers, and let TMA write it out."""
+        """Write 64 columns of each thread's row to one of the warp's buffers, and store them by TMA."""
         lane, number = ptx.special.laneid(), self.warp * BUFFERS + buffer
-        ptx.cp.async_.bulk.wait_group(BUFFERS - 1, read=True)  # what was in this buffer is on its way
+        ptx.cp.async_.bulk.wait_group(BUFFERS - 1, read=True)  # TMA has read the previous contents of this buffer
         ptx.bar.warp.sync()
         for i in range(0, COLUMNS, VECTOR):
             ptx.st(b32, self.shared_c.address(number, lane, i), pairs[i // 2 : (i + VECTOR) // 2], space="shared")
-        ptx.fence.proxy_async_shared_cta()  # TMA sees what was stored
+        ptx.fence.proxy_async_shared_cta()  # makes the buffer visible to TMA
         ptx.bar.warp.sync()
         with ptx.if_(self.elected):
             ptx.cp.async_.bulk.tensor_2d.store(dst=self.c, src=self.shared_c[number], coord=(at.column, at.row))
@@ -354,7 +354,7 @@ class Block:
 
 @functools.cache
 def build_gemm(*, b_major: str = "MN", **sizes: int):
-    """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, stages=8)`."""
+    """Return the kernel with another tiling: `build_gemm(block_n=128, stages=8)`."""
     return Gemm(b_major=b_major, **sizes).kernel()
 
 
@@ -362,7 +362,7 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

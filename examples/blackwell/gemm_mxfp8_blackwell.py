@@ -1,11 +1,11 @@
-"""Matrix product of mxfp8: `C = (A * scale_a) @ (B * scale_b).T`, with a scale for every 32 elements along K.
+"""GEMM of mxfp8: `C = (A * scale_a) @ (B * scale_b).T`, with a scale factor for every 32 elements along K.
 
-The elements are e4m3, the scales powers of two (ue8m0). `block_scaled.py` tells how they come to the tensor cores. A
-product multiplies 32 of K, so that it takes one scale of each row; those of the four products of a stage are the four
-bytes of a word of tensor memory, and the instruction descriptor of each says which.
+The elements are e4m3, the scale factors powers of two (ue8m0); `block_scaled.py` describes how they reach the tensor
+cores. One MMA has 32 of K, so it reads one scale factor of each row. Those of the four MMAs of a stage are the four
+bytes of a word of tensor memory, and the instruction descriptor of each MMA selects its byte.
 
-A is M x K, B is N x K, C is M x N in bf16, and the scales lie as `scales.py` says; `quantise_mxfp8.py` makes elements
-and scales. K is a multiple of 32 and N one of 8.
+A is M x K, B is N x K, C is M x N in bf16, and the scale factors have the layout of `scales.py`; `quantise_mxfp8.py`
+computes elements and scale factors. K is a multiple of 32 and N one of 8.
 
     python examples/blackwell/gemm_mxfp8_blackwell.py
 """
@@ -32,7 +32,7 @@ from examples.blackwell.quantise_mxfp8 import BLOCK, dequantised, quantise
 
 @dataclass(frozen=True, slots=True)
 class Mxfp8Gemm(ScaledGemm):
-    """How the product is cut up: 128 elements of K to a stage."""
+    """Tiling of the GEMM: 128 elements of K per stage."""
 
     dtype: ClassVar[PtxType] = e4m3
     kind: ClassVar[str] = "mxf8f6f4"
@@ -42,12 +42,12 @@ class Mxfp8Gemm(ScaledGemm):
     scale_type: ClassVar[PtxType] = ue8m0
 
     def kernel(self):
-        """Put the parts together."""
+        """Build the kernel."""
         given = *self.factors, *self.scale_tiles
 
         @kernel(in_specs=given, out_specs=(self.c_tile.tma_tile("M", "N"),), **self.launch)
         def gemm(a, b, scale_a, scale_b, c) -> None:
-            """Multiply, each pair tile after tile of C."""
+            """Compute C: each CTA pair, tile after tile."""
             ScaledBlock(self, a, b, c, (scale_a, scale_b)).run()
 
         return gemm
@@ -55,7 +55,7 @@ class Mxfp8Gemm(ScaledGemm):
 
 @functools.cache
 def build_gemm(**sizes: int):
-    """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, stages=6)`."""
+    """Return the kernel with another tiling: `build_gemm(block_n=128, stages=6)`."""
     return Mxfp8Gemm(**sizes).kernel()
 
 
@@ -63,12 +63,12 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray, scale_a: np.ndarray, scale_b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return C in float64, from the dequantized matrices."""
     return dequantised(a, scale_a) @ dequantised(b, scale_b).T
 
 
 def main() -> None:
-    """Quantise two matrices and multiply, on the simulator; print the largest error against float64."""
+    """Quantize two matrices and multiply, on the simulator; print the largest error against float64."""
     rng = np.random.default_rng(0)
     given = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((300, 416), (264, 416)))
     (a, scale_a), (b, scale_b) = map(quantise, given)

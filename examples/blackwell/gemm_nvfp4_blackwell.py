@@ -1,14 +1,14 @@
-"""Matrix product of nvfp4: `C = whole_a * whole_b * (A * scale_a) @ (B * scale_b).T`, in blocks of 16 along K.
+"""GEMM of nvfp4: `C = whole_a * whole_b * (A * scale_a) @ (B * scale_b).T`, in blocks of 16 along K.
 
-The elements are e2m1, two to a byte, the scales of blocks e4m3 without a sign, and each matrix has one of f32.
-`block_scaled.py` tells how the scales of blocks come to the tensor cores. A product multiplies 64 of K, so that it
-takes four scales of each row, a word of tensor memory. The scales of the matrices are the same for all sums: whoever
-stores a sum multiplies it by them.
+The elements are e2m1, two to a byte, the scale factors of blocks e4m3 without a sign, and each matrix has one of f32.
+`block_scaled.py` describes how the scale factors of blocks reach the tensor cores. One MMA has 64 of K, so it reads
+four scale factors of each row, a word of tensor memory. The scale factors of the matrices are the same for all elements
+of C: the warps that store C multiply by them.
 
-Shared memory and TMA see bytes: a stage has 128 of each row, 256 elements.
+Shared memory and TMA use bytes: a stage has 128 bytes of each row, 256 elements.
 
-A is M x K / 2, B is N x K / 2, in bytes, C is M x N in bf16, and the scales lie as `scales.py` says;
-`quantise_nvfp4.py` makes elements and scales. K is a multiple of 32 and N one of 8.
+A is M x K / 2, B is N x K / 2, in bytes, C is M x N in bf16, and the scale factors have the layout of `scales.py`;
+`quantise_nvfp4.py` computes elements and scale factors. K is a multiple of 32 and N one of 8.
 
     python examples/blackwell/gemm_nvfp4_blackwell.py
 """
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Nvfp4Gemm(ScaledGemm):
-    """How the product is cut up: 256 elements of K to a stage."""
+    """Tiling of the GEMM: 256 elements of K per stage."""
 
     dtype: ClassVar[PtxType] = b8
     kind: ClassVar[str] = "mxf4nvf4"
@@ -51,20 +51,20 @@ class Nvfp4Gemm(ScaledGemm):
     scale_type: ClassVar[PtxType] = ue4m3
 
     def kernel(self):
-        """Put the parts together; H is K / 2."""
+        """Build the kernel; H is K / 2."""
         factors = self.a_tile.tma_tile("M", "H"), self.b_tile.tma_tile("N", "H")
         given = *factors, *self.scale_tiles, Tile(1, f32), Tile(1, f32)
 
         @kernel(in_specs=given, out_specs=(self.c_tile.tma_tile("M", "N"),), **self.launch)
         def gemm(a, b, scale_a, scale_b, whole_a, whole_b, c) -> None:
-            """Multiply, each pair tile after tile of C."""
+            """Compute C: each CTA pair, tile after tile."""
             Nvfp4Block(self, a, b, c, (scale_a, scale_b), (whole_a, whole_b)).run()
 
         return gemm
 
 
 class Nvfp4Block(ScaledBlock):
-    """One block of a pair that multiplies its sums by the scales of both matrices."""
+    """One CTA of a pair that multiplies its accumulators by the scale factors of both matrices."""
 
     def __init__(
         self,
@@ -75,12 +75,12 @@ class Nvfp4Block(ScaledBlock):
         given: tuple[TensorSpec, TensorSpec],
         whole: tuple[TensorSpec, TensorSpec],
     ) -> None:
-        """Take also the scales of the matrices."""
+        """Also take the scale factors of the matrices."""
         super().__init__(plan, a, b, c, given)
         self.whole = whole
 
     def scale(self, sums: RegArray, at: Corner) -> None:
-        """Multiply sums by what all of them have in common."""
+        """Multiply the accumulators by the scale factors of both matrices."""
         del at
         factors = (ptx.ld(f32, reg.scalar(f32), ptx.addr(each)) for each in ptx.global_ptrs(*self.whole))
         common = next(factors) * next(factors)
@@ -90,7 +90,7 @@ class Nvfp4Block(ScaledBlock):
 
 @functools.cache
 def build_gemm(**sizes: int):
-    """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128)`."""
+    """Return the kernel with another tiling: `build_gemm(block_n=128)`."""
     return Nvfp4Gemm(**sizes).kernel()
 
 
@@ -98,12 +98,12 @@ gemm = build_gemm()
 
 
 def reference(a, b, scale_a, scale_b, whole_a, whole_b) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return C in float64, from the dequantized matrices."""
     return dequantised(a, scale_a, whole_a) @ dequantised(b, scale_b, whole_b).T
 
 
 def main() -> None:
-    """Quantise two matrices and multiply, on the simulator; print the largest error against float64."""
+    """Quantize two matrices and multiply, on the simulator; print the largest error against float64."""
     rng = np.random.default_rng(0)
     given = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((300, 416), (264, 416)))
     quantised = [each for pair in zip(*map(quantise, given), strict=True) for each in pair]

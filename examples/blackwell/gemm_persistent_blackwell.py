@@ -1,21 +1,21 @@
-"""Matrix product, the last step: the device hands out the tiles, by cluster launch control.
+"""GEMM, the last step: the device assigns the tiles, by cluster launch control.
 
-`gemm_highperf_blackwell.py` deals tiles out in advance, the same number to each pair. Where pairs are not equally fast,
-or multiprocessors are busy with something else, the slowest one decides. Here the grid has a pair for each tile, as if
-nothing was persistent: pairs that run ask for one that has not been launched, and do its work; the device launches what
-nobody has taken over. It knows how many fit, and who is done first takes the next.
+`gemm_highperf_blackwell.py` assigns tiles in advance, the same number to each pair. If pairs are not equally fast, or
+SMs are busy with other work, the slowest pair determines the time. Here the grid has a pair for each tile, as in a
+kernel that is not persistent. Running pairs request a pair that has not been launched, and compute its tile; the device
+launches the others. The device knows how many fit, and the first pair to finish takes the next tile.
 
-One warp more, of the first block, asks: `try_cancel` with `multicast` brings a response of 16 bytes to both blocks, in
-which stands where the pair would have begun, or that there is none left. Responses go around a ring, too, which all
-warps of both blocks read, each when it is through with its tile:
+One more warp of the first CTA sends the requests: `try_cancel` with `multicast` writes a response of 16 bytes to both
+CTAs. It contains the position at which the pair would have started, or that none is left. Responses also go through a
+ring, which all warps of both CTAs read, each when it has finished its tile:
 
-    asking warp  -- bytes of the response -->  `responses.full` of both blocks  -->  all warps
-    all warps of both blocks  -- an arrival each -->  `responses.empty` of the first block  -->  asking warp
+    asking warp  -- bytes of the response -->  `responses.full` of both CTAs  -->  all warps
+    all warps of both CTAs  -- an arrival each -->  `responses.empty` of the first CTA  -->  asking warp
 
-The ring has two places, so that a pair asks while it works, and knows at most two tiles that it has not begun: more
-would be missing to others in the end.
+The ring has two stages, so a pair requests while it works, and holds at most two tiles that it has not begun. With
+more, it would withhold tiles from idle pairs at the end.
 
-All else is the step before: the same tiles in the same order, the same rings, the same stores.
+All else is as in the previous step: the same tiles in the same order, the same rings, the same stores.
 
     python examples/blackwell/gemm_persistent_blackwell.py
 """
@@ -46,45 +46,45 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx.smem import MbarrierRef
 
-ASKING = STORING + 2  # behind the warps that fetch and multiply
+ASKING = STORING + 2  # after the warps that load and multiply
 RESPONSES, RESPONSE_BYTES = 2, 16
-READERS = PAIR * (STORING + 1) + 2  # warps that store and fetch, of both blocks; and those that multiply and ask
+READERS = PAIR * (STORING + 1) + 2  # warps that store and load, of both CTAs, and the two that multiply and ask
 
 
 @dataclass(frozen=True, slots=True)
 class Taking(Cut):
-    """A product whose pairs take over what has not been launched."""
+    """A GEMM whose pairs take over the tiles of pairs that have not been launched."""
 
     warps: ClassVar[int] = ASKING + 1
     persistent: ClassVar[int] = 0
 
     def block(self, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Block:
-        """Allocate what a block has in shared memory, and the responses."""
+        """Return the CTA, with its shared memory and the responses allocated."""
         return TakingBlock(self, a, b, c)
 
 
 class TakingBlock(Block):
-    """One block of a pair that takes tiles over."""
+    """One CTA of a pair that takes tiles over."""
 
     def __init__(self, plan: Cut, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
-        """Allocate the responses and their barriers, too."""
+        """Also allocate the responses and their mbarriers."""
         Block.__init__(self, plan, a, b, c)
         self.answers = smem.alloc(b32, (RESPONSES, RESPONSE_BYTES // b32.bytes), align=RESPONSE_BYTES)
         self.responses = Ring(RESPONSES, fillers=1, emptiers=READERS)
 
     def begin(self) -> None:
-        """Initialise the barriers of the responses, too."""
+        """Also initialize the mbarriers of the responses."""
         self.responses.init()
         Block.begin(self)
 
     def work(self, t) -> None:
-        """Give the last warp of the first block its job, too."""
+        """Also emit the job of the last warp of the first CTA."""
         Block.work(self, t)
         with ptx.if_((self.warp == ASKING) & (self.rank == 0)):
             self.ask()
 
     def tiles(self) -> Iterator[Reg]:
-        """Yield the number of the pair's own tile, and then of each that it takes over. All lanes of a warp do."""
+        """Yield the index of the pair's own tile, and then of each tile that it takes over, in all lanes of a warp."""
         ring, tile = self.responses.emptying(), reg.from_(ptx.special.clusterid.x(), u32)
         response, more = reg.scalar(b128), reg.scalar(pred)
         with ptx.loop(pred=more):
@@ -95,16 +95,16 @@ class TakingBlock(Block):
             self.hand_back(self.responses.empty[place])
             ptx.clusterlaunchcontrol.query_cancel.is_canceled(response, more)
             ptx.clusterlaunchcontrol.query_cancel.get_first_ctaid(response, tile, dimension="x")
-            tile //= PAIR  # a block's number, and undefined where there are no more
+            tile //= PAIR  # from the index of a CTA, which is undefined if no tile is left
 
     def hand_back(self, empty: MbarrierRef) -> None:
-        """Let the next response be written where this warp has read the last one."""
-        ptx.fence.proxy_async_shared_cta()  # responses are written as TMA writes
+        """Release the response that this warp has read, so that the next one can overwrite it."""
+        ptx.fence.proxy_async_shared_cta()  # responses are written through the async proxy, like TMA copies
         ptx.bar.warp.sync()
         ptx.mbarrier.arrive_cluster(first_of_pair(empty), sem="release", scope="cluster", pred=self.elected)
 
     def ask(self) -> None:
-        """Ask for the next tile for each one that the pair has, until there is none."""
+        """Request the next tile for each tile of the pair, until none is left."""
         ring = self.responses.filling()
         for _ in self.tiles():
             place, phase = ring.advance()
@@ -119,7 +119,7 @@ class TakingBlock(Block):
 
 @functools.cache
 def build_gemm(*, b_major: str = "MN", **sizes: int):
-    """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, stages=8)`."""
+    """Return the kernel with another tiling: `build_gemm(block_n=128, stages=8)`."""
     return Taking(b_major=b_major, **sizes).kernel()
 
 
@@ -127,7 +127,7 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -1,21 +1,21 @@
-"""Matrix product, the second step: a ring of tiles, and warps with different jobs.
+"""GEMM, the second step: a ring of stages, and warps with different jobs.
 
-A block makes a tile of 128 x 256 of C. One thread does nothing but ask TMA for tiles of A and B, which go around a ring
-of four stages; one thread does nothing but multiply. Each stage has two barriers: *full* ends a phase when TMA has
-brought the bytes, *empty* when the products that read them are done, which a `commit` behind them tells. So copies are
-up to four stages ahead of products, and neither waits for the other without need. Four warps wait for the sums, and
-store them.
+A CTA computes a tile of 128 x 256 of C. One thread only issues TMA copies of A and B, into a ring of four stages; one
+thread only issues MMAs. Each stage has two mbarriers: a phase of *full* completes when TMA has written the bytes, a
+phase of *empty* when the MMAs that read them are complete, signaled by a `commit` after them. So copies are up to four
+stages ahead of MMAs, and neither waits for the other without need. Four warps wait for the accumulators, and store
+them.
 
-What one thread issues, the tensor cores do in its order: nobody has to wait between the products of two stages, as the
-consumers of Hopper's ring do before they hand a stage back.
+The tensor cores execute the MMAs of one thread in issue order, so no thread waits between the MMAs of two stages; the
+consumers of Hopper's ring wait before they release a stage.
 
-    copying thread      -- bytes -->   `full`: both tiles of the stage are there  -->  multiplying thread
-    multiplying thread  -- commit -->  `empty`: the stage is read                 -->  copying thread
-    multiplying thread  -- commit -->  `done`: the sums are there                 -->  the warps that store
+    copying thread      -- bytes -->   `full`: both tiles of the stage are loaded  -->  multiplying thread
+    multiplying thread  -- commit -->  `empty`: the stage is read                  -->  copying thread
+    multiplying thread  -- commit -->  `done`: the accumulators are complete       -->  the warps that store
 
-What is left to gain: every block fetches all of its B by itself. `gemm_2sm_blackwell.py` is the next step.
+Remaining cost: every CTA loads all of its B itself. The next step is `gemm_2sm_blackwell.py`.
 
-A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the other; N and K are multiples of 8.
+A is M x K, B is K x N, C is M x N, in bf16 and row-major; N and K are multiples of 8.
 
     python examples/blackwell/gemm_pipelined_blackwell.py
 """
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 BM, BN, BK, STAGES = 128, 256, 64, 4
 A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
-PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # two warps behind the four that store
+PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # two warps after the four that store
 
 
 def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
-    """Fill one stage after the other, as soon as the products have read what was in it."""
+    """Fill stage after stage, as soon as the MMAs have read the previous contents."""
     (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
-    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # initially, all stages are empty
     for k in ptx.range_(0, a.shape[1], BK):
         stage, phase = ring.advance()
         ptx.mbarrier.wait(empty[stage], phase)
@@ -62,7 +62,7 @@ def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
 
 
 def multiply(t, tiles, barriers, steps: int) -> None:
-    """Multiply stage after stage, as soon as both tiles are there; each commit hands a stage back."""
+    """Issue the MMAs of stage after stage, as soon as both tiles are loaded; each commit frees a stage."""
     (sA, sB), (full, empty, done) = tiles, barriers
     a0, b0 = ptx.tcgen05.descriptor(sA), ptx.tcgen05.descriptor(sB)
     ring = ptx.pipeline(STAGES)
@@ -92,13 +92,13 @@ def multiply(t, tiles, barriers, steps: int) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=16),),  # eight elements to a store
+    out_specs=(Tile("M", "N", bf16, align=16),),  # eight elements per store
     grid=lambda M, N, K: (-(-M // BM), -(-N // BN)),
     block=THREADS,
     arch="sm_100a",
 )
 def gemm(a, b, c):
-    """Multiply: one block to a tile of C."""
+    """Compute C, one tile per CTA."""
     tiles = smem.tile(A), smem.tile(B)
     barriers = full, empty, done = smem.mbarrier(STAGES), smem.mbarrier(STAGES), smem.mbarrier(1)
     row, column = ptx.ctaid_x() * BM, ptx.ctaid_y() * BN
@@ -109,7 +109,7 @@ def gemm(a, b, c):
             ptx.mbarrier.init(full[stage], 1)
             ptx.mbarrier.init(empty[stage], 1)
         ptx.mbarrier.init(done[0], 1)
-        ptx.fence.proxy_async_shared_cta()  # TMA and the tensor cores see the barriers
+        ptx.fence.proxy_async_shared_cta()  # makes the mbarriers visible to TMA and the tensor cores
     with ptx.tmem.alloc(BN, when=warp == 0, relinquish=True) as t:
         with ptx.if_((warp == PRODUCER) & ptx.elect_sync()):
             produce((a, b), tiles, (full, empty), row, column)
@@ -123,7 +123,7 @@ def gemm(a, b, c):
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -1,14 +1,14 @@
-"""Matrix product, the first step: `C = A · B` in bf16, a tile of 128 x 128 to each block of one warpgroup.
+"""GEMM, the first step: `C = A · B` in bf16, with a tile of 128 x 128 per CTA of one warpgroup.
 
-For every 64 of K, one thread asks TMA for a tile of A and one of B, waits for the bytes, and has the tensor cores
-multiply them: four `tcgen05.mma` of 16 columns of A each. They read shared memory, and add up the tile of C in tensor
-memory: no register holds a sum until all of K is through. A `commit` lets an mbarrier hear when they are done; then the
-tiles may be filled again. Nothing overlaps yet: while TMA copies, the tensor cores wait. `gemm_pipelined_blackwell.py`
-is the next step.
+For every 64 of K, one thread loads a tile of A and one of B with TMA, waits for the bytes, and issues four
+`tcgen05.mma` over 16 of K each. They read shared memory and accumulate the tile of C in tensor memory: no register
+holds an accumulator until all of K is done. A `commit` signals an mbarrier when they are complete; then the tiles may
+be refilled. Nothing overlaps yet: while TMA copies, the tensor cores wait. The next step is
+`gemm_pipelined_blackwell.py`.
 
-A is M x K, B is K x N, C is M x N, each with its rows one behind the other. M, N and K may be any numbers of which TMA
-can make rows: N and K are multiples of 8, so that rows are multiples of 16 bytes. What a tile has beyond the edges, TMA
-fills with zeros.
+A is M x K, B is K x N, C is M x N, all row-major. M, N and K may be any numbers that TMA supports: N and K are
+multiples of 8, so that rows are multiples of 16 bytes. TMA fills the parts of a tile that are past the edges with
+zeros.
 
     python examples/blackwell/gemm_simple_blackwell.py
 """
@@ -39,7 +39,7 @@ B = SharedTile(bf16, (BK, BN), major="MN")
 
 
 def produce_and_multiply(t, maps, tiles, barriers, row: Reg, column: Reg) -> None:
-    """Let one thread do it all: fetch a tile of each matrix, multiply, wait, and so on."""
+    """Do everything in one thread: load a tile of each operand, multiply, wait, and repeat."""
     (a, b), (sA, sB), (full, done) = maps, tiles, barriers
     phase = reg.scalar(u32, init=0)
     for k in ptx.range_(0, a.shape[1], BK):
@@ -69,13 +69,13 @@ def produce_and_multiply(t, maps, tiles, barriers, row: Reg, column: Reg) -> Non
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=16),),  # eight elements to a store
+    out_specs=(Tile("M", "N", bf16, align=16),),  # eight elements per store
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=128,
     arch="sm_100a",
 )
 def gemm(a, b, c):
-    """Multiply: one block to a tile of C."""
+    """Compute C, one tile per CTA."""
     tiles = smem.tile(A), smem.tile(B)
     barriers = full, done = smem.mbarrier(1), smem.mbarrier(1)
     row, column = ptx.ctaid_y() * BM, ptx.ctaid_x() * BN
@@ -85,18 +85,18 @@ def gemm(a, b, c):
     with ptx.if_(leader):
         ptx.mbarrier.init(full[0], 1)
         ptx.mbarrier.init(done[0], 1)
-        ptx.fence.proxy_async_shared_cta()  # TMA sees the barriers
+        ptx.fence.proxy_async_shared_cta()  # makes the mbarriers visible to TMA
     with ptx.tmem.alloc(BN, when=warp == 0, relinquish=True) as t:
         with ptx.if_(leader):
             produce_and_multiply(t, (a, b), tiles, barriers, row, column)
-        ptx.bar.sync()  # the sums are there
+        ptx.bar.sync()  # the accumulators are complete
         ptx.tcgen05.fence_after_thread_sync()
         sums.store(t, c, warp, row + ptx.special.tid.x(), column)
     ptx.ret()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

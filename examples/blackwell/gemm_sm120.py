@@ -1,9 +1,9 @@
-"""Matrix product for consumer Blackwell (sm_120): `C = A · B` in bf16, by `mma.sync` on tiles that TMA brings.
+"""GEMM for consumer Blackwell (sm_120): `C = A · B` in bf16, with `mma.sync` on tiles that TMA loads.
 
-`warp_products.py` says how: a ring of three stages, a warp that fills it, eight that multiply 64 x 32 of C each. For 16
-of K, four ldmatrix bring a warp its rows of A, two its columns of B, transposed on the way, and 16 mma.sync multiply.
+Structure of `warp_products.py`: a ring of three stages, a warp that fills it, eight that compute 64 x 32 of C each. For
+16 of K, a warp loads A with four ldmatrix and B with two (transposed), and issues 16 mma.sync.
 
-A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the other; N and K are multiples of 8.
+A is M x K, B is K x N, C is M x N, in bf16 and row-major; N and K are multiples of 8.
 
     python examples/blackwell/gemm_sm120.py
 """
@@ -20,7 +20,7 @@ from pyptx import kernel, ptx
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell import warp_products
 from examples.blackwell.warp_products import BM, BN, DEPTH, STAGES, STEP, WM, WN, Block, Columns, Ring, Rows, Warp
@@ -32,7 +32,7 @@ B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 
 
 def consume(warp: Warp, ring: Ring, steps: int) -> None:
-    """Multiply stage after stage."""
+    """Compute the warp's part of C, stage after stage."""
     a = Rows(ring.a, A, warp.lane, warp.row, WM)
     b = Columns(ring.b, B, warp.lane, warp.column, WN)
     turn = ptx.pipeline(STAGES)
@@ -55,7 +55,7 @@ def consume(warp: Warp, ring: Ring, steps: int) -> None:
     arch="sm_120a",
 )
 def gemm(a, b, c):
-    """Multiply: one block to a tile of C."""
+    """Compute C, one tile per CTA."""
     ring, block = Ring(A, B), Block.of(c)
     warp, steps = Warp(block), -(-a.shape[1] // BK)
 
@@ -75,7 +75,7 @@ def gemm(a, b, c):
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -1,17 +1,17 @@
-"""Grouped matrix product, as in a mixture of experts: the rows of X belong to groups, and each group has its own W.
+"""Grouped GEMM, as in a mixture of experts: the rows of X belong to groups, and each group has its own W.
 
-`Y[r] = X[r] @ W[g]` for every row r of group g. X is T x K with the rows of a group one behind the other, W is
-G x K x N, and `ends` says where each group ends: group g has the rows from `ends[g - 1]` (0 for the first) up to
-`ends[g]`, and the last group ends at T. Groups may be of any size, also empty, and their sizes are known on the GPU
-only: every warp walks along `ends`, counts the tiles of each group, and so finds those of its pair of blocks. Nothing
-is padded or planned beforehand.
+`Y[r] = X[r] @ W[g]` for every row r of group g. X is T x K with the rows of a group contiguous, W is G x K x N, and
+`ends` has the end of each group: group g has the rows from `ends[g - 1]` (0 for the first) up to `ends[g]`, exclusive,
+and the last group ends at T. Groups may be of any size, also empty, and their sizes are known on the GPU only: every
+warp walks along `ends`, counts the tiles of each group, and so finds those of its CTA pair. Nothing is padded or
+planned beforehand.
 
-Pairs, rings and accumulators are those of `gemm_highperf_blackwell.py`, and so is the order of a group's tiles. Stores
-differ where the last tile of a group reaches into the rows of the next, which are another pair's to write: 32 rows of
-one group go out by TMA, and where there are fewer, each thread stores its own row if the group has it.
+Pairs, rings, accumulators and the order of a group's tiles are those of `gemm_highperf_blackwell.py`. Stores differ if
+the last tile of a group extends into the rows of the next group, which another pair writes: TMA stores 32 rows of one
+group, and if there are fewer, each thread stores its own row if the group has it.
 
-A tile has 256 rows, so that groups of hundreds of rows are what this is for. N and K are multiples of 8, so that rows
-are whole multiples of 16 bytes, which TMA asks for.
+A tile has 256 rows, so this kernel is for groups of hundreds of rows. N and K are multiples of 8, so that rows are
+whole multiples of 16 bytes, which TMA requires.
 
     python examples/blackwell/grouped_gemm_blackwell.py
 """
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """A tile of a group: where this block begins, where the group's rows end, and which group it is."""
+    """A tile of a group: the first row and column of this CTA, the end of the group's rows, and the group's index."""
 
     row: Reg
     column: Reg
@@ -54,38 +54,38 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupedGemm(Gemm):
-    """How the products are cut up: by as many blocks as the device has room for, or by `blocks`, if they are fewer."""
+    """Tiling of the GEMMs, on as many CTAs as fit on the device, or on at most `blocks`."""
 
     b_major: str = field(default="MN", init=False)
 
     def grid(self, T: int, G: int, N: int) -> int:
-        """Return the number of blocks, at most: a pair for each tile that there can be."""
+        """Return the maximum number of CTAs: a pair for each possible tile."""
         blocks = PAIR * (T // BM + G) * -(-N // self.block_n)
         return blocks if self.blocks is None else min(blocks, self.blocks // PAIR * PAIR)
 
     def kernel(self):
-        """Put the parts together."""
+        """Build the kernel."""
         x, w = self.a_tile.tma_tile("T", "K"), self.b_tile.tma_tile("G", "K", "N")
         y = self.c_tile.tma_tile("T", "N")
 
         @kernel(in_specs=(x, w, Tile("G", s32)), out_specs=(y,), **self.launch)
         def grouped_gemm(x, w, ends, y) -> None:
-            """Multiply, each pair tile after tile of whichever group."""
+            """Compute Y: each CTA pair, tile after tile of any group."""
             GroupedBlock(self, x, w, y, ends).run()
 
         return grouped_gemm
 
 
 class GroupedBlock(Block):
-    """One block of a pair that goes from group to group."""
+    """One CTA of a pair that goes from group to group."""
 
     def __init__(self, plan: GroupedGemm, x: TensorSpec, w: TensorSpec, y: TensorSpec, ends: TensorSpec) -> None:
-        """Take also the ends of the groups."""
+        """Also take the ends of the groups."""
         super().__init__(plan, x, w, y)
         self.ends = ends
 
     def tiles(self) -> Iterator[Rows]:
-        """Yield this block's rows of every tile of the pair."""
+        """Yield this CTA's rows of every tile of the pair."""
         (G,), (pe,) = self.ends.shape, ptx.global_ptrs(self.ends)
         columns = -(-self.c.shape[1] // self.plan.block_n)
         pairs = reg.from_(ptx.special.nclusterid.x(), u32)
@@ -107,11 +107,11 @@ class GroupedBlock(Block):
                 ptx.ld(u32, end, ptx.addr(pe + group * 4))
 
     def corner(self, tile: Rows) -> Rows:
-        """Return the tile: it says where it begins."""
+        """Return the tile, which has its first row and column."""
         return tile
 
     def fetch(self, stage: Reg, corner: Rows, k: Reg, full: Reg) -> None:
-        """Copy this block's rows of X, and its columns of the group's W."""
+        """Copy this CTA's rows of X, and its columns of the group's W."""
         at = k, corner.row
         ptx.cp.async_.bulk.tensor_2d(dst=self.shared_a[stage], src=self.a, coord=at, mbar=full, cta_group=2)
         W, column = self.plan.b_tile, corner.column + self.rank * self.plan.b_tile.mn
@@ -121,7 +121,7 @@ class GroupedBlock(Block):
             ptx.cp.async_.bulk.tensor_3d(dst=shared, src=self.b, coord=at, mbar=full, cta_group=2)
 
     def write(self, pairs: RegArray, buffer: int, at: Rows) -> None:
-        """Write 64 columns of 32 rows: by TMA if the group has all of them, and row by row if not."""
+        """Store 64 columns of 32 rows: by TMA if the group has all of the rows, else row by row."""
         with ptx.if_(at.row + ROWS <= at.end):
             super().write(pairs, buffer, Corner(at.row, at.column))
         with ptx.else_():
@@ -135,7 +135,7 @@ class GroupedBlock(Block):
 
 @functools.cache
 def build_grouped_gemm(**sizes: int):
-    """Return the kernel that cuts the products up in another way: `build_grouped_gemm(block_n=128, stages=8)`."""
+    """Return the kernel with another tiling: `build_grouped_gemm(block_n=128, stages=8)`."""
     return GroupedGemm(**sizes).kernel()
 
 
@@ -143,7 +143,7 @@ grouped_gemm = build_grouped_gemm()
 
 
 def reference(x: np.ndarray, w: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return Y in float64."""
     parts = np.split(x.astype(np.float64), ends[:-1])
     return np.concatenate([part @ w[g].astype(np.float64) for g, part in enumerate(parts)])
 

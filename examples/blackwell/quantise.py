@@ -1,15 +1,15 @@
-"""What quantisers have in common: rows of numbers by 16 to a thread, their magnitudes, and what becomes of NaN.
+"""Common part of the quantizers: rows of numbers, 16 per thread, their magnitudes, and the handling of NaN.
 
-A block of 16 or 32 neighbours along K is divided by a scale that makes its largest magnitude fit a narrow format. A
-thread has 16 elements; what a warp has lies one behind the other, and so does what it writes. Memory is busy if enough
-bytes are on their way: 8 TB/s times 0.8 us of latency are 43 KB for each multiprocessor of a B200, and 2048 threads ask
-for 64 KB of bf16 at a time.
+A block of 16 or 32 consecutive elements along K is divided by a scale factor that fits its largest magnitude into a
+narrow format. A thread has 16 elements; those of a warp are contiguous, and so is its output. Memory is busy if enough
+bytes are in flight: 8 TB/s times 0.8 us of latency are 43 KB for each SM of a B200, and 2048 threads request 64 KB of
+bf16 at a time.
 
-A block with an infinity or a NaN has no largest number: its scale is NaN, and so is all that is multiplied by it. The
-test costs one instruction: v * 0 + v is v, unless v is infinite, or NaN.
+A block with an infinity or a NaN has no largest number: its scale factor is NaN, and so are its scaled elements. The
+test takes one instruction: v * 0 + v is v, unless v is infinite or NaN.
 
-`largest` finds the largest magnitude of a whole matrix, by which formats with two levels of scales choose the upper
-one. What is infinite or NaN does not count there.
+`largest` returns the largest magnitude of a whole matrix, from which formats with two levels of scale factors choose
+the upper one. It ignores infinities and NaN.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from pyptx import Kernel, Tile, kernel, ptx, reg, smem
 from pyptx.types import PtxType, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell import scales
 from examples.rows.vectors import Vector
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg
 
-GROUP = 16  # elements to a thread
+GROUP = 16  # elements per thread
 THREADS = 256
 WARPS = THREADS // 32
 ACCESS = 32  # bytes of a load
-BLOCKS = 8 * 148  # that look for the largest number: eight to each multiprocessor of a B200
+BLOCKS = 8 * 148  # CTAs that compute the largest magnitude: eight per SM of a B200
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """16 elements of a row, the `number`-th of it; `inside` tells whether the matrix has them."""
+    """16 elements of a row, with index `number` in it; `inside` is whether the matrix has them."""
 
     row: Reg
     number: Reg
@@ -51,23 +51,23 @@ class Group:
 
     @classmethod
     def mine(cls, shape: Sequence[int], block: int) -> Group:
-        """Return this thread's, among those of all rows and blocks of K that have scales, beyond the edges too."""
+        """Return this thread's group; groups cover all rows and blocks of K with scale factors, also past the edges."""
         M, K = shape
         _, words = scales.extent(M, K // block)
-        groups = words * scales.WORD * block // GROUP  # of a row
+        groups = words * scales.WORD * block // GROUP  # groups per row
         index = ptx.ctaid_x() * THREADS + ptx.special.tid.x()
         row = index // groups
         number = index - row * groups
         return cls(row, number, (row < M) & (number < K // GROUP))
 
     def load(self, dtype: PtxType, x: TensorSpec) -> list[Reg]:
-        """Load it as f32 from a matrix of this type; zeros where the matrix has none."""
+        """Load the group as f32 from a matrix of type `dtype`; zeros outside of the matrix."""
         (px,) = ptx.global_ptrs(x)
         return load(dtype, px + (self.row * x.shape[1] + self.number * GROUP) * dtype.bytes, self.inside)
 
 
 def threads(M: int, K: int, block: int) -> int:
-    """Return how many blocks of threads have a group each, of all rows and blocks of K that have scales."""
+    """Return the number of CTAs whose threads have one group each of all rows and blocks of K with scale factors."""
     rows, words = scales.extent(M, K // block)
     return rows * scales.ROWS * words * scales.WORD * block // GROUP // THREADS
 
@@ -79,7 +79,7 @@ def load(dtype: PtxType, address: Reg, inside: Reg | None = None) -> list[Reg]:
 
 
 def magnitude(values: Sequence[Reg]) -> Reg:
-    """Return the largest magnitude of f32 registers; NaN if there is one among them."""
+    """Return the largest magnitude of f32 registers; NaN if one of them is NaN."""
     result, size = reg.scalar(f32, init=0.0), reg.scalar(f32)
     for value in values:
         ptx.inst.abs.f32(size, value)
@@ -88,13 +88,13 @@ def magnitude(values: Sequence[Reg]) -> Reg:
 
 
 def nothing(value: Reg) -> Reg:
-    """Return 0, or NaN if the value is infinite or NaN: added to a number, it spoils it or not."""
+    """Return 0, or NaN if the value is infinite or NaN: adding the result to a number keeps it or makes it NaN."""
     return value * 0.0
 
 
 @functools.cache
 def largest_of(dtype: PtxType) -> Kernel[tuple[Tile]]:
-    """Return the kernel that writes the largest finite magnitude that each of P blocks has seen of N elements."""
+    """Return the kernel in which each of P CTAs writes the largest finite magnitude of its part of N elements."""
 
     @kernel(
         in_specs=(Tile("N", dtype, align=ACCESS),),
@@ -130,7 +130,7 @@ def largest_of(dtype: PtxType) -> Kernel[tuple[Tile]]:
 
 
 def _take(found: Reg, values: Sequence[Reg]) -> None:
-    """Let the largest number grow; `max` passes over what is NaN."""
+    """Raise `found` to the largest finite magnitude of `values`; `max` ignores NaN."""
     size = reg.scalar(f32)
     for value in values:
         ptx.inst.abs.f32(size, value)
@@ -139,7 +139,7 @@ def _take(found: Reg, values: Sequence[Reg]) -> None:
 
 
 def largest(x, dtype: PtxType = bf16):
-    """Return the largest finite magnitude of a matrix, an array of one f32: of each block's elements, then of those."""
+    """Return the largest finite magnitude of a matrix, as an array of one f32: first per CTA, then over the CTAs."""
     flat = x.reshape(-1)
     parts = largest_of(dtype)(flat, P=min(-(-flat.shape[0] // (GROUP * THREADS)), BLOCKS))
     return largest_of(f32)(parts, P=1)

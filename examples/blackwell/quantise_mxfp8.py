@@ -1,8 +1,8 @@
-"""Quantise to mxfp8: e4m3 elements, and for every 32 of a row a power of two that scales them (ue8m0).
+"""Quantize to mxfp8: e4m3 elements, and a power of two as the scale factor of every 32 in a row (ue8m0).
 
-The scale is the smallest power of two by which the block fits: rounding it up, as `cvt.rp` does, no element is beyond
-448, the largest e4m3. Multiplying by a power of two is exact, so that every element is rounded once. Blocks of zeros
-have the smallest scale, 2^-127.
+The scale factor is the smallest power of two with which the block fits: `cvt.rp` rounds it up, so no element exceeds
+448, the largest e4m3. Multiplying by a power of two is exact, so every element is rounded once. Blocks of zeros have
+the smallest scale factor, 2^-127.
 
 X is M x K, in bf16 or f32; K is a multiple of 32. Two threads share a block.
 
@@ -22,7 +22,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, b16, b32, bf16, e4m3, e4m3x2, f32, u8, u32, ue8m0x2
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell import scales
 from examples.blackwell.quantise import ACCESS, GROUP, THREADS, Group, magnitude, nothing, threads
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg
 
-BLOCK = 32  # elements that share a scale
+BLOCK = 32  # elements that share a scale factor
 LARGEST = 448.0  # of e4m3
-EXPONENT, BIAS = 23, 127  # of f32, whose exponents ue8m0 has
+EXPONENT, BIAS = 23, 127  # of f32; a ue8m0 is such an exponent
 
 
 def scale_of(size: Reg) -> tuple[Reg, Reg]:
-    """Return the code of the scale of a block whose largest magnitude is `size`, and what to multiply elements by.
+    """Return the code of a block's scale factor, and the factor for its elements; `size` is its largest magnitude.
 
-    An e8m0 is an exponent, so that 2 * BIAS less it is that of its reciprocal.
+    A ue8m0 is an exponent, so 2 * BIAS minus it is the exponent of its reciprocal.
     """
     spoilt, pair, factor = nothing(size), reg.scalar(b16), reg.scalar(f32)
     wanted = size * (1 / LARGEST) + spoilt
@@ -51,7 +51,7 @@ def scale_of(size: Reg) -> tuple[Reg, Reg]:
 
 
 def rounded(values: Sequence[Reg], factor: Reg) -> list[Reg]:
-    """Return the elements in e4m3, four to a word."""
+    """Return the elements in e4m3, four per word."""
     words = []
     for first in range(0, len(values), 4):
         low, high = (reg.scalar(b16) for _ in range(2))
@@ -63,7 +63,7 @@ def rounded(values: Sequence[Reg], factor: Reg) -> list[Reg]:
 
 @functools.cache
 def mxfp8_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel that quantises matrices of bf16 or f32; R and C are the `scales.extent` of what it writes."""
+    """Return the kernel that quantizes matrices of bf16 or f32; R and C are the `scales.extent` of its output."""
 
     @kernel(
         in_specs=(Tile("M", "K", dtype, align=ACCESS),),
@@ -77,7 +77,7 @@ def mxfp8_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile]]:
         pdata, pscale = ptx.global_ptrs(data, scale)
         values = mine.load(dtype, x)
         size, other = magnitude(values), reg.scalar(f32)
-        ptx.shfl.sync.bfly(other, size, 1)  # a neighbour has the other half of the block
+        ptx.shfl.sync.bfly(other, size, 1)  # the adjacent lane has the other half of the block
         ptx.inst.max.NaN.f32(size, size, other)
         code, factor = scale_of(size)
         words = rounded(values, factor)
@@ -91,14 +91,14 @@ def mxfp8_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile]]:
 
 
 def quantise(x, dtype: PtxType = bf16):
-    """Return the elements of a matrix in e4m3, and their scales as `scales` has them."""
+    """Return a matrix in e4m3, and its scale factors in the layout of `scales`."""
     M, K = x.shape
     R, C = scales.extent(M, K // BLOCK)
     return mxfp8_of(dtype)(x, R=R, C=C)
 
 
 def dequantised(data: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return what a quantised matrix stands for, in float64."""
+    """Return the values of a quantized matrix in float64."""
     M, K = data.shape
     codes = scales.rows_of(scale, M, K // BLOCK)
     powers = codes.view(ml_dtypes.float8_e8m0fnu).astype(np.float64)
@@ -106,7 +106,7 @@ def dequantised(data: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def reference(x: np.ndarray) -> np.ndarray:
-    """Return the matrix itself in float64: what quantising is to come close to."""
+    """Return the matrix itself in float64, which the quantized values approximate."""
     return x.astype(np.float64)
 
 

@@ -1,12 +1,12 @@
-"""Quantise to nvfp4: e2m1 elements, a scale of e4m3 for every 16 of a row, and one f32 for the matrix.
+"""Quantize to nvfp4: e2m1 elements, an e4m3 scale factor for every 16 in a row, and one f32 for the matrix.
 
-e2m1 has the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4 and 6, so that a block's scale is its largest magnitude over 6. It has
-to be an e4m3 (without a sign, ue4m3), which ends at 448: what the matrix has in common is divided out before, by its
-largest magnitude over 6 * 448. An element is then what e2m1 has nearest to x / (scale of the block * that of the
-matrix), where the scale is the rounded one.
+e2m1 has the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4 and 6, so a block's scale factor is its largest magnitude over 6. It
+must be an e4m3 (without a sign, ue4m3), at most 448. Blocks are therefore first divided by the matrix's scale factor,
+the matrix's largest magnitude over 6 * 448. An element is the e2m1 nearest to x / (scale factor of the block * scale
+factor of the matrix), with the block's scale factor as rounded.
 
-A block whose scale rounds to 0 becomes zeros. X is M x K, in bf16 or f32; K is a multiple of 32, so that rows of two
-elements to a byte are multiples of the 16 bytes that TMA asks for.
+A block whose scale factor rounds to 0 becomes zeros. X is M x K, in bf16 or f32; K is a multiple of 32, so that rows,
+with two elements per byte, are multiples of the 16 bytes that TMA requires.
 
     python examples/blackwell/quantise_nvfp4.py
 """
@@ -24,7 +24,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, b8, b16, b32, bf16, e2m1x2, e4m3x2, f16x2, f32, u8, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.blackwell import scales
 from examples.blackwell.quantise import ACCESS, GROUP, THREADS, Group, largest, magnitude, nothing, threads
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg
 
-BLOCK = 16  # elements that share a scale: those of a thread
+BLOCK = 16  # elements that share a scale factor: those of a thread
 LARGEST, LARGEST_SCALE = 6.0, 448.0  # of e2m1, and of e4m3
-SMALLEST = 2.0**-117  # scale of a matrix: times 2^-9, the smallest e4m3, it has a reciprocal
-DIGITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])  # by their codes
+SMALLEST = 2.0**-117  # least scale factor of a matrix: its product with 2^-9, the smallest e4m3, has a reciprocal
+DIGITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])  # by code
 
 
 def matrix_scale(size: TensorSpec) -> Reg:
-    """Return the scale of a matrix whose largest magnitude is in memory."""
+    """Return the scale factor of a matrix from its largest magnitude, which is in memory."""
     (psize,) = ptx.global_ptrs(size)
     scale = reg.scalar(f32)
     ptx.ld(f32, scale, ptx.addr(psize))
@@ -50,9 +50,9 @@ def matrix_scale(size: TensorSpec) -> Reg:
 
 
 def scale_of(size: Reg, whole: Reg) -> tuple[Reg, Reg]:
-    """Return the code of the scale of a block whose largest magnitude is `size`, and what to multiply elements by.
+    """Return the code of a block's scale factor, and the factor for its elements; `size` is its largest magnitude.
 
-    `whole` is the scale of the matrix.
+    `whole` is the scale factor of the matrix.
     """
     pair, halves, scale = reg.scalar(b16), reg.scalar(f16x2), reg.scalar(f32)
     wanted = size * reciprocal(whole * LARGEST) + nothing(size)
@@ -77,7 +77,7 @@ def reciprocal(value: Reg) -> Reg:
 
 
 def rounded(values: Sequence[Reg], factor: Reg) -> list[Reg]:
-    """Return the elements in e2m1, eight to a word, the first one lowest."""
+    """Return the elements in e2m1, eight per word, the first in the lowest bits."""
     words = []
     for first in range(0, len(values), 8):
         pairs = [reg.scalar(e2m1x2) for _ in range(4)]
@@ -89,9 +89,9 @@ def rounded(values: Sequence[Reg], factor: Reg) -> list[Reg]:
 
 @functools.cache
 def nvfp4_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile, Tile]]:
-    """Return the kernel that quantises matrices of bf16 or f32 whose largest magnitude is known.
+    """Return the kernel that quantizes matrices of bf16 or f32 from their largest magnitude.
 
-    H is K / 2, R and C are the `scales.extent` of what it writes.
+    H is K / 2; R and C are the `scales.extent` of its output.
     """
 
     @kernel(
@@ -117,14 +117,14 @@ def nvfp4_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile, Tile]]:
 
 
 def quantise(x, dtype: PtxType = bf16):
-    """Return the elements of a matrix, two to a byte, their scales as `scales` has them, and that of the matrix."""
+    """Return a matrix in e2m1, two per byte, its scale factors in the layout of `scales`, and that of the matrix."""
     M, K = x.shape
     R, C = scales.extent(M, K // BLOCK)
     return nvfp4_of(dtype)(x, largest(x, dtype), H=K // 2, R=R, C=C)
 
 
 def dequantised(data: np.ndarray, scale: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Return what a quantised matrix stands for, in float64."""
+    """Return the values of a quantized matrix in float64."""
     M, K = data.shape[0], data.shape[1] * 2
     codes = np.stack((data & 15, data >> 4), axis=2).reshape(M, K)
     factors = scales.rows_of(scale, M, K // BLOCK).view(ml_dtypes.float8_e4m3fn).astype(np.float64)
@@ -132,7 +132,7 @@ def dequantised(data: np.ndarray, scale: np.ndarray, whole: np.ndarray) -> np.nd
 
 
 def reference(x: np.ndarray) -> np.ndarray:
-    """Return the matrix itself in float64: what quantising is to come close to."""
+    """Return the matrix itself in float64, which the quantized values approximate."""
     return x.astype(np.float64)
 
 

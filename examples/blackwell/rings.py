@@ -1,4 +1,4 @@
-"""Rings of places that some warps of a pair of blocks fill, and others empty."""
+"""Rings of stages that some warps of a CTA pair fill and others empty."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ if TYPE_CHECKING:
 
 
 class Ring:
-    """Places that are filled and emptied in turn, and the barriers by which each side knows of the other.
+    """Stages that are filled and emptied alternately, with a `full` and an `empty` mbarrier each.
 
-    A phase of `full` ends when all `fillers` have arrived, and the bytes that they told of; one of `empty` when all
-    `emptiers` have.
+    A phase of `full` completes after `fillers` arrivals and all expected bytes, a phase of `empty` after `emptiers`
+    arrivals.
     """
 
     def __init__(self, count: int, *, fillers: int, emptiers: int) -> None:
-        """Allocate the barriers."""
+        """Allocate the mbarriers."""
         self.full, self.empty = smem.mbarrier(count), smem.mbarrier(count)
         self.count, self.fillers, self.emptiers = count, fillers, emptiers
 
     def init(self) -> None:
-        """Emit the initialisation, two instructions a place, for one thread. A fence has to follow."""
+        """Emit the mbarrier initialization, two instructions per stage, for one thread. A fence must follow."""
         for full, empty in zip(self.full, self.empty, strict=True):
             ptx.mbarrier.init(full, self.fillers)
             ptx.mbarrier.init(empty, self.emptiers)
 
     def filling(self):
-        """Return where a filler stands, for whom all places are empty at first: two instructions."""
+        """Return the pipeline position of a filler, which starts with all stages empty: two instructions."""
         return ptx.pipeline(self.count, phase=reg.scalar(u32, init=1))
 
     def emptying(self):
-        """Return where an emptier stands: two instructions."""
+        """Return the pipeline position of an emptier: two instructions."""
         return ptx.pipeline(self.count)
 
 
 def first_of_pair(barrier: MbarrierRef) -> Reg:
-    """Return the address of a barrier in the first block: one instruction."""
+    """Return the address of an mbarrier in CTA 0 of the cluster: one instruction."""
     return ptx.cluster.map_shared_u32(barrier, 0)

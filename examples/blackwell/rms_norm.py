@@ -1,9 +1,9 @@
 """RMS norm on Blackwell: `Y[b, i] = X[b, i] * W[i] / sqrt(mean(X[b, :]**2) + eps)`, for any rows, in f32 and bf16.
 
-The kernel is `examples/hopper/rms_norm.py`, for another target: a thread moves 32 bytes at once (`ld.global.v8.f32`,
-LDG.256 in machine code), which halves the loads and stores, and adds and multiplies two elements at once
-(`fma.rn.f32x2`, FFMA2), which halves what is computed in between. Rows that are no
-multiples of 32 bytes, and rows that wait in shared memory, move by 16.
+The kernel is `examples/hopper/rms_norm.py` for another target. A thread loads or stores 32 bytes at once
+(`ld.global.v8.f32`, LDG.256 in SASS), which halves the number of loads and stores. It adds and multiplies two elements
+per instruction (`fma.rn.f32x2`, FFMA2), which halves the arithmetic instructions. Rows that are not multiples of 32
+bytes, and rows kept in shared memory, use 16-byte accesses.
 
     python examples/blackwell/rms_norm.py
 """
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pyptx import Tile, kernel
 from pyptx.types import PtxType, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.hopper import rms_norm as hopper
 from examples.rows.plans import BLACKWELL, Plan
@@ -37,15 +37,15 @@ reference = hopper.reference
     arch=BLACKWELL.arch,
 )
 def rms_norm(X, W, Y, *, eps: float = 1e-6):
-    """Normalise each row of `X` by its root mean square; N is a multiple of 4, up to 57,344."""
+    """Normalize each row of `X` by its root mean square; N is a multiple of 4, up to 57,344."""
     hopper.normalise(Plan.block(X.shape[1], BLACKWELL), X, W, Y, eps)
 
 
 def rms_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:
-    """Return the kernel `rms_norm(X, W, *, eps=1e-6)` for rows of N elements, by the plan for that length.
+    """Return the kernel `rms_norm(X, W, *, eps=1e-6)` for rows of N elements, with the plan for that length.
 
-    Its limits are those of Hopper's. Rows of whole 32 bytes must begin at a multiple of 32; a plan whose target has
-    `widest=16` takes what begins between.
+    The limits are those of the Hopper kernel. Rows that are multiples of 32 bytes must be aligned to 32 bytes; a plan
+    whose target has `widest=16` supports smaller alignments.
     """
     return hopper.rms_norm_for(N, dtype, plan or Plan.of(N, dtype, BLACKWELL))
 

@@ -1,17 +1,17 @@
-"""Where the scales of a matrix lie in memory: one layout for quantisers, products and references.
+"""Memory layout of scale factors, shared by quantizers, block-scaled GEMMs and references.
 
-Of a row of K elements, each block of 16 or 32 has a scale, a byte. `tcgen05.cp` takes the scales of 128 rows, four of
-each row, as 512 bytes: 32 lines of 16. Row r's four are a word, the r // 32-th of line r % 32.
+In a row of K elements, each block of 16 or 32 has a scale factor of one byte. `tcgen05.cp` copies the scale factors of
+128 rows, four of each row, as 512 bytes: 32 lines of 16. The four of row r are a word, number r // 32 of line r % 32.
 
-    line  0: row 0, row 32, row 64, row 96        four bytes each: the scales of four blocks along K
+    line  0: row 0, row 32, row 64, row 96        four bytes each: the scale factors of four blocks along K
     line  1: row 1, row 33, row 65, row 97
     ...
     line 31: row 31, row 63, row 95, row 127
 
-So it comes to the tensor cores: a line to each lane of tensor memory, a row's word to one column. A matrix has such 512
-bytes for every 128 rows and every four blocks of K, those of the same rows one behind the other: an array of
-`extent(rows, blocks)` times 128 words. What is there beyond its edges are zeros, for a NaN times zero is a NaN.
-cuBLAS documents the same layout ("1D Block Scaling Factors Layout").
+`tcgen05.cp` copies each line to one lane of tensor memory and each word to one column. A matrix has 512 such bytes for
+every 128 rows and every four blocks of K; those of the same rows are contiguous. The array has `extent(rows, blocks)`
+times 128 words. Scale factors past the edges of the matrix are zeros, because NaN times zero is NaN. cuBLAS documents
+the same layout ("1D Block Scaling Factors Layout").
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
 
 Place = TypeVar("Place", int, "Reg", "NDArray[np.int64]")
 
-ROWS = 128  # whose scales lie together
-WORD = 4  # scales of a row that lie together, a byte each
-WORDS = ROWS  # one to each of these rows
+ROWS = 128  # rows whose scale factors share 512 bytes
+WORD = 4  # contiguous scale factors of a row, one byte each
+WORDS = ROWS  # one per row
 BYTES = WORDS * WORD
 
 
 def extent(rows: int, blocks: int) -> tuple[int, int]:
-    """Return how many times 128 rows, and how many times four blocks of K, a matrix has."""
+    """Return the number of groups of 128 rows, and of groups of four blocks along K."""
     return -(-rows // ROWS), -(-blocks // WORD)
 
 
 def tile(rows: str, words: str, box: tuple[int, int] = (1, 1)) -> Tile:
-    """Return the Tile of the scales of a matrix; a copy brings those of `box` times 128 rows and four blocks."""
+    """Return the Tile of a matrix's scale factors; its TMA box has `box` groups of 128 rows and of four blocks."""
     return Tile(rows, words, WORDS, b32, tma_box=(*box, WORDS), tma_promotion="256B")
 
 
 def offset(row: Place, block: Place, words: int) -> Place:
-    """Return at which byte the scale of a block of a row lies, in an array with `words` words of each row."""
+    """Return the byte offset of the scale factor of a block of a row; `words` is the number of words per row."""
     line, column = row & 31, (row >> 5) & 3
     return ((row >> 7) * words + (block >> 2)) * BYTES + line * 16 + column * WORD + (block & 3)
 
 
 def rows_of(scales: np.ndarray, rows: int, blocks: int) -> np.ndarray:
-    """Return the scales, bytes, as a matrix: those of each row side by side."""
+    """Return the scale factors (bytes) as a matrix with `rows` rows and `blocks` columns."""
     row, block = np.indices((rows, blocks))
     return np.ascontiguousarray(scales).view(np.uint8).reshape(-1)[offset(row, block, scales.shape[1])]

@@ -1,9 +1,9 @@
 """Softmax on Blackwell: `Y[b, i] = exp(X[b, i] - max) / sum(exp(X[b, :] - max))`, for any rows, in f32 and bf16.
 
-The kernel is `examples/hopper/softmax.py`, for another target: a thread moves 32 bytes at once (`ld.global.v8.f32`,
-LDG.256 in machine code), subtracts, multiplies and adds two elements at once (`add.rn.f32x2`, FADD2), and takes two
-into a maximum by one instruction (`max.f32` of three). EX2 remains one for each element. Rows that are no
-multiples of 32 bytes, and rows that wait in shared memory, move by 16.
+The kernel is `examples/hopper/softmax.py` for another target. A thread loads or stores 32 bytes at once
+(`ld.global.v8.f32`, LDG.256 in SASS), subtracts, multiplies and adds two elements per instruction (`add.rn.f32x2`,
+FADD2), and takes the maximum of three operands (`max.f32`). EX2 still computes one element. Rows that are not multiples
+of 32 bytes, and rows kept in shared memory, use 16-byte accesses.
 
     python examples/blackwell/softmax.py
 """
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pyptx import Tile, kernel
 from pyptx.types import PtxType, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.hopper import softmax as hopper
 from examples.rows.plans import BLACKWELL, Plan
@@ -42,10 +42,10 @@ def softmax(X, Y):
 
 
 def softmax_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:
-    """Return the kernel `softmax(X)` for rows of N elements, by the plan for that length.
+    """Return the kernel `softmax(X)` for rows of N elements, with the plan for that length.
 
-    Its limits are those of Hopper's. Rows of whole 32 bytes must begin at a multiple of 32; a plan whose target has
-    `widest=16` takes what begins between.
+    The limits are those of the Hopper kernel. Rows that are multiples of 32 bytes must be aligned to 32 bytes; a plan
+    whose target has `widest=16` supports smaller alignments.
     """
     return hopper.softmax_for(N, dtype, plan or Plan.of(N, dtype, BLACKWELL))
 

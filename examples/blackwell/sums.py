@@ -1,8 +1,8 @@
-"""Sums on their way out of tensor memory: what the products of this folder do alike behind the last `tcgen05.mma`.
+"""Epilogue of the GEMMs in this folder: read accumulators from tensor memory after the last `tcgen05.mma`.
 
-An accumulator of 128 rows lies in 128 lanes, a column of f32 to each column of the tile; of a pair of blocks, each has
-its 128 rows in its own tensor memory. A warp reaches 32 of the lanes, those of its place among four, so that four warps
-read a tile, and each of their threads has a row of it.
+An accumulator of 128 rows takes all 128 lanes of tensor memory, and one column of f32 for each column of the tile. Each
+CTA of a pair has its 128 rows in its own tensor memory. A warp can access 32 of the lanes, selected by its index modulo
+4. Four warps therefore read a tile, and each of their threads has one row.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
 CHUNK = 32  # columns that a thread holds at once
-VECTOR = 8  # elements of bf16 to a store of 16 bytes: rows of multiples of 8 have all of them, or none
+VECTOR = 8  # bf16 elements per 16-byte store; N is a multiple of 8, so all of them are in bounds or none is
 
 
 def chunks(t: TensorMemory, warp: Reg, columns: int = CHUNK) -> Iterator[tuple[int, RegArray]]:
-    """Yield the first column, and the sums of a thread's row from there on, so many at a time, in the same registers.
+    """Yield the first column of each chunk, and a thread's `columns` accumulators of it, in the same registers.
 
-    `warp` is the number of the warp, whose place among four says which rows it has. Emits a load and a wait for each
-    chunk, behind two instructions. All 32 threads execute it, ordered behind the products.
+    `warp` is the index of the warp; `warp` % 4 selects its rows. Emits a load and a wait for each chunk, after two
+    instructions. All 32 threads execute it, ordered after the MMAs.
     """
     sums, mine = reg.array(b32, columns), t.quarter(warp)
     for first in range(0, t.columns, columns):
@@ -38,10 +38,10 @@ def chunks(t: TensorMemory, warp: Reg, columns: int = CHUNK) -> Iterator[tuple[i
 
 
 def store(t: TensorMemory, c, warp: Reg, row: Reg, column: Reg) -> None:
-    """Round the sums in `t` to bf16, and write those of a thread's row that lie inside of C, 16 bytes at a time.
+    """Round the accumulators in `t` to bf16, and store each thread's row within the bounds of C, 16 bytes at a time.
 
-    C has rows of a multiple of 8 columns, and begins at a multiple of 16 bytes. `row` is the thread's own, `column` the
-    first of the tile.
+    C has rows of a multiple of 8 columns, and is aligned to 16 bytes. `row` is the thread's row, `column` the first
+    column of the tile.
     """
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)

@@ -1,8 +1,8 @@
 """SwiGLU on Blackwell: `Y = G * sigmoid(G) * U`, elementwise over two matrices, in f32 (`swiglu`) and bf16.
 
-The kernel is `examples/hopper/swiglu.py`, for another target: a thread moves its 64 bytes of each matrix by two loads
-of 32 (`ld.global.v8.f32`, LDG.256 in machine code), and adds and multiplies two elements at once (`mul.rn.f32x2`,
-FMUL2). EX2 and RCP remain one for each element. Matrices that are no multiples of 32 bytes move by 16.
+The kernel is `examples/hopper/swiglu.py` for another target. A thread loads 64 bytes of each matrix in two accesses
+(`ld.global.v8.f32`, LDG.256 in SASS), and adds and multiplies two elements per instruction (`mul.rn.f32x2`, FMUL2). EX2
+and RCP still compute one. Matrices that are not multiples of 32 bytes use 16-byte accesses.
 
     python examples/blackwell/swiglu.py
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyptx.types import PtxType, bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if this file is run as a script
 
 from examples.hopper import swiglu as hopper
 from examples.rows.plans import BLACKWELL, Target

@@ -1,20 +1,20 @@
-"""What the products of consumer Blackwell (sm_120) have in common: `mma.sync` in a ring that TMA fills.
+"""Common part of the GEMMs for consumer Blackwell (sm_120): `mma.sync` on a ring of stages that TMA fills.
 
-There is no `tcgen05` on these GPUs, and no tensor memory: warps hold the sums in registers, as on Ampere, and what they
-multiply comes by TMA, as on Hopper. A block has 99 KB of shared memory, which are three stages of 32 KB: 128 rows of A
-and 128 columns of B, 128 bytes of K of each. One warp asks for them; eight multiply, each 64 x 32 of C.
+These GPUs have no `tcgen05` and no tensor memory: warps keep accumulators in registers, as on Ampere, and TMA loads the
+operands, as on Hopper. A CTA has 99 KB of shared memory, which hold three stages of 32 KB: 128 rows of A and 128
+columns of B, 128 bytes of K of each. One warp issues the copies; eight warps compute 64 x 32 of C each.
 
-    TMA warp  -- bytes -->  `full`: the stage is there  -->  ldmatrix and mma.sync of eight warps
-    eight warps  -- an arrival of each -->  `empty`: the stage is read  -->  TMA warp
+    TMA warp  -- bytes -->  `full`: the stage is loaded  -->  ldmatrix and mma.sync of eight warps
+    eight warps  -- an arrival each -->  `empty`: the stage is read  -->  TMA warp
 
-Copies go to `shared::cta`: there are clusters on sm_120, and for a copy to `shared::cluster` ptxas adds a comparison,
-and a call for the case that it goes to another block.
+Copies go to `shared::cta`: sm_120 has clusters, and for a copy to `shared::cluster` ptxas adds a comparison, and a call
+for the case that the destination is another CTA.
 
-Four steps of 32 bytes of K make a stage, whatever the type: 16 elements of bf16, 32 of fp8, 64 of fp4. The rows that
-ldmatrix reads lie in different banks (`SharedTile` swizzles them, as TMA writes them).
+Four steps of 32 bytes of K make a stage, for every type: 16 elements of bf16, 32 of fp8, 64 of fp4. The rows that
+ldmatrix reads are in different banks (`SharedTile` swizzles them, as TMA writes them).
 
-At the end, C leaves by TMA, too: a stage of A is as large as 128 rows of 64 columns of bf16, and when all warps are
-through, the first two become the tile of C. TMA leaves out what lies beyond the edges.
+TMA also stores C. A stage of A is as large as 128 rows of 64 columns of bf16; after the last read, the first two stages
+become the tile of C. TMA clips the tile at the edges of C.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pyptx import ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, bf16x2, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where an example is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for `examples`, if an example is run as a script
 
 from examples import tile_order
 from examples.ampere.gemm_highperf_ampere import split
@@ -41,20 +41,20 @@ if TYPE_CHECKING:
 
     Product = tuple[Sequence[Reg], RegArray, Sequence[Reg], tuple[int, int]]
 
-BM, BN = 128, 128  # of C to a block
-DEPTH = 128  # bytes of K to a stage: as wide as a swizzle can be
-STEP = 32  # of them to one mma.sync
+BM, BN = 128, 128  # rows and columns of C per CTA
+DEPTH = 128  # bytes of K per stage: the widest swizzle
+STEP = 32  # bytes of K per mma.sync
 STAGES = 3
-WM, WN = 64, 32  # of C to a warp: 64 registers of sums
-BAND = 8  # rows of tiles that are taken together: blocks that run at the same time share what they read
+WM, WN = 64, 32  # rows and columns of C per warp: 64 accumulator registers
+BAND = 8  # rows of tiles that are taken together: concurrent CTAs share operands
 CONSUMERS = BM // WM * (BN // WN)
 PRODUCER, THREADS = CONSUMERS, (CONSUMERS + 1) * 32
-C = SharedTile(bf16, (BM, DEPTH // bf16.bytes), stages=2)  # a panel of its columns lies as a stage of A does
+C = SharedTile(bf16, (BM, DEPTH // bf16.bytes), stages=2)  # each half of its columns has the layout of a stage of A
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Where this thread is: its warp, its lane, and the corner of the block's tile of C."""
+    """Position of this thread: its warp, its lane, and the first row and column of the CTA's tile of C."""
 
     warp: Reg
     lane: Reg
@@ -63,7 +63,7 @@ class Block:
 
     @classmethod
     def of(cls, c) -> Block:
-        """Find the tile of the block among those of C; neighbours in time are neighbours in C."""
+        """Return the position of this thread; CTAs that run at the same time have adjacent tiles of C."""
         thread, block = reg.from_(ptx.special.tid.x(), u32), reg.from_(ptx.special.ctaid.x(), u32)
         M, N = c.shape
         row, column = tile_order.place(block, -(-M // BM), -(-N // BN), BAND)
@@ -72,15 +72,15 @@ class Block:
 
 
 def blocks(M: int, N: int) -> int:
-    """Return how many blocks C takes."""
+    """Return the number of CTAs for C."""
     return -(-M // BM) * -(-N // BN)
 
 
 class Ring:
-    """The stages of A and B, and their barriers."""
+    """Stages of A and B, and their mbarriers."""
 
     def __init__(self, a: SharedTile, b: SharedTile) -> None:
-        """Allocate them, initialise the barriers, and let all threads know."""
+        """Allocate them, initialize the mbarriers, and synchronize all threads."""
         self.layouts = a, b
         self.a, self.b = smem.tile(a), smem.tile(b)
         self.full, self.empty = smem.mbarrier(STAGES), smem.mbarrier(STAGES)
@@ -88,12 +88,12 @@ class Ring:
             for full, empty in zip(self.full, self.empty, strict=True):
                 ptx.mbarrier.init(full, 1)
                 ptx.mbarrier.init(empty, CONSUMERS)
-            ptx.fence.proxy_async_shared_cta()  # TMA sees the barriers
+            ptx.fence.proxy_async_shared_cta()  # makes the mbarriers visible to TMA
         ptx.bar.sync()
 
     def produce(self, steps: int, fetch: Callable[[Reg, Reg, object], None]) -> None:
-        """Have one thread fill one stage after the other: `fetch(step, stage, barrier)` starts the copies of one."""
-        ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # at first all stages are empty
+        """Fill stage after stage, in one thread: `fetch(step, stage, barrier)` starts the copies of one."""
+        ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # initially, all stages are empty
         for step in ptx.range_(0, steps):
             stage, phase = ring.advance()
             ptx.mbarrier.wait(self.empty[stage], phase)
@@ -101,23 +101,23 @@ class Ring:
             fetch(step, stage, self.full[stage])
 
     def release(self, stage: Reg, lane: Reg) -> None:
-        """Hand a stage back, for a warp that has read it."""
-        ptx.bar.warp.sync()  # all of its lanes have
+        """Release a stage that this warp has read."""
+        ptx.bar.warp.sync()  # all lanes have read it
         ptx.mbarrier.arrive(self.empty[stage], pred=lane == 0)
 
 
 class Rows:
-    """Blocks of 16 rows of a factor that is contiguous along K, from `first` on, four registers to each.
+    """Blocks of 16 rows, from row `first`, of an operand that is contiguous along K; four registers each.
 
-    A lane names 16 of the 32 bytes of a step, in one row of a block, for ldmatrix. Each eight lanes make one register
-    of a fragment: of A rows 0 to 7, rows 8 to 15, and the same of the other bytes. In B, where rows are columns of C,
-    a block is two fragments of eight columns: rows 0 to 7, their other bytes, and the same of rows 8 to 15.
+    A lane passes ldmatrix the address of 16 of the 32 bytes of a step, in one row of a block. Eight lanes make one
+    register of a fragment: of A rows 0 to 7, rows 8 to 15, and both for the other bytes. In B, where rows are columns
+    of C, a block is two fragments of eight columns: rows 0 to 7, their other bytes, and the same of rows 8 to 15.
     """
 
     def __init__(
         self, tile: SharedAlloc, layout: SharedTile, lane: Reg, first: Reg, rows: int, *, of_b: bool = False
     ) -> None:
-        """Find what this lane names in each step."""
+        """Compute the address that this lane passes to ldmatrix in each step."""
         self.layout = layout
         half, row = split(lane, 16)
         if of_b:
@@ -128,7 +128,7 @@ class Rows:
         self.blocks = [reg.array(b32, 4) for _ in range(0, rows, 16)]
 
     def load(self, stage: Reg, step: int) -> list[RegArray]:
-        """Load one step of a stage, an ldmatrix for each block."""
+        """Load one step of a stage, with one ldmatrix per block."""
         source = self._at[step] + stage * self.layout.stage_bytes
         for index, block in enumerate(self.blocks):
             ptx.ldmatrix(dst=block, src=ptx.addr(source, self.layout.offset(mn=16 * index)))
@@ -136,10 +136,10 @@ class Rows:
 
 
 class Columns:
-    """Blocks of 16 columns of B where it is contiguous along N: as `Rows`, but transposed on the way."""
+    """Blocks of 16 columns of B that is contiguous along N: as `Rows`, but ldmatrix transposes them."""
 
     def __init__(self, tile: SharedAlloc, layout: SharedTile, lane: Reg, first: Reg, columns: int) -> None:
-        """Find what this lane names in each block."""
+        """Compute the address that this lane passes to ldmatrix for each block."""
         self.layout = layout
         half, row = split(lane, 16)
         self._at = []
@@ -149,7 +149,7 @@ class Columns:
         self.blocks = [reg.array(b32, 4) for _ in self._at]
 
     def load(self, stage: Reg, step: int) -> list[RegArray]:
-        """Load one step of a stage, an ldmatrix for each block."""
+        """Load one step of a stage, with one ldmatrix per block."""
         below = stage * self.layout.stage_bytes
         for source, block in zip(self._at, self.blocks, strict=True):
             ptx.ldmatrix(dst=block, src=ptx.addr(source + below, self.layout.offset(k=16 * step)), trans=True)
@@ -157,23 +157,23 @@ class Columns:
 
 
 class Warp:
-    """A warp's 64 x 32 of the tile of C, whose corner is `row`, `column`."""
+    """A warp's 64 x 32 part of the tile of C, from row `row` and column `column`."""
 
     def __init__(self, block: Block) -> None:
-        """Find it, and begin with sums of 0."""
+        """Compute its position, and initialize the accumulators with zeros."""
         row, column = split(block.warp, BN // WN)
         self.row, self.column, self.lane = row * WM, column * WN, block.lane
         self.sums = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WN // 8)] for _ in range(WM // 16)]
 
     def products(self, a: Sequence[RegArray], b: Sequence[RegArray]) -> Iterator[Product]:
-        """Walk over the products of a step: the sums, the fragments of A and B, and which of each they are."""
+        """Yield for each MMA of a step its accumulators, its fragments of A and B, and the indices of both."""
         eights = [list(block)[first : first + 2] for block in b for first in (0, 2)]
         for i, (row, left) in enumerate(zip(self.sums, a, strict=True)):
             for j, (sums, right) in enumerate(zip(row, eights, strict=True)):
                 yield sums, left, right, (i, j)
 
     def park(self, ring: Ring) -> None:
-        """Round the sums, and write them where C is in the stages of A."""
+        """Round the accumulators, and write them to the tile of C in the stages of A."""
         half, row = split(self.lane, 16)
         size = ring.layouts[0].dtype.bytes
         for block in range(0, WN, 16):
@@ -189,15 +189,15 @@ class Warp:
 
 
 def store(ring: Ring, c, block: Block, park: Callable[[], None]) -> None:
-    """When no warp reads a stage any more, have those that multiply `park` their sums, and one thread store them."""
+    """After all reads of stages, `park` the accumulators of the consumer warps, and store the tile from one thread."""
     ptx.bar.sync()
     with ptx.if_(block.warp < CONSUMERS):
         park()
-        ptx.fence.proxy_async_shared_cta()  # TMA sees what was parked
+        ptx.fence.proxy_async_shared_cta()  # makes the parked tile visible to TMA
     ptx.bar.sync()
     with ptx.if_((block.warp == 0) & (block.lane == 0)):
         for panel in range(BN // C.shape[1]):
             corner = (block.column + panel * C.shape[1], block.row)
             ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=ring.a[panel], coord=corner)
         ptx.cp.async_.bulk.commit_group()
-        ptx.cp.async_.bulk.wait_group(0, read=True)  # shared memory must outlive the block until it is read
+        ptx.cp.async_.bulk.wait_group(0, read=True)  # the CTA must not exit before TMA has read its shared memory

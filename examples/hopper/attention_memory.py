@@ -1,4 +1,4 @@
-"""What a block that differentiates attention on Hopper has in shared memory."""
+"""Shared memory of a CTA in the backward pass of attention on Hopper."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from pyptx import ptx, smem
 from pyptx.smem import SharedTile
 from pyptx.types import bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.attention.tiles import WARPS
 from examples.hopper.attention_plans import ROWS
 
 CONSUMERS = 2
-STEP = 64  # rows that a block walks over at once, those that are told of together
+STEP = 64  # rows per iteration: one step of TOLD
 STAGES = 3
 
 
 class Memory:
-    """What a block has in shared memory: the two tiles that it owns, the stages of two that pass, and barriers.
+    """Shared memory of a CTA: the two tiles that it owns, the stages of the two that it iterates over, and mbarriers.
 
-    `told` is what the first kernel computed of the queries of a stage; `swizzle` is that of what the block owns.
+    `told` receives the step of TOLD for the queries of a stage; `swizzle` is that of the owned tiles.
     """
 
     def __init__(self, head_dim: int, swizzle: str = "widest") -> None:
-        """Allocate; the barriers count the bytes that come (`owned`, `came`) and the warps that have read (`empty`)."""
+        """Allocate; mbarriers count the bytes of TMA loads (`owned`, `came`) and the warps that have read (`empty`)."""
         self.own = SharedTile(bf16, (ROWS, head_dim), swizzle=swizzle, stages=CONSUMERS)
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=STAGES)
-        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=STAGES)  # the same bytes, turned
+        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=STAGES)  # the same bytes, read transposed
         self.tiles = [smem.tile(self.own) for _ in range(2)]
         self.stages = [smem.tile(self.passing) for _ in range(2)]
         self.told = smem.alloc(f32, (STAGES, 2, STEP))
@@ -37,7 +37,7 @@ class Memory:
         self.came = [smem.mbarrier(STAGES) for _ in range(2)]
 
     def init(self) -> None:
-        """Emit the initialisation of the barriers, for one thread."""
+        """Emit mbarrier.init for all mbarriers and a proxy fence, in one thread."""
         for barriers, count in ((self.owned, 1), *((each, 1) for each in self.came), (self.empty, CONSUMERS * WARPS)):
             for barrier in barriers:
                 ptx.mbarrier.init(barrier, count)

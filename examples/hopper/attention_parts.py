@@ -1,4 +1,4 @@
-"""What the kernels of attention of Hopper share: products of warpgroups, and the softmax of their sums."""
+"""Parts of all attention kernels on Hopper: MMAs of a warpgroup (wgmma), and the online softmax of the scores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 from pyptx import ptx, reg
 from pyptx.types import PtxType, b32, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.attention.problem import LOWEST, settled
 from examples.attention.quads import over_quad
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc, SharedSlice, SharedTile
 
-FIRST_TURN = 1  # the first of the named barriers of the turns; barrier 0 is the whole block's
+FIRST_TURN = 1  # first of the named barriers of the turns; barrier 0 is that of the whole CTA
 
 
 class Types(TypedDict):
-    """The types of a product, as `mma_async` takes them."""
+    """Types of an MMA, as arguments of `mma_async`."""
 
     dtype_d: PtxType
     dtype_a: PtxType
@@ -38,7 +38,7 @@ TYPES: Types = {"dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16}
 
 
 def stage_rows(sums: RegArray, layout: SharedTile, tiles: SharedAlloc, stage: Reg, thread: Reg) -> None:
-    """Round the sums of a warpgroup to bf16 and write them to a stage of shared memory, 16 columns at a time."""
+    """Round a warpgroup's accumulator to bf16 and write it to a stage of shared memory, 16 columns at a time."""
     packed = reg.array(b32, 4)
     for column in range(0, layout.shape[1], 16):
         first = column // 2  # 16 columns are 8 registers
@@ -56,7 +56,7 @@ def stage_pairs(
     row: Reg | int = 0,
     column: int = 0,
 ) -> None:
-    """Write rounded sums of a warpgroup to a stage of shared memory, from a row and column on, 16 columns at a time."""
+    """Write bf16 pairs of a warpgroup to a stage of shared memory, from `row` and `column` on, 16 columns a time."""
     lane = thread & 31
     below, side = (thread >> 5) * 16 + (lane & 15), (lane >> 4) * 8
     for first in range(0, len(pairs), 4):
@@ -65,11 +65,11 @@ def stage_pairs(
         ptx.stmatrix(smem=tiles.address(*which, below + row, side + inside), regs=pairs[first : first + 4], layout="x4")
 
 
-# --- products ---------------------------------------------------------------------------------------
+# --- MMAs -------------------------------------------------------------------------------------------
 
 
 def described_as(stage: Reg | SharedSlice, layout: SharedTile) -> Reg:
-    """Return the descriptor of a stage as `layout`, whatever the layout that it was allocated with."""
+    """Return the matrix descriptor of a stage, read as `layout`, which may differ from the layout of its allocation."""
     return ptx.wgmma.make_descriptor(
         stage,
         leading_byte_offset=layout.leading_byte_offset,
@@ -79,7 +79,7 @@ def described_as(stage: Reg | SharedSlice, layout: SharedTile) -> Reg:
 
 
 def multiply(d: RegArray, a: Reg, a_layout: SharedTile, b: Reg, b_layout: SharedTile) -> None:
-    """Start d = A · Bᵀ as a group: both matrices by their descriptors, both along the head."""
+    """Start d = A · Bᵀ as one wgmma group: both operands in shared memory, both reduced along the head dimension."""
     ptx.wgmma.fence()
     for k in range(0, a_layout.k, a_layout.k_step):
         ptx.wgmma.mma_async(
@@ -96,7 +96,7 @@ def multiply(d: RegArray, a: Reg, a_layout: SharedTile, b: Reg, b_layout: Shared
 
 
 def accumulate(d: RegArray, weights: RegArray, b: Reg, b_layout: SharedTile) -> None:
-    """Start d += W · B as a group: weights in registers, B along the rows of its tile."""
+    """Start d += W · B as one wgmma group: operand A is W in registers, B is reduced along the rows of its tile."""
     ptx.wgmma.fence()
     for k in range(0, b_layout.k, b_layout.k_step):
         ptx.wgmma.mma_async(
@@ -113,25 +113,25 @@ def accumulate(d: RegArray, weights: RegArray, b: Reg, b_layout: SharedTile) -> 
 
 
 class Turns:
-    """The order in which consumers issue products: each waits for the one before it, around the circle."""
+    """Order in which consumers issue MMAs, round-robin: each waits for the previous consumer at a named barrier."""
 
     def __init__(self, consumers: int, consumer: Reg) -> None:
-        """Open the first consumer's turn, by an arrival of the last one."""
+        """Open the first consumer's turn, by an arrival of the last consumer."""
         self.consumer, self.own, self.next = consumer, consumer + FIRST_TURN, reg.scalar(u32)
         last = consumer == consumers - 1
         ptx.selp(u32, self.next, FIRST_TURN, self.own + 1, last)
         ptx.bar.arrive(FIRST_TURN, 2 * GROUP, pred=last)
 
     def take(self) -> None:
-        """Wait for the turn."""
+        """Wait for this consumer's turn."""
         ptx.bar.sync(self.own, 2 * GROUP)
 
     def give(self) -> None:
-        """Let the next consumer go on."""
+        """Pass the turn to the next consumer."""
         ptx.bar.arrive(self.next, 2 * GROUP)
 
     def close(self) -> None:
-        """Take the turn that the last consumer gave and nobody needs, so that the barrier ends as it began."""
+        """Take the turn that the last consumer passed on and no consumer needs, so that no arrival stays pending."""
         with ptx.if_(self.consumer == 0):
             ptx.bar.sync(FIRST_TURN, 2 * GROUP)
 
@@ -140,10 +140,10 @@ class Turns:
 
 
 class Softmax:
-    """The running softmax of a thread's two rows: maxima and sums so far, and by what the last step scales them."""
+    """Online softmax of a thread's two rows: running maxima and sums, and the scale factors of the last step."""
 
     def __init__(self, scale: float, layout) -> None:
-        """Begin with no key seen; `scale` makes scores exponents of 2, `layout` is that of the scores."""
+        """Start with no key seen; `scale` turns scores into exponents of 2, `layout` is the scores' fragment layout."""
         self.scale, self.layout = scale, layout
         self.maxima = [reg.scalar(f32, init=LOWEST) for _ in range(2)]
         self.sums = [reg.scalar(f32, init=0.0) for _ in range(2)]
@@ -157,7 +157,7 @@ class Softmax:
         return held
 
     def update(self, scores: RegArray) -> None:
-        """Turn scores into 2 ** (scale · (score - maximum)), and add them up."""
+        """Replace scores by 2 ** (scale · (score - maximum)), and add them to the running sums."""
         for row, elements in enumerate(self.rows(scores)):
             self._update(row, elements)
 
@@ -178,13 +178,13 @@ class Softmax:
             ptx.inst.add.rn.f32(self.sums[row], self.sums[row], value)
 
     def correct(self, sums: RegArray) -> None:
-        """Scale what was summed over earlier keys to the new maxima."""
+        """Scale the accumulator of earlier keys to the new maxima."""
         for correction, elements in zip(self.corrections, self.rows(sums), strict=True):
             for value in elements:
                 ptx.inst.mul.rn.f32(value, value, correction)
 
     def finish(self, sums: RegArray) -> list[Reg]:
-        """Divide by the sums of the rows (by 1 where no key was seen); return their natural logarithms."""
+        """Divide the accumulator by the row sums (by 1 if no key was seen); return the rows' LSE (natural log)."""
         logarithms = []
         for peak, total, elements in zip(self.maxima, self.totals(), self.rows(sums), strict=True):
             inverse, logarithm = settled(peak, total, self.scale)
@@ -194,7 +194,7 @@ class Softmax:
         return logarithms
 
     def totals(self) -> list[Reg]:
-        """Add up each row's sum over the lanes that share the row, and return it."""
+        """Reduce both row sums over the lanes that share the rows, in place, and return them."""
         for total in self.sums:
             over_quad(ptx.inst.add.rn.f32, total)
         return self.sums

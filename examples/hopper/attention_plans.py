@@ -1,4 +1,4 @@
-"""How attention is dealt out over blocks of Hopper: sizes of tiles, and over how many blocks keys are split."""
+"""Distribution of attention over CTAs on Hopper: tile sizes, and the number of CTAs that split the keys."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from pathlib import Path
 from pyptx.smem import SharedTile
 from pyptx.types import bf16
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.attention.tiles import GROUP
 from examples.hopper.clusters import AT_ONCE
 
-ROWS = 64  # the M of wgmma
+ROWS = 64  # M of one wgmma
 MERGING = 3.9
-"""What splitting adds to the time of a cluster, in us: merging, and waiting for blocks to begin together.
+"""Time that splitting adds to a cluster, in us: the merge, and the wait until all its CTAs have started.
 
-Fitted, as is what steps take, to 4096 queries and keys of one head on an H200. Of 64: 48.1 us unsplit, 23.4, 18.3,
-17.1 and 28.1 over 2, 3, 5 and 8 blocks, 27.6 over 4, or 14.9 where they attend causally. Of 128: 30.0 over 2, 22.9 over
-3. Of each, 3.2 us are the launch; all are within 4% of that.
+Fitted, like the times of steps, to 4096 queries and keys of one head on an H200. Head dimension 64: 48.1 us unsplit,
+23.4, 18.3, 17.1 and 28.1 us over 2, 3, 5 and 8 CTAs, 27.6 us over 4, or 14.9 us if causal. Head dimension 128: 30.0 us
+over 2 CTAs, 22.9 us over 3. Each includes 3.2 us of launch; the fit is within 4% of all.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a head dimension is dealt out over a block.
+    """Distribution of one head dimension over a CTA.
 
-    `keys` are multiplied in one step, `stages` steps are in flight; `registers` are those of a thread of the producer
-    and of a consumer, which together fill the multiprocessor; a step takes `step_us`. `splits` blocks, a cluster, share
-    the keys of a tile. What `overlaps` begins before the launch in front of it has ended.
+    A step multiplies `keys` keys and takes `step_us`; `stages` steps are in flight. `registers` are those per thread of
+    the producer and of a consumer, which together fill the SM. A cluster of `splits` CTAs shares the keys of a tile. If
+    `overlaps`, the kernel starts before its prerequisite grid completes.
     """
 
     head_dim: int
@@ -44,44 +44,44 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """The rows of Q that a block owns."""
+        """Rows of Q that a CTA owns."""
         return self.consumers * ROWS
 
     @property
     def threads(self) -> int:
-        """The threads of a block: producer and consumers."""
+        """Threads per CTA: producer and consumers."""
         return (1 + self.consumers) * GROUP
 
     @property
     def q(self) -> SharedTile:
-        """Q, a stage for each consumer; the output leaves through the same memory."""
+        """Layout of Q, one stage per consumer; the output is stored through the same memory."""
         return SharedTile(bf16, (ROWS, self.head_dim), stages=self.consumers)
 
     @property
     def k(self) -> SharedTile:
-        """K, multiplied along the head."""
+        """Layout of K, which MMAs reduce along the head dimension."""
         return SharedTile(bf16, (self.keys, self.head_dim), stages=self.stages)
 
     @property
     def v(self) -> SharedTile:
-        """V, multiplied along the keys."""
+        """Layout of V, which MMAs reduce along the keys."""
         return SharedTile(bf16, (self.keys, self.head_dim), major="MN", stages=self.stages)
 
     @property
     def directives(self) -> list[tuple[str, tuple[int, ...]]]:
-        """The directives of the kernel; without the last two, ptxas expects launches without a cluster, too."""
+        """Directives of the kernel; without the last two, ptxas also emits code for launches without a cluster."""
         launch: list[tuple[str, tuple[int, ...]]] = [("maxntid", (self.threads, 1, 1)), ("minnctapersm", (1,))]
         return launch if self.splits == 1 else [*launch, ("reqnctapercluster", (self.splits,)), ("explicitcluster", ())]
 
     def tiles(self, queries: int) -> int:
-        """Return how many blocks, or clusters, the queries of a head take."""
+        """Return the number of CTAs (or clusters, if keys are split) for the queries of a head."""
         return -(-queries // self.rows)
 
     def cost(self, heads: int, queries: int, keys: int, *, causal: bool) -> float:
-        """Return about how many us `heads` heads take, over all batches, behind the launch.
+        """Return the estimated time of `heads` heads (over all batches) in us, after the launch.
 
-        Clusters begin in order, causal ones the longest first. Of one more than n times as many as there is room for,
-        n + 1 run one behind the other somewhere, none shorter than the last of them.
+        Clusters start in order, causal ones with the longest first. If there are more than n per resident slot, some
+        slot runs n + 1 in sequence, none shorter than the last of them.
         """
         merging, room = MERGING if self.splits > 1 else 0.0, AT_ONCE[self.splits]
 
@@ -100,15 +100,15 @@ PLANS = (
     WIDE,
     LONG,
     *(replace(NARROW, splits=splits) for splits in (2, 3, 4, 6, 8)),
-    replace(WIDE, stages=3, splits=5),  # of 4096 queries there are as many tiles as clusters that fit
+    replace(WIDE, stages=3, splits=5),  # 4096 queries have as many tiles as clusters that fit
     *(replace(LONG, splits=splits) for splits in (2, 3, 4, 5, 6, 8)),
 )
 
 
 def splits_for(head_dim: int, heads: int, queries: int, keys: int, *, causal: bool = False) -> int:
-    """Return over how many blocks to split keys; 1 unless the tiles of queries leave some of an H100's SMs idle.
+    """Return the number of CTAs that split the keys; 1 unless the tiles of queries leave some of an H100's SMs idle.
 
-    `heads` counts those of all batches.
+    `heads` is the number of heads over all batches.
     """
     plans = [plan for plan in PLANS if plan.head_dim == head_dim]
     if not plans or heads * plans[0].tiles(queries) >= AT_ONCE[1]:

@@ -1,12 +1,12 @@
-"""The blocks of a cluster share a tile of queries: each attends to a slice of the keys, and they merge their results.
+"""The CTAs of a cluster share a tile of queries: each attends to a slice of the keys, and they merge their results.
 
-What a block has found of its keys is for each row a maximum m, the sum l of its exponentials, and the sum O of values
-weighted by them. With M = max m, each of the cluster's blocks counts by w = exp(m - M): the row's result is
-sum(w · O) / sum(w · l). All put m, l and O into their shared memory, and each then merges some columns of the tile,
-which it reads from all: nothing of this passes through global memory, and one launch does it all.
+From its keys, a CTA computes per row a maximum m, the sum l of the exponentials, and the weighted sum O of the values.
+With M = max m over the cluster, each CTA has the weight w = exp(m - M). The row's result is sum(w · O) / sum(w · l).
+Each CTA writes m, l and O to its shared memory. It then merges some columns of the tile, read from all CTAs by
+distributed shared memory. Nothing passes through global memory, and one launch does it all.
 
-O lies there as it lay in registers, 16 bytes of a thread behind those of its neighbour, as the same thread of each
-block reads it: no bank is hit twice.
+O is stored in register order: the 16-byte chunks of adjacent threads are contiguous. The same thread of each CTA reads
+them, without bank conflicts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pyptx import ptx, reg, smem
 from pyptx.types import b32, bf16, f32, s32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.attention.problem import settled
 from examples.attention.tiles import GROUP
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg, RegArray
 
-CHUNK = 4  # sums of 16 bytes: two neighbours of a row, and two of the row 8 below
-COLUMNS = 8  # of a tile, that the chunks of a quad have in a row
-DOWN = (0, 8)  # where the rows of a thread are, from its first
+CHUNK = 4  # f32 in 16 bytes: two adjacent elements of a row, and two of the row 8 below
+COLUMNS = 8  # columns of a tile in one chunk of each lane of a quad
+DOWN = (0, 8)  # offsets of a thread's rows from its first row
 
 
 class Partial:
-    """The share of a block in shared memory, as a thread of a consumer sees it."""
+    """Partial result of a CTA in shared memory, for one thread of a consumer."""
 
     def __init__(self, plan: Plan) -> None:
-        """Allocate; emit where in the cluster this block is."""
+        """Allocate; emit the rank of this CTA in the cluster and the chunks that it merges."""
         self.plan = plan
         self.rank = reg.from_(ptx.special.cluster_ctarank(), s32)
         self.first, self.others = self._merges()
@@ -52,14 +52,14 @@ class Partial:
 
     @property
     def share(self) -> int:
-        """How many chunks of a thread each block merges."""
+        """Number of chunks per thread that each CTA merges."""
         return -(-self.plan.head_dim // COLUMNS // self.plan.splits)
 
     def _merges(self) -> tuple[Reg, Reg | None]:
-        """Return the first chunk that this block merges, and how many from there on are for others to store, if any.
+        """Return the first chunk that this CTA merges, and how many chunks from there on another CTA stores, if any.
 
-        Where the blocks are no divisor of the chunks, the last ones begin earlier than their share does: all merge as
-        many, and nobody reads beyond the chunks.
+        If the number of CTAs does not divide that of chunks, the last CTAs start before their share: each CTA merges
+        the same number of chunks, and none reads past the last chunk.
         """
         chunks, own = self.plan.head_dim // COLUMNS, self.rank * self.share
         if chunks % self.plan.splits == 0:
@@ -68,11 +68,11 @@ class Partial:
         return first, own - first
 
     def column(self, thread: Reg) -> Reg:
-        """Return the first column of those that this block merges in a thread."""
+        """Return the first column that this CTA merges in a thread."""
         return self.first * COLUMNS + reg.from_((thread & 3) * 2, s32)
 
     def hand_over(self, consumer: Reg, thread: Reg, row: Reg, softmax: Softmax, out: RegArray) -> None:
-        """Write what a consumer has summed, for all blocks of the cluster; `row` is the thread's first."""
+        """Write a consumer's partial result for all CTAs of the cluster; `row` is the thread's first."""
         at = self.values.address(consumer, 0, thread, 0)
         for number in range(self.plan.head_dim // COLUMNS):
             chunk = out[CHUNK * number : CHUNK * (number + 1)]
@@ -83,9 +83,9 @@ class Partial:
             ptx.st(f32, place, [peak, total], space="shared", pred=(thread & 3) == 0)
 
     def merge(self, consumer: Reg, thread: Reg, row: Reg, scale: float) -> tuple[list[list[Reg]], list[Reg]]:
-        """Return this block's chunks of O, divided by the sums, and the logarithms of the thread's two rows.
+        """Return this CTA's chunks of O, divided by the row sums, and the logarithms (LSE) of the thread's two rows.
 
-        All blocks have handed over. This one then tells the cluster that it has read all that it needs.
+        All CTAs have called `hand_over`. After its reads, this CTA arrives at the cluster barrier.
         """
         peers, sums = range(self.plan.splits), self.totals.address(consumer, row, 0)
         values = self.values.address(consumer, self.first, thread, 0)
@@ -97,7 +97,7 @@ class Partial:
 
 
 def read(peer: int, address: object, count: int, places: Sequence[int], stride: int) -> list[list[Reg]]:
-    """Load `count` numbers from each place, `stride` numbers apart, of another block's memory."""
+    """Load `count` f32 at each of `places`, in units of `stride` f32, from the shared memory of CTA `peer`."""
     there = ptx.cluster.map_shared_u32(address, peer)
     found = [[reg.scalar(f32) for _ in range(count)] for _ in places]
     for place, values in zip(places, found, strict=True):
@@ -106,7 +106,7 @@ def read(peer: int, address: object, count: int, places: Sequence[int], stride: 
 
 
 def weights_of(totals: Sequence[Sequence[Reg]], scale: float) -> tuple[list[Reg], Reg]:
-    """Return by what to multiply each block's sums for a row, given its maxima and totals, and the row's logarithm."""
+    """Return each CTA's normalized weight for a row, given the maxima and sums of all CTAs, and the row's LSE."""
     peak, total = reg.scalar(f32, init=totals[0][0]), reg.scalar(f32, init=0.0)
     for one, _ in totals[1:]:
         ptx.inst.max.f32(peak, peak, one)
@@ -121,7 +121,7 @@ def weights_of(totals: Sequence[Sequence[Reg]], scale: float) -> tuple[list[Reg]
 
 
 def weighted(chunks: Sequence[Sequence[Reg]], weights: Sequence[Sequence[Reg]]) -> list[Reg]:
-    """Return the weighted sum of the chunks of all blocks; each of a thread's two rows has its own weights."""
+    """Return the weighted sum of the chunks of all CTAs; each of a thread's two rows has its own weights."""
     sums = [reg.scalar(f32, init=0.0) for _ in range(CHUNK)]
     for peer, chunk in enumerate(chunks):
         for i, (total, value) in enumerate(zip(sums, chunk, strict=True)):
@@ -132,9 +132,9 @@ def weighted(chunks: Sequence[Sequence[Reg]], weights: Sequence[Sequence[Reg]]) 
 def store_columns(
     place: Place, problem: Problem, column: Reg, chunks: Sequence[Sequence[Reg]], array, others: Reg | None = None
 ) -> None:
-    """Round chunks to bf16 and store them to the rows `place.row` and 8 below, from a column on, where rows are.
+    """Round chunks to bf16 and store them from a column on, to row `place.row` and the row 8 below, if these exist.
 
-    The first so many chunks are for `others` to store.
+    The first `others` chunks are skipped: another CTA stores them.
     """
     (pointer,) = ptx.global_ptrs(array)
     pairs = reg.array(b32, len(DOWN))

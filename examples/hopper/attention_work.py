@@ -1,4 +1,4 @@
-"""What a block of attention works for, and how keys and values come to those who read them."""
+"""Work of an attention CTA: its queries and keys, the producer that loads K and V, and the consumers' readers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyptx import ptx, reg, smem
 from pyptx.types import s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where a file that imports this is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running a file that imports this as a script
 
 from examples.attention.problem import Place, Problem, dealt, divided
 from examples.attention.tiles import Ring, load
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Some queries of a head, and the steps of keys that they attend to here: from `first` to before `behind`."""
+    """Queries of a head, and the steps of keys that they attend to in this CTA: from `first` to before `behind`."""
 
     plan: Plan
     problem: Problem
@@ -35,14 +35,14 @@ class Work:
     behind: Reg
 
     def if_any(self) -> AbstractContextManager[object]:
-        """Run a block of code if there are such steps; where keys are not split, there are, and nothing is emitted."""
+        """Emit a branch for CTAs that have such steps; without split keys all CTAs have, and no branch is emitted."""
         return nullcontext() if self.plan.splits == 1 else ptx.if_(self.first < self.behind)
 
 
 def work_of(plan: Plan, problem: Problem) -> Work:
-    """Return the work of this block: heads are dealt out first, and of causal problems the longest rows first.
+    """Return the work of this CTA: heads vary fastest; in causal problems the longest rows come first.
 
-    The steps of a tile are dealt out evenly over its cluster; those on the diagonal, at the end, to the last block.
+    The steps of a tile are divided evenly over its cluster; the last ones, on the diagonal, go to the last CTA.
     """
     number = ptx.special.ctaid.x() if plan.splits == 1 else ptx.special.clusterid.x()
     blocks = plan.tiles(problem.queries)
@@ -62,18 +62,18 @@ def work_of(plan: Plan, problem: Problem) -> Work:
 
 
 class QueryTiles:
-    """The memory of Q, a stage for each consumer: `full` counts its bytes. The output leaves through it."""
+    """Shared memory of Q, one stage per consumer, with the mbarrier `full`. The output is stored through it."""
 
     def __init__(self, plan: Plan, tiles: SharedAlloc) -> None:
-        """Allocate the barrier."""
+        """Allocate the mbarrier."""
         self.plan, self.tiles, self.full = plan, tiles, smem.mbarrier(1)[0]
 
     def init(self) -> None:
-        """Emit the initialisation of the barrier, for one thread."""
+        """Emit mbarrier.init, in one thread."""
         ptx.mbarrier.init(self.full, 1)
 
     def fetch(self, place: Place, tensor) -> None:
-        """Fetch Q, for all consumers."""
+        """Start the TMA loads of Q for all consumers."""
         ptx.mbarrier.arrive_expect_tx(self.full, self.plan.q.bytes)
         for consumer in range(self.plan.consumers):
             at = replace(place, row=place.row + consumer * ROWS)
@@ -84,15 +84,15 @@ class QueryTiles:
 
 
 class Producer:
-    """The thread that fetches queries, keys and values, in the order in which consumers ask for them."""
+    """Thread that loads queries, keys and values, in the order in which the consumers use them."""
 
     def __init__(self, queries: QueryTiles, rings: list[Ring], tensors) -> None:
-        """Begin with empty stages."""
+        """Start with empty stages."""
         self.queries, self.rings, self.tensors = queries, rings, tensors
         self.turns = [ptx.pipeline(ring.layout.stages, phase=reg.scalar(u32, init=1)) for ring in rings]
 
     def fetch(self, work: Work) -> None:
-        """Fetch all that a tile of queries needs."""
+        """Load Q, K and V for a tile of queries."""
         self.queries.fetch(work.place, self.tensors[0])
         with work.if_any():
             self._fetch_keys(work)
@@ -103,7 +103,7 @@ class Producer:
         self._next(work, 0, last)
         for row in ptx.range_(last - size, first - 1, -size):
             self._next(work, 0, row)
-            self._next(work, 1, row + size)  # the values of a step are added while the next scores are computed
+            self._next(work, 1, row + size)  # P · V of a step runs together with the scores of the next
         self._next(work, 1, reg.scalar(s32, init=first))
 
     def _next(self, work: Work, which: int, row: Reg) -> None:
@@ -115,10 +115,10 @@ class Producer:
 
 
 class Reader:
-    """A warp's way around a ring: the stage that it reads, if it has waited for any."""
+    """Position of a warp in a ring: the stage that it reads, if it has waited for any."""
 
     def __init__(self, ring: Ring) -> None:
-        """Begin without a stage."""
+        """Start without a stage."""
         self.ring, self.turn = ring, ptx.pipeline(ring.layout.stages)
         self.stage = reg.scalar(u32, init=ring.layout.stages)
 
@@ -130,5 +130,5 @@ class Reader:
         return stage
 
     def release(self, first_lane: Reg) -> None:
-        """Tell the producer that this warp has read the stage that it waited for last, if it has waited for any."""
+        """Arrive at `empty` of the stage that this warp waited for last, if any: the warp has read it."""
         ptx.mbarrier.arrive(self.ring.empty[self.stage], pred=first_lane & (self.stage < self.ring.layout.stages))

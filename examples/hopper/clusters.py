@@ -1,10 +1,10 @@
-"""How many clusters run at a time, which says into how many blocks a tile is best divided."""
+"""Number of clusters that run at a time, from which kernels choose how many CTAs share a tile."""
 
 from __future__ import annotations
 
 AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 5: 22, 6: 17, 7: 15, 8: 15}
-"""How many clusters of each size there is room for, where a block fills a multiprocessor.
+"""Maximum number of resident clusters of each size, if a CTA fills an SM.
 
-It is what `cuOccupancyMaxActiveClusters` says of an H200. A cluster stays within a GPC, and of these some have fewer
-multiprocessors that can be used than others, not the same on each chip. Clusters beyond that run behind the others.
+These are the values of `cuOccupancyMaxActiveClusters` on an H200. A cluster stays within a GPC. Some GPCs have fewer
+usable SMs than others, which differs between chips. Further clusters run after these.
 """

@@ -1,19 +1,19 @@
 """Flash attention: `O = softmax(scale · Q · Kᵀ) · V` for each head, and `LSE`, the logarithm of each row's sum.
 
-A block owns 64 rows of Q for each of its two or three *consumer* warpgroups, and walks over the keys once. Scores never
-leave registers: products write them, a running maximum and sum turn them into probabilities, which are rounded to bf16
-where they lie and become the first factor of the next product. What was summed before is scaled as a maximum grows.
+A thread block (CTA) owns 64 rows of Q for each of its two or three *consumer* warpgroups, and iterates over the keys
+once. Scores stay in registers: wgmma writes them, and a running maximum and sum turn them into probabilities. Rounded
+to bf16 in place, they are operand A of the next wgmma. The accumulator is rescaled when a maximum grows.
 
-Three things overlap. One thread of the *producer* warpgroup keeps the stages of K and V full by TMA. Inside a consumer,
-tensor cores add the values of one step while its threads compute the softmax of the next. And the consumers take turns
-at issuing products, so that one computes its softmax while another keeps the tensor cores busy.
+Three things overlap. One thread of the *producer* warpgroup keeps the stages of K and V full by TMA. In a consumer, the
+tensor cores compute P · V of one step while its threads compute the softmax of the next. And the consumers take turns
+at issuing wgmma, so that one computes its softmax while another keeps the tensor cores busy.
 
-Arrays are dense, [batch, sequence, heads, head_dim], as a projection leaves them. Heads of K and V may be fewer than
-those of Q (grouped queries). With `causal=True` query i sees the keys up to i + Skv - Sq: the last query sees all. A
-query that sees no key gets O = 0 and LSE = -inf.
+Arrays are dense, [batch, sequence, heads, head_dim], as a projection outputs them. K and V may have fewer heads than Q
+(grouped-query attention). With `causal=True` query i sees the keys up to i + Skv - Sq: the last query sees all. A query
+that sees no key gets O = 0 and LSE = -inf.
 
-Where tiles of queries are too few for a whole GPU, each has a cluster, whose blocks split its keys and merge what they
-find (`attention_splits.py`).
+If there are too few tiles of queries for a whole GPU, each has a cluster: its CTAs split the keys and merge their
+partial results (`attention_splits.py`).
 
     python examples/hopper/flash_attention.py
 """
@@ -33,7 +33,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.types import b32, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.attention import float64
 from examples.attention.problem import problem_of
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
 
 
 class Consumer:
-    """One warpgroup with its registers: scores, probabilities, and the sum of values."""
+    """Consumer warpgroup with its registers: scores, probabilities, and the accumulator of O."""
 
     def __init__(self, work: Work, number: Reg, queries: QueryTiles, readers: list[Reader], order: Turns) -> None:
-        """Declare registers, and describe Q for the products; `number` counts consumers."""
+        """Declare registers, and build the matrix descriptor of Q; `number` is the index of the consumer."""
         self.work, self.number = work, number
         self.plan, self.problem, self.place = plan, problem, place = work.plan, work.problem, work.place
         self.keys, self.values = readers
@@ -75,7 +75,7 @@ class Consumer:
             ptx.inst.mov.f32(value, 0.0)
 
     def _last_keys(self) -> list[Reg]:
-        """Return the last key that each of the thread's rows sees, counted from the thread's first column."""
+        """Return the last key that each of the thread's rows sees, relative to the thread's first column."""
         column = reg.from_(self.layout.column(self.thread, 0), s32)
         if not self.problem.causal:
             return [(self.problem.keys - 1) - column] * 2
@@ -83,7 +83,7 @@ class Consumer:
         return [first + (self.problem.ahead + down) for down in (0, 8)]
 
     def run(self) -> None:
-        """Walk over the block's keys from the last to the first: those that some row does not see come first."""
+        """Iterate over the CTA's keys from the last to the first, so that steps with masked keys come first."""
         size, first, last = self.plan.keys, self.work.first, self.work.behind - 1
         whole = reg.scalar(s32, init=self.problem.whole_steps(self.row, size)).min(last)
         if self.plan.splits > 1:
@@ -99,13 +99,13 @@ class Consumer:
     # --- one step -----------------------------------------------------------------------------------
 
     def first_step(self, first_key: Reg, *, hidden: bool) -> None:
-        """Compute the probabilities of the first step; there is nothing to add yet."""
+        """Compute the probabilities of the first step, before any values are added."""
         self.multiply_keys(self.keys.wait())
         ptx.wgmma.wait_group(0)
         self.weigh(first_key, hidden=hidden)
 
     def step(self, first_key: Reg, *, hidden: bool) -> None:
-        """Add the values of the step before, and meanwhile compute the probabilities of this one."""
+        """Compute P · V of the previous step, and meanwhile the probabilities of this one."""
         self.settle()
         keys = self.keys.wait()
         self.order.take()
@@ -116,16 +116,16 @@ class Consumer:
         self.weigh(first_key, hidden=hidden)
 
     def last_step(self) -> None:
-        """Add the values of the last step."""
+        """Compute P · V of the last step."""
         self.settle()
         self.add_values(self.values.wait())
         ptx.wgmma.wait_group(0)
 
     def settle(self) -> None:
-        """Wait for the values added so far, scale them to the new maxima, and round the probabilities to add next.
+        """Wait for the last P · V, scale the accumulator to the new maxima, and round P for the next P · V.
 
-        This stands at the head of a step, not at the end of the one before, because ptxas moves waits up inside a basic
-        block: there it would wait before the exponentials that the products are to overlap with.
+        This is at the start of a step, not at the end of the previous one, because ptxas moves waits up inside a basic
+        block: there it would wait before the exponentials that overlap with the MMAs.
         """
         ptx.wgmma.wait_group(0)
         self.values.release(self.first_lane)
@@ -133,31 +133,31 @@ class Consumer:
         round_pairs(self.weights, self.scores)
 
     def weigh(self, first_key: Reg, *, hidden: bool) -> None:
-        """Turn scores into probabilities, now that they are there."""
+        """Compute the probabilities from the scores, which are complete."""
         self.keys.release(self.first_lane)
         if hidden:
             self.hide(first_key)
         self.softmax.update(self.scores)
 
     def hide(self, first_key: Reg) -> None:
-        """Take the keys that a row does not see out of its scores."""
+        """Set the scores of keys that a row does not see to -inf."""
         limits = [last - first_key for last in self.last_keys]
         for i, value in enumerate(self.scores):
             seen = limits[self.layout.row(0, i) // 8] >= self.layout.column(0, i)
             ptx.selp(f32, value, value, -math.inf, seen)
 
     def multiply_keys(self, stage: Reg) -> None:
-        """Start scores = Q · Kᵀ as a group of products."""
+        """Start scores = Q · Kᵀ as one wgmma group."""
         multiply(self.scores, self.q, self.plan.q, ptx.wgmma.descriptor(self.keys.ring.tiles[stage]), self.plan.k)
 
     def add_values(self, stage: Reg) -> None:
-        """Start out += weights · V as a group of products."""
+        """Start out += weights · V as one wgmma group."""
         accumulate(self.out, self.weights, ptx.wgmma.descriptor(self.values.ring.tiles[stage]), self.plan.v)
 
-    # --- the end ------------------------------------------------------------------------------------
+    # --- epilogue -----------------------------------------------------------------------------------
 
     def finish(self, output, sums) -> None:
-        """Store O and LSE; a block of a cluster, its share of them."""
+        """Store O and LSE; with split keys, this CTA's share of them."""
         if self.plan.splits == 1:
             self._store_sums(sums, self.softmax.finish(self.out))
             self._store(output)
@@ -176,7 +176,7 @@ class Consumer:
             ptx.cp.async_.bulk.wait_group(0, read=True)
 
     def _merge(self, output, sums) -> None:
-        """Merge with the other blocks of the cluster, and store what is this one's; leave when none reads it."""
+        """Merge with the other CTAs of the cluster, and store this CTA's share; exit after all have read its memory."""
         partial, row = Partial(self.plan), reg.from_(self.layout.row(self.thread, 0), u32)
         partial.hand_over(self.number, self.thread, row, self.softmax, self.out)
         ptx.cluster.sync()
@@ -187,7 +187,7 @@ class Consumer:
         ptx.cluster.wait()
 
     def _store_sums(self, sums, logarithms: list[Reg], mine: Reg | None = None) -> None:
-        """Store the logarithms of the rows that there are, by the first lane of each four; where it is `mine`."""
+        """Store the logarithms of existing rows, by the first lane of each quad, and only if `mine` is true or None."""
         (pointer,) = ptx.global_ptrs(sums)
         line = (self.place.batch * self.problem.heads + self.place.head) * self.problem.queries
         first = (self.thread & 3) == 0 if mine is None else mine & ((self.thread & 3) == 0)
@@ -218,12 +218,12 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
         launch=ATTRIBUTES if plan.overlaps else {},
     )
     def flash_attention(Q, K, V, OUT, LSE, *, causal: bool = False, scale: float | None = None) -> None:
-        """Attend; `scale` is 1 / sqrt(head_dim) unless another is given."""
+        """Compute O and LSE; `scale` defaults to 1 / sqrt(head_dim)."""
         problem, q_tiles = problem_of(Q, K, scale, causal=causal), smem.tile(plan.q)
         rings = [Ring(layout, plan.consumers * WARPS) for layout in (plan.k, plan.v)]
-        queries = QueryTiles(plan, q_tiles)  # behind the tiles, which are aligned to a kilobyte
+        queries = QueryTiles(plan, q_tiles)  # after the tiles, which are aligned to 1024 bytes
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
-        ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas knows: it is the same for all lanes
+        ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas can infer a warp-uniform value
         with ptx.if_(thread == 0):
             fetch_maps(Q, K, V)
             for barriers in (queries, *rings):
@@ -255,7 +255,7 @@ _KERNELS = {(plan.head_dim, plan.splits): flash_attention_of(plan) for plan in P
 
 
 def kernel_for(head_dim: int, splits: int = 1) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel that splits keys over that many blocks; raise ValueError for what no plan has."""
+    """Return the kernel that splits keys over `splits` CTAs; raise ValueError if no plan matches."""
     for place, (name, wanted) in enumerate((("head dimensions", head_dim), ("splits", splits))):
         known = sorted({each[place] for each in _KERNELS})
         if wanted not in known:
@@ -264,19 +264,19 @@ def kernel_for(head_dim: int, splits: int = 1) -> Kernel[tuple[Tile, Tile]]:
 
 
 def variant(head_dim: int, splits: int = 1, **how: bool) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel of a plan that is carried out otherwise: `variant(128, overlaps=True)`."""
+    """Return the kernel of a plan with changed fields: `variant(128, overlaps=True)`."""
     (plan,) = (plan for plan in PLANS if (plan.head_dim, plan.splits) == (head_dim, splits))
     return flash_attention_of(replace(plan, **how))
 
 
 KERNELS = {head_dim: kernel_for(head_dim) for head_dim in (64, 128)}
-"""The kernel of each head dimension that does not split keys."""
+"""Kernel of each head dimension, without split keys."""
 
 
 def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None, splits: int | None = None):
-    """Return O and LSE of arrays [B, S, H, D] of bf16; raise ValueError for what no plan has.
+    """Return O and LSE of bf16 arrays [B, S, H, D]; raise ValueError if no plan matches.
 
-    Keys are split over clusters of `splits` blocks, 1 to 6 or 8; if it is not given, as many as keep an H200 busy.
+    Keys are split over clusters of `splits` CTAs, 1 to 6 or 8; by default, over as many as keep an H200 busy.
     """
     batch, queries, heads, head_dim = q.shape
     chosen = splits_for(head_dim, batch * heads, queries, k.shape[1], causal=causal) if splits is None else splits

@@ -4,15 +4,15 @@ With the probabilities `P = exp(scale · Q · Kᵀ - LSE)`, which are computed a
 
     dV = Pᵀ · dO        dS = P ∘ (dO · Vᵀ - delta)        dQ = scale · dS · K        dK = scale · dSᵀ · Q
 
-where `delta` is the sum of dO ∘ O over a row, less the gradient of its LSE. A first, small kernel computes delta.
+where `delta` is the sum of dO ∘ O over a row, minus the gradient of its LSE. A first, small kernel computes delta.
 
-In the second, some blocks own 128 keys of a head and walk over the queries that see them, for dK and dV; the others own
-128 queries and walk over the keys that they see, for dQ. Each gradient has one owner and one order of summation: no
-atomics, no buffer in float32, and the same bits in every run, for two products in seven that are computed twice. Both
-kinds do the same with the roles of rows and columns exchanged, so they share their code: a *side* says who is who.
+In the second kernel, some CTAs own 128 keys of a head and iterate over the queries that see them, for dK and dV. The
+others own 128 queries and iterate over the keys that they see, for dQ. Each gradient has one owner and one order of
+summation: no atomics, no float32 buffer, and the same bits in every run. The cost is that two of seven MMAs are
+repeated. Both kinds do the same with rows and columns exchanged, so they share code (`examples/attention/sides.py`).
 
-One thread of the producer warpgroup fetches tiles by TMA, and two consumer warpgroups multiply. The first factors of
-the second products come from registers: nothing that is computed goes through shared memory.
+One thread of the producer warpgroup loads tiles by TMA, and two consumer warpgroups multiply. Operand A of the gradient
+MMAs comes from registers: no computed value goes through shared memory.
 
     python examples/hopper/flash_attention_backward.py
 """
@@ -32,7 +32,7 @@ from pyptx import Tile, differentiable_kernel, kernel, ptx, reg
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.attention import float64
 from examples.attention.problem import problem_of
@@ -56,15 +56,15 @@ if TYPE_CHECKING:
     from pyptx.smem import SharedSlice
 
 THREADS = (1 + CONSUMERS) * GROUP
-REGISTERS = (24, 240)  # of a thread of the producer warpgroup, of a consumer
-STAGED = 1  # named barriers of the consumers; barrier 0 is the whole block's
+REGISTERS = (24, 240)  # per thread: of the producer warpgroup, of a consumer
+STAGED = 1  # first named barrier of the consumers; barrier 0 is that of the whole CTA
 
 
 # --- the producer -----------------------------------------------------------------------------------
 
 
 def produce(side: Keys | Queries, memory: Memory, arrays: dict) -> None:
-    """Emit the producer: one thread fetches the tiles that the block owns, then what passes."""
+    """Emit the producer: one thread loads the tiles that the CTA owns, then those of each iteration."""
     ptx.mbarrier.arrive_expect_tx(memory.owned[0], 2 * memory.own.bytes)
     for name, tiles in zip(side.owns, memory.tiles, strict=True):
         for consumer in range(CONSUMERS):
@@ -87,10 +87,10 @@ def produce(side: Keys | Queries, memory: Memory, arrays: dict) -> None:
 
 
 class Consumer:
-    """One warpgroup with its registers: scores and products of a step, rounded pairs, and sums."""
+    """Consumer warpgroup with its registers: scores and dO · Vᵀ of a step, rounded pairs, and accumulators."""
 
     def __init__(self, side: Keys | Queries, memory: Memory, number: Reg, arrays: dict) -> None:
-        """Declare registers, and describe the tiles that the block owns; `number` counts consumers."""
+        """Declare registers, and build descriptors of the owned tiles; `number` is the index of the consumer."""
         self.side, self.memory, self.number = side, memory, number
         self.turn, self.reading = ptx.pipeline(STAGES), reg.scalar(u32, init=STAGES)  # no stage yet
         thread = thread_of_group()
@@ -106,7 +106,7 @@ class Consumer:
         self.limit = side.limit(side.place.row + number * ROWS + self.row, self.column)
 
     def run(self) -> None:
-        """Walk over what passes; the sums of a step are under way while the next one begins."""
+        """Execute all steps; the gradient MMAs of a step are in flight while the next step starts."""
         for value in (each for sums in self.sums for each in sums):
             ptx.inst.mov.f32(value, 0.0)
         ptx.mbarrier.wait(self.memory.owned[0], 0)
@@ -115,16 +115,16 @@ class Consumer:
         ptx.wgmma.wait_group(0)
 
     def step(self, place: Place) -> None:
-        """Multiply what is owned with what passes, and add up its gradients."""
+        """Multiply the owned tiles with those of the stage, and accumulate the gradients."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         self.multiply(self.scores, 0, stage, phase)
-        ptx.wgmma.wait_group(1)  # the sums of the step before: their factors' registers are free for products
+        ptx.wgmma.wait_group(1)  # gradient MMAs of the step before are complete: registers are free for `products`
         self.release(stage)
         self.multiply(self.products, 1, stage, phase)
-        ptx.wgmma.wait_group(1)  # the scores
+        ptx.wgmma.wait_group(1)  # scores are complete
         self.hide(place.row)
         self.weigh(stage)
-        ptx.wgmma.wait_group(0)  # the products
+        ptx.wgmma.wait_group(0)  # `products` are complete
         self.differentiate(stage)
         round_pairs(self.weights, self.scores)
         round_pairs(self.changes, self.products)
@@ -133,23 +133,23 @@ class Consumer:
         self.accumulate(self.sums[0], self.changes, memory.stages[0][stage])
 
     def multiply(self, d: RegArray, which: int, stage: Reg, phase: Reg) -> None:
-        """Start d = what is owned · (what passes)ᵀ, as soon as it has come."""
+        """Start d = owned tile · (tile of the stage)ᵀ, as soon as the latter is loaded."""
         ptx.mbarrier.wait(self.memory.came[which][stage], phase)
         passing = ptx.wgmma.descriptor(self.memory.stages[which][stage])
         multiply(d, self.own[which], self.memory.own, passing, self.memory.passing)
 
     def accumulate(self, sums: RegArray, pairs: RegArray, stage: Reg | SharedSlice) -> None:
-        """Start sums += pairs · what passes."""
+        """Start sums += pairs · (tile of the stage)."""
         accumulate(sums, pairs, described_as(stage, self.memory.across), self.memory.across)
 
     def release(self, stage: Reg) -> None:
-        """Tell the producer that this warp has read the stage before, if there was one."""
+        """Arrive at `empty` of the previous stage, if there was one: this warp has read it."""
         before = self.reading
         ptx.mbarrier.arrive(self.memory.empty[before], pred=self.first_lane & (before < STAGES))
         ptx.inst.mov.u32(before, stage)
 
     def hide(self, first: Reg) -> None:
-        """Take the keys that a query does not see out of its scores."""
+        """Set the scores of keys that a query does not see to -inf."""
         hides = self.side.hides(first)
         if hides is None:
             return
@@ -160,22 +160,22 @@ class Consumer:
                 ptx.selp(f32, value, value, -math.inf, seen)
 
     def weigh(self, stage: Reg) -> None:
-        """Turn scores into probabilities."""
+        """Replace scores by probabilities."""
         scale = self.side.problem.scale2
         for value, exponent in zip(self.scores, self.numbers(0, stage), strict=True):
             ptx.inst.fma.rn.f32(value, value, scale, exponent)
             ptx.inst.ex2.approx.ftz.f32(value, value)
 
     def differentiate(self, stage: Reg) -> None:
-        """Turn products into gradients of the scores."""
+        """Replace `products` (dO · Vᵀ) by the gradients of the scores."""
         for change, weight, delta in zip(self.products, self.scores, self.numbers(1, stage), strict=True):
             ptx.inst.sub.rn.f32(change, change, delta)
             ptx.inst.mul.rn.f32(change, change, weight)
 
-    # --- what is told of queries --------------------------------------------------------------------
+    # --- values per query (TOLD) --------------------------------------------------------------------
 
     def told_of_rows(self, array) -> list[list[Reg]]:
-        """Return the two numbers told of each of the thread's two rows."""
+        """Return both TOLD values of each of the thread's two rows."""
         place = replace(self.side.place, row=self.side.place.row + self.number * ROWS)
         there = told_of(self.side.problem, place, array) + self.row * 4
         told = [[reg.scalar(f32) for _ in range(2)] for _ in range(2)]
@@ -185,7 +185,7 @@ class Consumer:
         return told
 
     def numbers(self, which: int, stage: Reg) -> Iterator[Reg]:
-        """Yield one of the numbers told of each element's query: its row, or its column where queries pass."""
+        """Yield one TOLD value for the query of each element: of its row, or of its column if the CTA owns keys."""
         if isinstance(self.side, Queries):
             yield from (self.told[which][self.layout.row(0, i) // 8] for i in range(len(self.scores)))
             return
@@ -195,13 +195,13 @@ class Consumer:
             ptx.inst.ld.shared.v2.f32(pair, ptx.addr(at, self.layout.column(0, i) * 4))
             yield from pair * 2
 
-    # --- the end ------------------------------------------------------------------------------------
+    # --- epilogue -----------------------------------------------------------------------------------
 
     def store(self, arrays: dict) -> None:
-        """Store the sums through the memory of the tiles that the block owns."""
+        """Store the gradients through the memory of the tiles that the CTA owns; scale dQ and dK."""
         for value in self.sums[0]:
             ptx.inst.mul.rn.f32(value, value, self.side.problem.scale)
-        thread = thread_of_group()  # read again: no register is kept for it while the sums fill them all
+        thread = thread_of_group()  # read again, so that it takes no register while the accumulators fill them all
         barrier, memory = self.number + STAGED, self.memory
         ptx.bar.sync(barrier, GROUP)  # all four warps have read the tiles
         for sums, tiles in zip(self.sums, memory.tiles, strict=False):
@@ -219,7 +219,7 @@ class Consumer:
 
 
 def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Kernel[tuple[Tile, Tile, Tile]]:
-    """Return the second kernel, of the gradients, for one head dimension."""
+    """Return the second kernel, which computes the gradients, for one head dimension."""
     layout = SharedTile(bf16, (ROWS, head_dim))
     queries, keys = heads_tile(layout, "Sq", "Hq"), heads_tile(layout, "Skv", "Hkv")
 
@@ -235,13 +235,13 @@ def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Ker
     def flash_attention_backward(
         Q, K, V, DOUT, TOLD, DQ, DK, DV, *, causal: bool = False, scale: float | None = None
     ) -> None:
-        """Differentiate; `scale` is 1 / sqrt(head_dim) unless another is given."""
+        """Compute dQ, dK and dV; `scale` defaults to 1 / sqrt(head_dim)."""
         if TOLD.shape[2] != steps_of(Q.shape[1]):
             raise ValueError(f"TOLD has {TOLD.shape[2]} steps; {Q.shape[1]} queries have T={steps_of(Q.shape[1])}")
         problem, memory = problem_of(Q, K, scale, causal=causal), Memory(head_dim)
         arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "TOLD": TOLD, "DQ": DQ, "DK": DK, "DV": DV}
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
-        ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas knows: it is the same for all lanes
+        ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas can infer a warp-uniform value
         with ptx.if_(thread == 0):
             fetch_maps(Q, K, V, DOUT)
             memory.init()
@@ -267,10 +267,10 @@ def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Ker
 
 
 PREPARE = {head_dim: prepare_of(head_dim, arch="sm_90a") for head_dim in (64, 128)}
-"""The first kernel for each head dimension."""
+"""First kernel, which computes TOLD, for each head dimension."""
 flash_attention_backward_64, flash_attention_backward_128 = map(flash_attention_backward_of, (64, 128))
 BACKWARD = {64: flash_attention_backward_64, 128: flash_attention_backward_128}
-"""The second kernel for each head dimension."""
+"""Second kernel for each head dimension."""
 
 
 def gradients(q, k, v, out, lse, dout, dlse, *, causal: bool = False, scale: float | None = None):

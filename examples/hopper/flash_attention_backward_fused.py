@@ -1,17 +1,17 @@
-"""The gradients of flash attention by five products in place of seven, for sums that are added in any order.
+"""The gradients of flash attention by five MMAs instead of seven; dQ is summed by atomics, in any order.
 
-`flash_attention_backward.py` computes the probabilities and their gradients twice: once where dK and dV are summed up,
-once where dQ is. Here only blocks of keys walk over queries, and what they know of a step's dQ they add to it in global
-memory, in float32, as every other block of keys does: `red.add`, by 16 bytes a thread. In which order additions arrive
-differs from run to run, and with it the last bits of dQ.
+`flash_attention_backward.py` computes the probabilities and their gradients twice: once for dK and dV, once for dQ.
+Here only CTAs that own keys iterate over queries. Each adds its part of a step's dQ to global memory, in float32, as
+every other CTA does: `red.add`, 16 bytes per thread. The order of these additions differs from run to run, and with it
+the last bits of dQ.
 
-The gradients of a step's scores are a product's second factor for dK, from registers, and its first for dQ: for that
-both consumers put theirs, 64 keys by 64 queries each, into shared memory, where the other reads them, too. Each then
-computes one half of the head of dQ, over all keys of the block. The memory is there twice: so they meet once a step.
+The gradients of a step's scores are operand A of both MMAs: for dK from registers, for dQ from shared memory. For dQ
+both consumers write theirs, 64 keys by 64 queries each, to shared memory, where the other reads them, too. Each then
+computes one half of the head of dQ, over all keys of the CTA. There are two buffers, so they synchronize once a step.
 
-Sums of dQ lie as threads hold them: four numbers of each of 128 threads side by side, so that a warp adds to whole
-lines of memory. A first kernel sets them to zero, beside what it tells of queries
-(`examples/attention/told.py`); a last one scales and rounds them, and writes them in their places.
+Sums of dQ are stored in register order: four f32 of each of 128 threads are contiguous, so that a warp adds to whole
+cache lines. A first kernel sets them to zero and computes TOLD (`examples/attention/told.py`). A last kernel scales and
+rounds them, and writes them in row-major order.
 
     python examples/hopper/flash_attention_backward_fused.py
 """
@@ -29,7 +29,7 @@ from pyptx import Tile, differentiable_kernel, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.attention import float64
 from examples.attention.problem import Place, Problem, dealt, divided, problem_of
@@ -48,17 +48,17 @@ if TYPE_CHECKING:
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
 
-BOTH = 3  # the named barrier at which the consumers meet; 1 and 2 are those of each
-QUEUED = 4  # numbers that a thread adds at a time: 16 bytes
+BOTH = 3  # named barrier of both consumers; 1 and 2 are those of each
+QUEUED = 4  # f32 that a thread adds at a time: 16 bytes
 
 
 def sums_tile(head_dim: int) -> Tile:
-    """Return the sums of dQ of each step: halves of the head, four numbers of each thread by four."""
+    """Return the Tile of dQ sums of each step: half a head per consumer, in register order, by four f32."""
     return Tile("B", "Hq", "T", CONSUMERS, STEP * head_dim // CONSUMERS, f32, align=4 * QUEUED)
 
 
 def sums_of(array, line: Reg, number: Reg, thread: Reg) -> Reg:
-    """Return the address of a thread's first sums, in the half `number` of the step `line`."""
+    """Return the address of a thread's first f32 sum, in half `number` of step `line`."""
     (pointer,), half = ptx.global_ptrs(array), array.shape[4]
     return pointer + line * (CONSUMERS * half * 4) + number * (half * 4) + thread * (QUEUED * 4)
 
@@ -67,7 +67,7 @@ def sums_of(array, line: Reg, number: Reg, thread: Reg) -> Reg:
 
 
 def begin_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel that tells two numbers of each query, and sets the sums of dQ to zero."""
+    """Return the kernel that computes TOLD, and sets the f32 sums of dQ to zero."""
 
     @kernel(
         in_specs=told_specs(head_dim),
@@ -77,7 +77,7 @@ def begin_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
         arch="sm_90a",
     )
     def begin_gradients(OUT, DOUT, LSE, DLSE, TOLD, SUMS) -> None:
-        """Tell and set; `T` is how many steps the queries' blocks have."""
+        """Compute TOLD and clear SUMS; `T` is the number of steps of the CTAs that own queries, `steps_of(Sq)`."""
         line, thread = tell(OUT, DOUT, LSE, DLSE, TOLD)
         (sums,), zero = ptx.global_ptrs(SUMS), reg.scalar(b32, init=0)
         here = sums + line * (STEP * head_dim * 4) + thread * (4 * QUEUED)
@@ -92,9 +92,9 @@ def begin_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
 
 
 class Shared(Memory):
-    """What a block has in shared memory: beside the rest, the gradients of scores, keys by queries, for two steps.
+    """Shared memory of a CTA: that of `Memory`, and the gradients of scores, keys by queries, for two steps.
 
-    What it owns lies in two panels, each the half of the head that a consumer computes of dQ.
+    Its owned tiles consist of two TMA boxes, each the half of the head for which a consumer computes dQ.
     """
 
     def __init__(self, head_dim: int) -> None:
@@ -106,45 +106,45 @@ class Shared(Memory):
 
 
 class FusedConsumer(Consumer):
-    """One warpgroup, which also adds to dQ."""
+    """Consumer warpgroup that also adds to dQ."""
 
     def __init__(self, side: Keys, memory: Shared, number: Reg, arrays: dict) -> None:
-        """Declare registers, and describe the halves of keys."""
+        """Declare registers, and build descriptors of the halves of K."""
         super().__init__(side, memory, number, arrays)
         self.shared, self.array, self.second = memory, arrays["SUMS"], reg.scalar(u32, init=0)
         self.queries = reg.wgmma_frag(m=ROWS, n=memory.half.mn, dtype=f32)
         self.keys = [described_as(memory.tiles[0][keys, number], memory.half) for keys in range(CONSUMERS)]
 
     def run(self) -> None:
-        """Walk over queries, and leave together: each reads the keys of the other, in whose memory gradients leave."""
+        """Execute all steps, then synchronize: each consumer reads the keys of the other, which `store` overwrites."""
         super().run()
         ptx.bar.sync(BOTH, CONSUMERS * GROUP)
 
     def step(self, place: Place) -> None:
-        """Multiply the keys with queries, add up their gradients, and add to those of the queries."""
+        """Multiply keys with queries, accumulate the gradients of keys and values, and add to that of queries."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         self.multiply(self.scores, 0, stage, phase)
         self.multiply(self.products, 1, stage, phase)
-        ptx.wgmma.wait_group(1)  # the scores
+        ptx.wgmma.wait_group(1)  # scores are complete
         self.hide(place.row)
         self.weigh(stage)
         round_pairs(self.weights, self.scores)
         self.accumulate(self.sums[1], self.weights, memory.stages[1][stage])
-        ptx.wgmma.wait_group(1)  # the products; those for dV are under way
+        ptx.wgmma.wait_group(1)  # `products` are complete, the MMAs for dV are in flight
         self.differentiate(stage)
         round_pairs(self.changes, self.products)
         self.exchange()
         self.multiply_changes()
         self.accumulate(self.sums[0], self.changes, memory.stages[0][stage])
-        ptx.wgmma.wait_group(1)  # what is added to dQ; those for dK are under way
+        ptx.wgmma.wait_group(1)  # the MMAs for dQ are complete, those for dK are in flight
         self.add(place)
         ptx.wgmma.wait_group(0)
         ptx.mbarrier.arrive(memory.empty[stage], pred=self.first_lane)
 
     def exchange(self) -> None:
-        """Show the other consumer the gradients of this one's scores, and wait for its own.
+        """Write this consumer's score gradients for the other consumer, and wait for the other's.
 
-        They go where the step before the last one had them: whoever arrives here has read those.
+        They overwrite those of two steps before: a consumer that arrives here has read those.
         """
         thread = thread_of_group()
         row = self.number * ROWS
@@ -153,7 +153,7 @@ class FusedConsumer(Consumer):
         ptx.bar.sync(BOTH, CONSUMERS * GROUP)
 
     def multiply_changes(self) -> None:
-        """Start queries = changes · keys as a group: all keys of the block, and half of the head."""
+        """Start queries = changesᵀ · keys as one wgmma group: all keys of the CTA, and half of the head."""
         layout, half = self.shared.exchange, self.shared.half
         changes = ptx.wgmma.descriptor(self.shared.changes[self.second])
         ptx.wgmma.fence()
@@ -175,7 +175,7 @@ class FusedConsumer(Consumer):
         ptx.inst.xor.b32(self.second, self.second, 1)
 
     def add(self, place: Place) -> None:
-        """Add to the sums of the step's queries."""
+        """Add to SUMS of the step's queries by `red.add`."""
         line = (place.batch * self.side.problem.heads + place.head) * self.array.shape[2] + divided(place.row, STEP)
         here = sums_of(self.array, line, self.number, thread_of_group())
         for first in range(0, len(self.queries), QUEUED):
@@ -184,13 +184,13 @@ class FusedConsumer(Consumer):
 
 
 def keys_of(problem: Problem) -> Keys:
-    """Return the keys that this block owns; those that most queries see come first."""
+    """Return the keys that this CTA owns; those seen by most queries come first."""
     head, row, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), problem.heads_of_keys, blocks_of(problem.keys))
     return Keys(problem, Place(head, batch, row * OWNED), STEP)
 
 
 def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel of the products, for one head dimension."""
+    """Return the kernel of the MMAs, for one head dimension."""
     layout = SharedTile(bf16, (ROWS, head_dim))
     queries = heads_tile(layout, "Sq", "Hq")
     keys = heads_tile(SharedTile(bf16, (ROWS, head_dim), swizzle=f"{head_dim}B"), "Skv", "Hkv")
@@ -205,13 +205,13 @@ def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
         arch="sm_90a",
     )
     def fused_gradients(Q, K, V, DOUT, TOLD, SUMS, DK, DV, *, causal: bool = False, scale: float | None = None) -> None:
-        """Differentiate; `scale` is 1 / sqrt(head_dim) unless another is given."""
+        """Compute dK and dV, and add to SUMS; `scale` defaults to 1 / sqrt(head_dim)."""
         if TOLD.shape[2] != steps_of(Q.shape[1]):
             raise ValueError(f"TOLD has {TOLD.shape[2]} steps; {Q.shape[1]} queries have T={steps_of(Q.shape[1])}")
         problem, memory = problem_of(Q, K, scale, causal=causal), Shared(head_dim)
         arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "TOLD": TOLD, "SUMS": SUMS, "DK": DK, "DV": DV}
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
-        ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas knows: it is the same for all lanes
+        ptx.shfl.sync.idx(group, thread >> 7, 0)  # so that ptxas can infer a warp-uniform value
         with ptx.if_(thread == 0):
             fetch_maps(Q, K, V, DOUT)
             memory.init()
@@ -235,7 +235,7 @@ def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
 
 
 def finish_of(head_dim: int) -> Kernel[tuple[Tile]]:
-    """Return the kernel that scales the sums of dQ, rounds them, and writes them in their places."""
+    """Return the kernel that scales and rounds the f32 sums of dQ, and writes them in row-major order."""
     half = SharedTile(bf16, (STEP, head_dim // CONSUMERS), stages=CONSUMERS)
     whole = SharedTile(bf16, (STEP, head_dim), swizzle=f"{head_dim}B")
 
@@ -247,7 +247,7 @@ def finish_of(head_dim: int) -> Kernel[tuple[Tile]]:
         arch="sm_90a",
     )
     def finish_queries(SUMS, DQ, *, scale: float | None = None) -> None:
-        """Finish, a warpgroup to each half of a step's head; `scale` is that of the scores."""
+        """Compute DQ, one warpgroup per half of a step's head; `scale` is that of the scores."""
         tiles, thread = smem.tile(half), thread_of_group()
         number = reg.from_(ptx.special.tid.x(), u32) >> 7
         head, step, batch = dealt(reg.from_(ptx.special.ctaid.x(), u32), SUMS.shape[1], SUMS.shape[2])
@@ -281,7 +281,7 @@ def gradients(q, k, v, out, lse, dout, dlse, *, causal: bool = False, scale: flo
     _, queries, _, head_dim = q.shape
     told, sums = BEGIN[head_dim](out, dout, lse, dlse, T=steps_of(queries))
     dk, dv, *added = FUSED[head_dim](q, k, v, dout, told, sums, causal=causal, scale=scale)
-    # jax returns what a kernel has written to as a new array; elsewhere it is the same one.
+    # jax returns a mutated array as a new one; in other frameworks it is the same array.
     return FINISH[head_dim](*added or (sums,), Sq=queries, scale=scale), dk, dv
 
 

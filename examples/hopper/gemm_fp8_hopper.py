@@ -1,14 +1,14 @@
-"""Matrix product of fp8: `C = scale_a · scale_b · (A · Bᵀ)` with e4m3 factors and a sum of two levels.
+"""GEMM of fp8: `C = scale_a · scale_b · (A · Bᵀ)` with e4m3 operands and accumulation in two levels.
 
-Tensor cores of Hopper add products of fp8 with few bits below the largest of them, fewer than f32 has, so that a long
-sum loses what is small beside it. So they only add up 128 of K, four products of 32; that sum is then added to the
-total, in f32, by ordinary instructions, while the tensor cores work for the other warpgroup.
+Tensor cores of Hopper accumulate fp8 with few bits below the largest term, fewer than f32 has, so a long reduction
+loses small terms. Here they only accumulate over 128 of K, four wgmma over 32 each. Ordinary instructions then add this
+partial sum to the total, in f32, while the tensor cores work for the other warpgroup.
 
-All else is that of `gemm_highperf_hopper.py`: persistent blocks, a producer, clusters that share B, tiles in bands,
+The rest is that of `gemm_highperf_hopper.py`: persistent CTAs, a producer, clusters that share B, tiles in bands,
 stores by TMA. The two accumulators take 2 x 64 registers for the 64 x 128 of each warpgroup.
 
-A is M x K, B is N x K (bytes cannot be transposed on the way, so K is contiguous in both), C is M x N in bf16; the
-scales are arrays of one f32. K is a multiple of 16 and N one of 8, so that rows are whole multiples of 16 bytes.
+A is M x K, B is N x K (wgmma cannot transpose bytes, so both are K-major), C is M x N in bf16; the scales are arrays of
+one f32. K must be a multiple of 16 and N one of 8, so that rows are multiples of 16 bytes.
 
     python examples/hopper/gemm_fp8_hopper.py
 """
@@ -27,7 +27,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import PtxType, e4m3, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.hopper.gemm_highperf_hopper import Gemm, Reader, Shared
 from examples.hopper.gemm_parts import ROWS, divide, multiply
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fp8Gemm(Gemm):
-    """How the product is cut up: 128 bytes of K to a stage, which is also what tensor cores add up."""
+    """Sizes of the GEMM: 128 bytes of K per stage, which is also the length of an accumulation by the tensor cores."""
 
     dtype: ClassVar[PtxType] = e4m3
-    widest: ClassVar[int] = 192  # columns of two accumulators, 96 registers each
+    widest: ClassVar[int] = 192  # columns: two accumulators of 96 registers each
     block_n: int = 128
     stages: int = 6
     b_major: str = field(default="K", init=False)
 
     def kernel(self):
-        """Put the parts together."""
+        """Return the kernel."""
         C, scale = self.c_tile.tma_tile("M", "N"), Tile(1, f32)
         factors = (*self.factors, scale, scale)
 
         @kernel(in_specs=factors, out_specs=(C,), grid=self.grid, cluster=self.cluster, **self.launch)
         def gemm(a, b, scale_a, scale_b, c) -> None:
-            """Multiply, each block tile after tile of C."""
+            """Multiply; each CTA computes tile after tile of C."""
             shared, steps = Shared(self), -(-a.shape[1] // self.block_k)
             divide(
                 self,
@@ -61,13 +61,13 @@ class Fp8Gemm(Gemm):
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume_scaled(c, (scale_a, scale_b), shared, group, steps),
             )
-            ptx.cluster.sync()  # nobody leaves while others still write to its shared memory
+            ptx.cluster.sync()  # no CTA exits while others still write to its shared memory
             ptx.ret()
 
         return gemm
 
     def consume_scaled(self, c, scales, shared: Shared, group: Reg, steps: int) -> None:
-        """Multiply stage after stage, add each to the total, scale that and store it, tile after tile."""
+        """Multiply stage after stage, add each to the total, scale the total and store it, tile after tile."""
         part, total = (reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32) for _ in range(2))
         tiles, reader = (self.a_tile, self.b_tile()), Reader(self, shared, group)
         scale = scaling(*scales)
@@ -98,22 +98,22 @@ def scaling(scale_a, scale_b) -> Reg:
 
 @functools.cache
 def build_gemm(*, overlaps: bool = False, **sizes: int):
-    """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, cluster=1)`."""
+    """Return the kernel with other sizes: `build_gemm(block_n=128, cluster=1)`."""
     return Fp8Gemm(overlaps=overlaps, **sizes).kernel()
 
 
 gemm = build_gemm()
 
 CUTS = {128: (6, 1.0), 192: (5, 0.9)}
-"""How wide tiles may be, with how many stages, and what a column of one costs beside a column of the narrow ones.
+"""Number of stages for each tile width, and the cost of a column relative to one of the narrow tiles.
 
-On an H200, 8192 cubed takes 887 us with the wide tiles and 1008 us with the narrow ones, in 21 and 32 turns.
+On an H200, 8192 cubed takes 887 us with the wide tiles and 1008 us with the narrow ones, in 21 and 32 waves.
 """
-MULTIPROCESSORS = 132  # of that device
+MULTIPROCESSORS = 132  # SMs of that device
 
 
 def width_for(M: int, N: int) -> int:
-    """Return how wide the tiles of a product are to be: those whose last turn leaves fewer multiprocessors idle."""
+    """Return the tile width with the lowest estimated time, which includes SMs that idle in the last wave."""
 
     def cost(block_n: int) -> float:
         cut = Fp8Gemm(block_n=block_n)
@@ -124,13 +124,13 @@ def width_for(M: int, N: int) -> int:
 
 
 def scaled_product(a, b, scale_a, scale_b):
-    """Multiply by the kernel that is cut up for these shapes."""
+    """Multiply with the kernel whose tile width suits these shapes."""
     block_n = width_for(a.shape[0], b.shape[0])
     return build_gemm(block_n=block_n, stages=CUTS[block_n][0])(a, b, scale_a, scale_b)
 
 
 def reference(a: np.ndarray, b: np.ndarray, scale_a: np.ndarray, scale_b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return the scaled product in float64."""
     scale = scale_a.astype(np.float64) * scale_b.astype(np.float64)
     return a.astype(np.float64) @ b.astype(np.float64).T * scale
 

@@ -1,20 +1,20 @@
-"""Matrix product, the last step: persistent, in clusters, with stores that nobody waits for.
+"""GEMM, the last step: persistent CTAs, clusters, and stores that overlap computation.
 
-To the producer and the consumers of `gemm_warp_specialised.py` come
+This kernel adds to the producer and the consumers of `gemm_warp_specialised.py`
 
-- **persistence**: a block for each multiprocessor of the device, which takes tile after tile. The producer is
-  filling stages for the next tile while the consumers still store the last one;
-- **clusters**: two blocks, one tile below the other, need the same columns of B. Each fetches half of them, and TMA
-  writes it to both: two thirds of the traffic with L2;
-- **an order of tiles** in bands of a few rows, so that what runs at the same time reads few rows of A and few columns
-  of B, which L2 still holds; it is computed from the number of the tile;
-- **stores by TMA**: each warp rounds 16 rows of its accumulator to bf16, puts 64 columns at a time into shared memory
-  by `stmatrix`, where they lie swizzled, and TMA writes them out while the next ones, or the next tile's, are computed.
+- **persistence**: one CTA per SM of the device, which computes tile after tile. The producer fills stages for the next
+  tile while the consumers still store the last one;
+- **clusters**: two CTAs, one tile below the other, need the same columns of B. Each loads half of them, and TMA
+  multicast writes it to both: two thirds of the traffic with L2;
+- **an order of tiles** in bands of a few rows, computed from the number of the tile. CTAs that run at the same time
+  read few rows of A and few columns of B, which stay in L2;
+- **stores by TMA**: each warp rounds 16 rows of its accumulator to bf16 and writes 64 columns at a time to shared
+  memory, swizzled, by `stmatrix`. TMA stores them while the next columns, or the next tile, are computed.
 
-A is M x K and C is M x N, in bf16, their rows one behind the other; B is K x N, or N x K if `b_major="K"`. N and K are
-multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for; all else is cut off at the edges.
+A is M x K and C is M x N, in bf16, row-major; B is K x N, or N x K if `b_major="K"`. N and K must be multiples of 8,
+because TMA requires rows that are multiples of 16 bytes; TMA clips at the edges.
 
-`gemm_parts.py` has what `gemm_fp8_hopper.py` and `grouped_gemm.py` share with this kernel.
+`gemm_parts.py` has the parts that `gemm_fp8_hopper.py` and `grouped_gemm.py` share with this kernel.
 
     python examples/hopper/gemm_highperf_hopper.py
 """
@@ -35,7 +35,7 @@ from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import PtxType, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.hopper.gemm_parts import ROWS, Cut, Stages, divide, multiply, prefetch, stage_panel
 from examples.tile_order import place
@@ -50,59 +50,59 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Gemm(Cut):
-    """A product in clusters. The defaults are for large matrices."""
+    """GEMM in clusters. The defaults are for large matrices."""
 
     dtype: ClassVar[PtxType] = bf16
-    cluster: int = 2  # blocks below each other that share what they read of B
-    band: int = 8  # clusters below each other that are taken before the next column
+    cluster: int = 2  # CTAs, one below the other, that share their tiles of B
+    band: int = 8  # rows of clusters per band of the tile order
     b_major: str = "MN"
 
     def __post_init__(self) -> None:
-        """Refuse also grids without a cluster, and bands without a row."""
+        """Raise ValueError also for grids without a cluster, and bands without a row."""
         Cut.__post_init__(self)
         if self.at_most(self.cluster) < self.cluster or self.band < 1:
             raise ValueError(f"blocks={self.blocks}, band={self.band}: a cluster of {self.cluster}, and a row, or more")
 
     @property
     def unit(self) -> int:
-        """A store has 64 columns; a block fetches whole panels of B, of 64 columns, or whole patterns of 8 rows."""
+        """Divisor of `block_n`: 64 columns of a store, and per CTA whole TMA boxes (64) or swizzle atoms (8) of B."""
         return math.lcm(64, (8 if self.b_major == "K" else 64) * self.cluster)
 
     @property
     def block_k(self) -> int:
-        """How much of K a stage has: a row of the 128B swizzle."""
+        """K per stage: a row of the 128B swizzle."""
         return 1024 // self.dtype.bits
 
     @property
     def a_tile(self) -> SharedTile:
-        """What a block holds of A."""
+        """Layout of the tiles of A."""
         return SharedTile(self.dtype, (self.block_m, self.block_k), stages=self.stages)
 
     def b_tile(self, share: int = 1) -> SharedTile:
-        """Describe what a block holds of B, or the part of it that each of `share` blocks fetches."""
+        """Return the layout of the tiles of B, or of the part that each of `share` CTAs loads."""
         columns = self.block_n // share
         shape = (columns, self.block_k) if self.b_major == "K" else (self.block_k, columns)
         return SharedTile(self.dtype, shape, major=self.b_major, stages=self.stages)
 
     @property
     def c_tile(self) -> SharedTile:
-        """What a warp stores at a time, and how many of these there are: two for each consuming warp, or one."""
+        """Layout of the buffers that a warp stores; their number is two for each consumer warp, or one."""
         buffers = 2 if self.block_n // 64 % 2 == 0 else 1
         return SharedTile(bf16, (16, 64), stages=buffers * self.block_m // 16)
 
     def extent(self, M: int, N: int) -> tuple[int, int]:
-        """Return how many tiles there are, of a whole cluster each: below each other, and side by side."""
+        """Return the number of rows and of columns of tiles, each tile that of a whole cluster."""
         return -(-M // (self.block_m * self.cluster)), -(-N // self.block_n)
 
     def grid(self, M: int, N: int, K: int) -> int:
-        """Return the number of blocks: one for each tile, where the device has room for as many."""
+        """Return the number of CTAs on a device with room for all: one per tile."""
         rows, columns = self.extent(M, N)
         return self.at_most(rows * columns * self.cluster) // self.cluster * self.cluster
 
     # --- the parts of the kernel ------------------------------------------------------------------------
 
     def tiles(self, M: int, N: int) -> Iterator[tuple[Reg, Reg]]:
-        """Yield row and column of every tile of this block."""
+        """Emit a loop over the tiles of this CTA; yield the first row and column of each."""
         rows, columns = self.extent(M, N)
         first, step = ptx.special.clusterid.x(), ptx.special.nclusterid.x()
         rank = ptx.special.cluster_ctarank()
@@ -111,7 +111,7 @@ class Gemm(Cut):
             yield (row * self.cluster + rank) * self.block_m, column * self.block_n
 
     def produce(self, a, b, c, shared: Shared) -> None:
-        """Fill one stage after the other, each as soon as the consumers of all blocks have read what was in it."""
+        """Fill stage after stage, each as soon as the consumers of all CTAs have read its previous tiles."""
         A, B, part, rank = self.a_tile, self.b_tile(), self.b_tile(self.cluster), ptx.special.cluster_ctarank()
         everyone = (1 << self.cluster) - 1 if self.cluster > 1 else None
         ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
@@ -135,14 +135,14 @@ class Gemm(Cut):
                     )
 
     def consume(self, c, shared: Shared, group: Reg, steps: int) -> None:
-        """Multiply stage after stage, with one group of products in flight, and store tile after tile."""
+        """Multiply stage after stage, with one wgmma group in flight, and store tile after tile."""
         acc, tiles = reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32), (self.a_tile, self.b_tile())
         reader = Reader(self, shared, group)
         for row, column in self.tiles(*c.shape):
             for step in ptx.range_(0, steps):
                 a, b = reader.wait()
                 multiply(acc, a, b, tiles, adds=~(step == 0))
-                ptx.wgmma.wait_group(1)  # the products of the step before have read their stage
+                ptx.wgmma.wait_group(1)  # the MMAs of the previous step have read their stage
                 with ptx.if_(step > 0):
                     reader.release()
             ptx.wgmma.wait_group(0)
@@ -151,17 +151,17 @@ class Gemm(Cut):
         ptx.cp.async_.bulk.wait_group(0)
 
     def store(self, acc: RegArray, c, staged: SharedAlloc, row: Reg, column: Reg) -> None:
-        """Round the accumulator, and let TMA write each warp's 16 rows, 64 columns at a time."""
+        """Round the accumulator, and store each warp's 16 rows by TMA, 64 columns at a time."""
         C, warp, lane = self.c_tile, (ptx.special.tid.x() >> 5) - 4, ptx.special.laneid()
         buffers = C.stages * 16 // self.block_m
         row += (warp & 3) * 16
         elected = ptx.elect_sync()
         for panel in range(self.block_n // 64):
             buffer = warp * buffers + panel % buffers
-            ptx.cp.async_.bulk.wait_group(buffers - 1, read=True)  # what was in this buffer is on its way
+            ptx.cp.async_.bulk.wait_group(buffers - 1, read=True)  # TMA has read the previous contents of this buffer
             ptx.bar.warp.sync()
             stage_panel(acc, panel, staged, buffer, lane)
-            ptx.fence.proxy_async_shared_cta()  # TMA sees what was stored
+            ptx.fence.proxy_async_shared_cta()  # makes the buffer visible to TMA (async proxy)
             ptx.bar.warp.sync()
             with ptx.if_(elected):
                 ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=staged[buffer], coord=(column + panel * 64, row))
@@ -169,17 +169,17 @@ class Gemm(Cut):
 
     @property
     def factors(self) -> tuple[Tile, Tile]:
-        """A, and B as it lies."""
+        """Input specs: A, and B in its memory layout."""
         b_dims = ("N", "K") if self.b_major == "K" else ("K", "N")
         return self.a_tile.tma_tile("M", "K"), self.b_tile(self.cluster).tma_tile(*b_dims)
 
     def kernel(self):
-        """Put the parts together."""
+        """Return the kernel."""
         C = self.c_tile.tma_tile("M", "N")
 
         @kernel(in_specs=self.factors, out_specs=(C,), grid=self.grid, cluster=self.cluster, **self.launch)
         def gemm(a, b, c) -> None:
-            """Multiply, each block tile after tile of C."""
+            """Multiply; each CTA computes tile after tile of C."""
             shared, steps = Shared(self), -(-a.shape[1] // self.block_k)
             divide(
                 self,
@@ -187,34 +187,34 @@ class Gemm(Cut):
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume(c, shared, group, steps),
             )
-            ptx.cluster.sync()  # nobody leaves while others still write to its shared memory
+            ptx.cluster.sync()  # no CTA exits while others still write to its shared memory
             ptx.ret()
 
         return gemm
 
 
 class Shared:
-    """What lies in a block's shared memory."""
+    """Shared memory of a CTA."""
 
     def __init__(self, plan: Gemm) -> None:
-        """Allocate the tiles and the barriers of their stages, which warps of the whole cluster read."""
+        """Allocate the tiles and the mbarriers of their stages, which warps of the whole cluster read."""
         self.a, self.b, self.c = smem.tile(plan.a_tile), smem.tile(plan.b_tile()), smem.tile(plan.c_tile)
         self.stages = Stages(plan.stages, plan.cluster * plan.block_m // 16)
 
     def begin(self, *tensors: TensorSpec) -> None:
-        """Fetch the tensors' maps, initialise the barriers, and emit the fence that tells the cluster and TMA."""
+        """Prefetch tensor maps, initialize the mbarriers, and make them visible to the cluster and TMA by a fence."""
         prefetch(*tensors)
         self.stages.init()
         ptx.fence.mbarrier_init()
 
 
 class Reader:
-    """A consuming warp's way around the ring, of its own block and of the others: what it waits for and hands back."""
+    """Position of a consumer warp in the ring: it waits for stages of its CTA, and releases them to all CTAs."""
 
     def __init__(self, plan: Gemm, shared: Shared, group: Reg) -> None:
-        """Find the first stage of this warpgroup, and let each of the first lanes look after a block of the cluster.
+        """Build the descriptors of this warpgroup's first stage; each of the first lanes releases stages to one CTA.
 
-        Emits 19 instructions, or 16 where there is one consumer.
+        Emits 19 instructions, or 16 if there is one consumer.
         """
         self.tiles, self.full = (plan.a_tile, plan.b_tile()), shared.stages.full
         rows = self.tiles[0].offset(mn=ROWS) if plan.block_m > ROWS else 0
@@ -227,7 +227,7 @@ class Reader:
         self.empty = ptx.mbarrier.array(ptx.cluster.map_shared_u32(shared.stages.empty, block), 0, plan.stages)
 
     def wait(self) -> tuple[Reg, Reg]:
-        """Wait until one stage more is full, and return its descriptors: 14 instructions."""
+        """Wait until one more stage is full, and return its descriptors: 14 instructions."""
         stage, phase = self.ring.advance()
         ptx.mbarrier.wait(self.full[stage], phase)
         A, B = self.tiles
@@ -237,14 +237,14 @@ class Reader:
         )
 
     def release(self) -> None:
-        """Tell the producers of all blocks that this warp has read one stage more: 6 instructions."""
+        """Arrive at `empty` of one more stage in all CTAs of the cluster: 6 instructions."""
         stage, _ = self.read.advance()
         ptx.mbarrier.arrive_cluster(self.empty.at(stage), pred=self.arrives)
 
 
 @functools.cache
 def build_gemm(*, b_major: str = "MN", overlaps: bool = False, **sizes: int):
-    """Return the kernel that cuts the product up in another way: `build_gemm(block_n=128, cluster=1)`."""
+    """Return the kernel with other sizes: `build_gemm(block_n=128, cluster=1)`."""
     return Gemm(b_major=b_major, overlaps=overlaps, **sizes).kernel()
 
 
@@ -252,7 +252,7 @@ gemm = build_gemm()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -1,19 +1,19 @@
-"""Matrix product with few rows: every byte of B is used once, so that all depends on how fast B comes in.
+"""GEMM with few rows: every byte of B is used once, so performance depends on the bandwidth for B.
 
-C = A B with 16 rows of A, as when a model answers a few people, has as good as no arithmetic for what it reads. What
-counts is how many bytes are on their way at any time, on as many multiprocessors as there are:
+C = A B with 16 rows of A, as in LLM decoding with a small batch, has little arithmetic per byte. Performance depends on
+the number of bytes in flight at any time, on as many SMs as the device has:
 
-- **B is the left factor**: C transposed is B transposed times A transposed. The 64 rows of a product are columns of B,
-  and its columns the 16 rows of A: no shared memory is kept for rows that A has not, and goes to stages instead, ten
-  with 8 KiB of B each, of which two blocks fit a multiprocessor. A tile that lies along N is read transposed as it is
-  (`trans_a`);
-- **a cluster divides K** where there are too few columns for all multiprocessors: each of `splits` blocks has a part of
-  K, and the first one adds up what the others have summed, which it reads from their shared memory;
-- **sums turn around** once more on their way out: `stmatrix` stores them transposed, and TMA leaves out what lies
-  beyond the edges of C.
+- **B is operand A**: the kernel computes C transposed as B transposed times A transposed. The 64 rows of a wgmma are
+  columns of B, and its columns the 16 rows of A. So no shared memory is spent on rows that A does not have. It goes to
+  stages instead: ten, with 8 KiB of B each, in each of two CTAs per SM. A tile of B that is contiguous along N is read
+  transposed (`trans_a`);
+- **a cluster divides K** if there are too few columns for all SMs: each of `splits` CTAs has a part of K. The first one
+  adds up the partial sums of the others, which it reads from their shared memory (DSMEM);
+- **the accumulator is transposed** back before the store: `stmatrix` stores it transposed, and TMA skips elements
+  outside C.
 
-A is M x K and C is M x N, in bf16, their rows one behind the other; B is K x N, or N x K if `b_major="K"`. N and K are
-multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for.
+A is M x K and C is M x N, in bf16, row-major; B is K x N, or N x K if `b_major="K"`. N and K must be multiples of 8,
+because TMA requires rows that are multiples of 16 bytes.
 
     python examples/hopper/gemm_narrow_hopper.py
 """
@@ -33,7 +33,7 @@ from pyptx import kernel, ptx, reg, smem
 from pyptx.smem import SharedTile
 from pyptx.types import b32, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.hopper import gemm_highperf_hopper as highperf
 from examples.hopper.attention_splits import CHUNK, GROUP, read
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
 
-THREADS = 2 * GROUP  # of one warpgroup a thread produces, the other multiplies
-COLUMNS = ROWS  # of C to a block: what a product calls its rows
-BK = 64  # of K to a stage: a row of the 128B swizzle
+THREADS = 2 * GROUP  # one thread of the first warpgroup produces, the second multiplies
+COLUMNS = ROWS  # columns of C per CTA: M of one wgmma
+BK = 64  # K per stage: a row of the 128B swizzle
 reference = highperf.reference
 
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """How the product is cut up: `rows` of C to a block, and `splits` blocks that share K.
+    """Sizes of the GEMM: `rows` of C per CTA, and `splits` CTAs that share K.
 
-    What `overlaps` begins before the launch in front of it has ended.
+    If `overlaps`, the kernel starts before its prerequisite grid completes.
     """
 
     rows: int = 16
@@ -66,7 +66,7 @@ class Narrow:
     overlaps: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no product, no store and no cluster has."""
+        """Raise ValueError for unsupported numbers of rows, CTAs and stages."""
         if self.rows not in range(16, 257, 16):
             raise ValueError(f"rows={self.rows}: multiples of 16 up to 256")
         if self.splits not in range(1, 9):
@@ -76,44 +76,44 @@ class Narrow:
 
     @property
     def a_tile(self) -> SharedTile:
-        """What a block holds of A."""
+        """Layout of the tiles of A."""
         return SharedTile(bf16, (self.rows, BK), stages=self.stages)
 
     @property
     def b_tile(self) -> SharedTile:
-        """What a block holds of B."""
+        """Layout of the tiles of B."""
         shape = (COLUMNS, BK) if self.b_major == "K" else (BK, COLUMNS)
         return SharedTile(bf16, shape, major=self.b_major, stages=self.stages)
 
     @property
     def c_tile(self) -> SharedTile:
-        """What a block stores."""
+        """Layout of the tile of C."""
         return SharedTile(bf16, (self.rows, COLUMNS))
 
     @property
     def chunks(self) -> range:
-        """Number the chunks of four sums that a thread has."""
+        """Indices of a thread's chunks of four accumulator elements."""
         return range(self.rows // 2 // CHUNK)
 
     def grid(self, M: int, N: int, K: int) -> tuple[int, int]:
-        """Return the blocks of a row of tiles of C, cluster behind cluster, and how many such rows there are."""
+        """Return the number of CTAs per row of tiles of C, by consecutive clusters, and the number of such rows."""
         return -(-N // COLUMNS) * self.splits, -(-M // self.rows)
 
     # --- the parts of the kernel ------------------------------------------------------------------------
 
     def steps(self, K: int) -> tuple[Reg, Reg]:
-        """Return where this block's part of K begins and ends, in stages: 4 instructions."""
+        """Return where this CTA's part of K starts and ends, in stages: 4 instructions."""
         steps = -(-K // BK)
         share = -(-steps // self.splits)
         first = reg.from_(ptx.special.cluster_ctarank(), u32) * share
         return first, ptx.min(u32, reg.scalar(u32), first + share, steps)
 
     def corner(self) -> tuple[Reg, Reg]:
-        """Return the first row and column of C that this block's cluster computes."""
+        """Return the first row and column of C that this CTA's cluster computes."""
         return ptx.ctaid_y() * self.rows, ptx.special.clusterid.x() * COLUMNS
 
     def produce(self, a, b, shared: Shared) -> None:
-        """Fill one stage after the other, each as soon as the products have read what was in it."""
+        """Fill stage after stage, each as soon as the MMAs have read its previous tiles."""
         A, B, (row, column) = self.a_tile, self.b_tile, self.corner()
         ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
         for step in ptx.range_(*self.steps(a.shape[1])):
@@ -126,9 +126,9 @@ class Narrow:
             ptx.cp.async_.bulk.tensor_2d(dst=shared.a[stage], src=a, coord=(k, row), mbar=full)
 
     def consume(self, sums: RegArray, shared: Shared, steps: tuple[Reg, Reg]) -> None:
-        """Multiply stage after stage, with one group of products in flight."""
+        """Multiply stage after stage, with one wgmma group in flight."""
         for each in sums:
-            ptx.mov(f32, each, 0.0)  # of a short K some block may have no part
+            ptx.mov(f32, each, 0.0)  # if K is short, some CTAs have no part of it
         first_a, first_b = ptx.wgmma.descriptor(shared.a), ptx.wgmma.descriptor(shared.b)
         elected, ring, read_ = ptx.elect_sync(), ptx.pipeline(self.stages), ptx.pipeline(self.stages)
         for step in ptx.range_(*steps):
@@ -137,14 +137,14 @@ class Narrow:
             a = ptx.wgmma.advance(first_a, self.a_tile.stage_bytes, times=stage)
             b = ptx.wgmma.advance(first_b, self.b_tile.stage_bytes, times=stage)
             self.multiply(sums, a, b)
-            ptx.wgmma.wait_group(1)  # the products of the step before have read their stage
+            ptx.wgmma.wait_group(1)  # the MMAs of the previous step have read their stage
             with ptx.if_(step > steps[0]):
                 stage, _ = read_.advance()
                 ptx.mbarrier.arrive(shared.stages.empty[stage], pred=elected)
         ptx.wgmma.wait_group(0)
 
     def multiply(self, sums: RegArray, a: Reg, b: Reg) -> None:
-        """Start the products of one stage, a group: the columns of B are their rows."""
+        """Start the MMAs of one stage as one wgmma group: columns of B are their rows."""
         A, B = self.a_tile, self.b_tile
         ptx.wgmma.fence()
         for k in range(0, BK, B.k_step):
@@ -164,14 +164,14 @@ class Narrow:
         ptx.wgmma.commit_group()
 
     def hand_over(self, sums: RegArray, shared: Shared, thread: Reg) -> None:
-        """Write what has been summed, for the first block of the cluster."""
+        """Write this CTA's partial sums to shared memory, for the first CTA of the cluster."""
         at = shared.sums.address(0, thread, 0)
         for chunk in self.chunks:
             values = sums[CHUNK * chunk : CHUNK * (chunk + 1)]
             ptx.st(f32, ptx.addr(at, chunk * GROUP * CHUNK * f32.bytes), values, space="shared")
 
     def add_up(self, sums: RegArray, shared: Shared, thread: Reg) -> None:
-        """Add what the other blocks of the cluster have handed over, in the order of their parts of K."""
+        """Add the partial sums of the other CTAs of the cluster, in the order of their parts of K."""
         at = shared.sums.address(0, thread, 0)
         for peer in range(1, self.splits):
             parts = read(peer, at, CHUNK, self.chunks, GROUP * CHUNK)
@@ -179,10 +179,10 @@ class Narrow:
                 ptx.add(f32, total, total, part)
 
     def store(self, sums: RegArray, c, shared: Shared, thread: Reg) -> None:
-        """Round the sums, and let TMA write them."""
+        """Round the accumulator and store it by TMA."""
         row, column = self.corner()
         stage_turned(sums, shared.c, thread)
-        ptx.fence.proxy_async_shared_cta()  # TMA sees what was stored
+        ptx.fence.proxy_async_shared_cta()  # makes the tile visible to TMA (async proxy)
         ptx.bar.sync(1, GROUP)
         with ptx.if_(thread == 0):
             ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=shared.c, coord=(column, row))
@@ -190,18 +190,18 @@ class Narrow:
         ptx.cp.async_.bulk.wait_group(0)
 
     def combine(self, sums: RegArray, shared: Shared, thread: Reg, consumes: Reg) -> Reg:
-        """Let the first block of the cluster add up what all have summed; return who is left to store it."""
+        """Add up the partial sums in the first CTA of the cluster; return whether this thread stores the result."""
         first = ptx.special.cluster_ctarank() == 0
         with ptx.if_(consumes & ~first):
             self.hand_over(sums, shared, thread)
-        ptx.cluster.sync()  # all have handed over
+        ptx.cluster.sync()  # all partial sums are in shared memory
         with ptx.if_(consumes & first):
             self.add_up(sums, shared, thread)
-        ptx.cluster.sync()  # nobody leaves while its shared memory is read
+        ptx.cluster.sync()  # no CTA exits while its shared memory is read
         return consumes & first
 
     def kernel(self):
-        """Put the parts together."""
+        """Return the kernel."""
         specs = (self.a_tile.tma_tile("M", "K"), self.b_tile.tma_tile(*"NK" if self.b_major == "K" else "KN"))
 
         @kernel(
@@ -214,10 +214,10 @@ class Narrow:
             launch=ATTRIBUTES if self.overlaps else {},
         )
         def gemm(a, b, c) -> None:
-            """Multiply: a cluster to a tile of C."""
+            """Multiply: one cluster per tile of C."""
             shared, tid = Shared(self), reg.from_(ptx.special.tid.x(), u32)
             leader = (tid < 32) & ptx.elect_sync()
-            consumes = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0) == 1  # the same in all lanes, and ptxas knows it
+            consumes = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0) == 1  # warp-uniform, which ptxas can infer
             with ptx.if_(leader):
                 prefetch(a, b, c)
                 shared.stages.init()
@@ -239,19 +239,19 @@ class Narrow:
 
 
 class Shared:
-    """What lies in a block's shared memory."""
+    """Shared memory of a CTA."""
 
     def __init__(self, plan: Narrow) -> None:
-        """Allocate tiles, the barriers of their stages, and sums as they lie in registers."""
+        """Allocate tiles, the mbarriers of their stages, and partial sums in register order."""
         self.a, self.b, self.c = smem.tile(plan.a_tile), smem.tile(plan.b_tile), smem.tile(plan.c_tile)
         self.sums = smem.alloc(f32, (len(plan.chunks), GROUP, CHUNK))
         self.stages = Stages(plan.stages, GROUP // 32)
 
 
 def stage_turned(sums: RegArray, staged: SharedAlloc, thread: Reg) -> None:
-    """Round sums to bf16, and put the columns of the product into rows, where the swizzle has them."""
+    """Round the accumulator to bf16, and write it transposed and swizzled to shared memory."""
     packed, lane = reg.array(b32, 4), thread & 31
-    y, x = (lane >> 4) * 8 + (lane & 7), (thread >> 5) * 16 + (lane & 8)  # the 16 bytes that a lane tells stmatrix
+    y, x = (lane >> 4) * 8 + (lane & 7), (thread >> 5) * 16 + (lane & 8)  # 16 bytes that a lane passes to stmatrix
     for column in range(0, len(sums), 8):  # 16 columns: 8 registers
         round_pairs(packed, sums[column : column + 8])
         ptx.stmatrix(smem=staged.address(y + column * 2, x), regs=packed, trans=True)
@@ -259,18 +259,18 @@ def stage_turned(sums: RegArray, staged: SharedAlloc, thread: Reg) -> None:
 
 @functools.cache
 def build_gemm(*, b_major: str = "MN", overlaps: bool = False, **sizes: int):
-    """Return the kernel that cuts the product up in another way: `build_gemm(rows=32, stages=16)`."""
+    """Return the kernel with other sizes: `build_gemm(rows=32, stages=16)`."""
     return Narrow(b_major=b_major, overlaps=overlaps, **sizes).kernel()
 
 
 def splits_for(columns: int) -> int:
-    """Return among how many blocks to divide K: as many as leave room for the clusters of all columns at a time."""
+    """Return the number of CTAs that divide K: the most for which clusters of all columns run at the same time."""
     tiles = -(-columns // COLUMNS)
     return max((splits for splits, room in AT_ONCE.items() if tiles <= room), default=1)
 
 
 def gemm(a, b):
-    """Multiply a, M x K, and b, K x N, by the kernel for so many columns."""
+    """Multiply a, M x K, and b, K x N, with the kernel for that number of columns."""
     return build_gemm(splits=splits_for(b.shape[1]))(a, b)
 
 

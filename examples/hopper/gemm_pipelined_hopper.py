@@ -1,14 +1,14 @@
-"""Matrix product, the second step: a ring of tiles, so that TMA copies while the tensor cores multiply.
+"""GEMM, the second step: a ring of stages, so that TMA copies while the tensor cores multiply.
 
-Two warpgroups share a tile of 128 x 128 of C, 64 rows each. Tiles of A and B go around a ring of four stages. Each
-stage has two barriers: *full* ends a phase when TMA has brought the bytes, *empty* when every warp has read them. One
-group of products stays in flight: while the tensor cores work on one stage, the one before it is handed back and
-filled again.
+Two warpgroups share a tile of 128 x 128 of C, 64 rows each. Tiles of A and B go through a ring of four stages. Each
+stage has two mbarriers: a phase of *full* completes when TMA has written the bytes, a phase of *empty* when every warp
+has read them. One wgmma group stays in flight: while the tensor cores work on one stage, the previous stage is released
+and refilled.
 
-What is left to gain: the warp that fills stages also multiplies, and waits for everybody else in between.
-`gemm_warp_specialised.py` is the next step.
+The warp that fills stages also multiplies, and waits for all other warps in between. The next step,
+`gemm_warp_specialised.py`, separates the two.
 
-A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the other; N and K are multiples of 8.
+A is M x K, B is K x N, C is M x N, in bf16, all row-major; N and K must be multiples of 8.
 
     python examples/hopper/gemm_pipelined_hopper.py
 """
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from pyptx.smem import MbarrierRef
 
 BM, BN, BK, STAGES = 128, 128, 64, 4
-ROWS = 64  # of C to a warpgroup: the M of a product
+ROWS = 64  # rows of C per warpgroup: M of one wgmma
 THREADS = BM // ROWS * 128
 A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 
 
 def fetch(maps, tiles, full: MbarrierRef, at) -> None:
-    """Start the copies of one stage; its barrier counts their bytes."""
+    """Start the copies of one stage; its mbarrier counts their bytes."""
     (a, b), (sA, sB), (row, column, k) = maps, tiles, at
     ptx.mbarrier.arrive_expect_tx(full, A.stage_bytes + B.stage_bytes)
     ptx.cp.async_.bulk.tensor_2d(dst=sA, src=a, coord=(k, row), mbar=full)
@@ -45,7 +45,7 @@ def fetch(maps, tiles, full: MbarrierRef, at) -> None:
 
 
 def multiply(acc: RegArray, a: Reg, b: Reg, fresh: Reg) -> None:
-    """Start the products of one stage, a group; the first of them overwrites `acc` where `fresh` is true."""
+    """Start the MMAs of one stage as one wgmma group; the first overwrites `acc` if `fresh` is true."""
     ptx.wgmma.fence()
     for k in range(0, BK, A.k_step):
         ptx.wgmma.mma_async(
@@ -65,7 +65,7 @@ def multiply(acc: RegArray, a: Reg, b: Reg, fresh: Reg) -> None:
 
 
 def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
-    """Round the accumulator to bf16 and write what lies inside of C, two neighbours of a row at a time."""
+    """Round the accumulator to bf16 and store the elements inside C, two adjacent elements of a row at a time."""
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)
     held = ptx.wgmma.fragment(shape=(ROWS, BN, A.k_step), operand="d", dtype=f32)
@@ -80,13 +80,13 @@ def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements to a store
+    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements per store
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=THREADS,
     arch="sm_90a",
 )
 def gemm(a, b, c):
-    """Multiply: one block to a tile of C."""
+    """Multiply: one CTA per tile of C."""
     steps = -(-a.shape[1] // BK)
     sA, sB = smem.tile(A), smem.tile(B)
     full, empty = smem.mbarrier(STAGES), smem.mbarrier(STAGES)
@@ -99,12 +99,12 @@ def gemm(a, b, c):
         for stage in range(STAGES):
             ptx.mbarrier.init(full[stage], 1)
             ptx.mbarrier.init(empty[stage], THREADS // 32)
-        ptx.fence.proxy_async_shared_cta()  # TMA sees the barriers
+        ptx.fence.proxy_async_shared_cta()  # makes the mbarriers visible to TMA (async proxy)
         for stage in range(min(STAGES, steps)):
             fetch((a, b), (sA[stage], sB[stage]), full[stage], (row, column, stage * BK))
     ptx.bar.sync()
 
-    group = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # the same in all lanes, and ptxas knows it
+    group = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # warp-uniform, which ptxas can infer
     a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(sA), A.offset(mn=ROWS), times=group)
     b0 = ptx.wgmma.descriptor(sB)
     ring, freed = ptx.pipeline(STAGES), ptx.pipeline(STAGES)
@@ -114,7 +114,7 @@ def gemm(a, b, c):
         a1 = ptx.wgmma.advance(a0, A.stage_bytes, times=stage)
         b1 = ptx.wgmma.advance(b0, B.stage_bytes, times=stage)
         multiply(acc, a1, b1, fresh=step == 0)
-        ptx.wgmma.wait_group(1)  # the products of the step before have read their stage
+        ptx.wgmma.wait_group(1)  # the MMAs of the previous step have read their stage
         with ptx.if_(step > 0):
             stage, phase = freed.advance()
             ptx.mbarrier.arrive(empty[stage], pred=elected)
@@ -128,7 +128,7 @@ def gemm(a, b, c):
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -1,12 +1,12 @@
-"""Matrix product, the first step: `C = A · B` in bf16, a tile of 64 x 64 to each block of one warpgroup.
+"""GEMM, the first step: `C = A · B` in bf16, a tile of 64 x 64 per thread block (CTA) of one warpgroup.
 
-For every 64 of K, one thread asks TMA for a tile of A and one of B, all wait for the bytes, and the tensor cores take
-the product straight from shared memory: four `wgmma` of 16 columns of A each. Nothing overlaps yet: while TMA copies,
-the tensor cores wait. `gemm_pipelined_hopper.py` is the next step.
+For every 64 of K, one thread starts TMA copies of a tile of A and one of B, and all threads wait for the bytes. The
+tensor cores then read both tiles from shared memory: four `wgmma`, each over 16 of K. Nothing overlaps yet: while TMA
+copies, the tensor cores wait. `gemm_pipelined_hopper.py` is the next step.
 
-A is M x K, B is K x N, C is M x N, each with its rows one behind the other. M, N and K may be any numbers of which TMA
-can make rows: N and K are multiples of 8, so that rows are multiples of 16 bytes. What a tile has beyond the edges, TMA
-fills with zeros.
+A is M x K, B is K x N, C is M x N, all row-major. TMA requires rows that are multiples of 16 bytes, so N and K must be
+multiples of 8; M is arbitrary. TMA fills the part of a tile outside the matrix with zeros, and that part of C is not
+stored.
 
     python examples/hopper/gemm_simple_hopper.py
 """
@@ -32,7 +32,7 @@ B = SharedTile(bf16, (BK, BN), major="MN")
 
 
 def multiply(acc: RegArray, a: SharedAlloc, b: SharedAlloc, fresh: Reg) -> None:
-    """Start the products of one stage, a group; the first of them overwrites `acc` where `fresh` is true."""
+    """Start the MMAs of one stage as one wgmma group; the first overwrites `acc` if `fresh` is true."""
     ptx.wgmma.fence()
     for k in range(0, BK, A.k_step):
         ptx.wgmma.mma_async(
@@ -51,7 +51,7 @@ def multiply(acc: RegArray, a: SharedAlloc, b: SharedAlloc, fresh: Reg) -> None:
 
 
 def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
-    """Round the accumulator to bf16 and write what lies inside of C, two neighbours of a row at a time."""
+    """Round the accumulator to bf16 and store the elements inside C, two adjacent elements of a row at a time."""
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)
     held = ptx.wgmma.fragment(shape=(BM, BN, A.k_step), operand="d", dtype=f32)
@@ -66,13 +66,13 @@ def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements to a store
+    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements per store
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=128,
     arch="sm_90a",
 )
 def gemm(a, b, c):
-    """Multiply: one block to a tile of C."""
+    """Multiply: one CTA per tile of C."""
     K = a.shape[1]
     sA, sB, full = smem.tile(A), smem.tile(B), smem.mbarrier(1)
     row, column = ptx.ctaid_y() * BM, ptx.ctaid_x() * BN
@@ -81,7 +81,7 @@ def gemm(a, b, c):
 
     with ptx.if_(leader):
         ptx.mbarrier.init(full[0], 1)
-        ptx.fence.proxy_async_shared_cta()  # TMA sees the barrier
+        ptx.fence.proxy_async_shared_cta()  # makes the mbarrier visible to TMA (async proxy)
     ptx.bar.sync()
 
     phase = reg.scalar(u32, init=0)
@@ -94,14 +94,14 @@ def gemm(a, b, c):
         phase ^= 1
         multiply(acc, sA, sB, fresh=k == 0)
         ptx.wgmma.wait_group(0)
-        ptx.bar.sync()  # everybody has read the tiles: they may be filled again
+        ptx.bar.sync()  # all MMAs have read the tiles: they may be refilled
 
     store(acc, c, row, column)
     ptx.ret()
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -1,14 +1,14 @@
-"""Matrix product, the third step: warps with different jobs.
+"""GEMM, the third step: warp specialization.
 
-A block has three warpgroups. One thread of the first does nothing but ask TMA for tiles; the other two do nothing but
-multiply, each 64 x 256 of a tile of 128 x 256 of C. Nobody waits for the slowest any more: the producer runs ahead by
-as many stages as the ring has, and each consumer goes at its own pace. The accumulator of 64 x 256 takes 128 registers
-of each thread, so `setmaxnreg` moves registers from the producer, who needs few, to the consumers.
+A thread block (CTA) has three warpgroups. One thread of the first only starts TMA copies; the other two warpgroups only
+multiply, each 64 x 256 of a tile of 128 x 256 of C. No warp waits for the slowest: the producer runs ahead by the
+number of stages, and each consumer proceeds at its own pace. The accumulator of 64 x 256 takes 128 registers per
+thread, so `setmaxnreg` moves registers from the producer, which needs few, to the consumers.
 
-What is left to gain: the tensor cores idle while a block starts and while it stores its tile, and every block fetches
-all that it needs from L2 by itself. `gemm_highperf_hopper.py` is the last step.
+The tensor cores still idle while a CTA starts and while it stores its tile, and every CTA loads all its tiles from L2
+by itself. `gemm_highperf_hopper.py` is the last step.
 
-A is M x K, B is K x N, C is M x N, in bf16, each with its rows one behind the other; N and K are multiples of 8.
+A is M x K, B is K x N, C is M x N, in bf16, all row-major; N and K must be multiples of 8.
 
     python examples/hopper/gemm_warp_specialised.py
 """
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
 
 BM, BN, BK, STAGES = 128, 256, 64, 4
-ROWS = 64  # of C to a warpgroup: the M of a product
-CONSUMERS = BM // ROWS  # warpgroups, after that of the producer
+ROWS = 64  # rows of C per warpgroup: M of one wgmma
+CONSUMERS = BM // ROWS  # warpgroups, after the producer's
 THREADS = 128 * (1 + CONSUMERS)
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # of each thread; 168 at the start, 504 in all
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # per thread; 168 at the start, 504 in total
 A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 
 
 def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
-    """Fill one stage after the other, each as soon as the consumers have read what was in it."""
+    """Fill stage after stage, each as soon as the consumers have read its previous tiles."""
     (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
     ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # at first all stages are empty
     for k in ptx.range_(0, a.shape[1], BK):
@@ -52,7 +52,7 @@ def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
 
 
 def multiply(acc: RegArray, a: Reg, b: Reg, fresh: Reg) -> None:
-    """Start the products of one stage, a group; the first of them overwrites `acc` where `fresh` is true."""
+    """Start the MMAs of one stage as one wgmma group; the first overwrites `acc` if `fresh` is true."""
     ptx.wgmma.fence()
     for k in range(0, BK, A.k_step):
         ptx.wgmma.mma_async(
@@ -72,7 +72,7 @@ def multiply(acc: RegArray, a: Reg, b: Reg, fresh: Reg) -> None:
 
 
 def consume(acc: RegArray, tiles, barriers, group: Reg, steps: int) -> None:
-    """Multiply stage after stage, with one group of products in flight, and hand each stage back when it is read."""
+    """Multiply stage after stage, with one wgmma group in flight, and release each stage after it is read."""
     (sA, sB), (full, empty) = tiles, barriers
     a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(sA), A.offset(mn=ROWS), times=group)
     b0 = ptx.wgmma.descriptor(sB)
@@ -83,7 +83,7 @@ def consume(acc: RegArray, tiles, barriers, group: Reg, steps: int) -> None:
         a = ptx.wgmma.advance(a0, A.stage_bytes, times=stage)
         b = ptx.wgmma.advance(b0, B.stage_bytes, times=stage)
         multiply(acc, a, b, fresh=step == 0)
-        ptx.wgmma.wait_group(1)  # the products of the step before have read their stage
+        ptx.wgmma.wait_group(1)  # the MMAs of the previous step have read their stage
         with ptx.if_(step > 0):
             stage, _ = read.advance()
             ptx.mbarrier.arrive(empty[stage], pred=elected)
@@ -91,7 +91,7 @@ def consume(acc: RegArray, tiles, barriers, group: Reg, steps: int) -> None:
 
 
 def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
-    """Round the accumulator to bf16 and write what lies inside of C, two neighbours of a row at a time."""
+    """Round the accumulator to bf16 and store the elements inside C, two adjacent elements of a row at a time."""
     M, N = c.shape
     (pc,) = ptx.global_ptrs(c)
     held = ptx.wgmma.fragment(shape=(ROWS, BN, A.k_step), operand="d", dtype=f32)
@@ -106,26 +106,26 @@ def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements to a store
+    out_specs=(Tile("M", "N", bf16, align=4),),  # two elements per store
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=THREADS,
     arch="sm_90a",
-    raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],  # setmaxnreg needs to know
+    raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],  # required by setmaxnreg
 )
 def gemm(a, b, c):
-    """Multiply: one block to a tile of C."""
+    """Multiply: one CTA per tile of C."""
     tiles = smem.tile(A), smem.tile(B)
     barriers = full, empty = smem.mbarrier(STAGES), smem.mbarrier(STAGES)
     row, column = ptx.ctaid_y() * BM, ptx.ctaid_x() * BN
     tid = reg.from_(ptx.special.tid.x(), u32)
     leader = (tid < 32) & ptx.elect_sync()
-    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # the same in all lanes, and ptxas knows it
+    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # warp-uniform, which ptxas can infer
 
     with ptx.if_(leader):
         for stage in range(STAGES):
             ptx.mbarrier.init(full[stage], 1)
-            ptx.mbarrier.init(empty[stage], CONSUMERS * 4)  # an arrival of each warp
-        ptx.fence.proxy_async_shared_cta()  # TMA sees the barriers
+            ptx.mbarrier.init(empty[stage], CONSUMERS * 4)  # one arrival per warp
+        ptx.fence.proxy_async_shared_cta()  # makes the mbarriers visible to TMA (async proxy)
     ptx.bar.sync()
 
     with ptx.if_(warpgroup == 0):
@@ -142,7 +142,7 @@ def gemm(a, b, c):
 
 
 def reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return A · B in float64."""
     return a.astype(np.float64) @ b.astype(np.float64)
 
 

@@ -1,17 +1,17 @@
-"""Grouped matrix product, as in a mixture of experts: the rows of X belong to groups, and each group has its own W.
+"""Grouped GEMM, as in a mixture of experts: the rows of X belong to groups, and each group has its own W.
 
-`Y[r] = X[r] · W[g]` for every row r of group g. X is T x K with the rows of a group one behind the other, W is
-G x K x N, and `ends` says where each group ends: group g has the rows from `ends[g - 1]` (0 for the first) up to
-`ends[g]`, and the last group ends at T. Groups may be of any size, also empty, and their sizes are known on the GPU
-only: every warp walks along `ends`, counts the tiles of each group, and so finds those of its block. Nothing is padded
-or planned beforehand.
+`Y[r] = X[r] · W[g]` for every row r of group g. X is T x K with the rows of a group contiguous, W is G x K x N, and
+`ends` has the end of each group: group g has the rows from `ends[g - 1]` (0 for the first) to before `ends[g]`, and
+the last group ends at T. Groups may be of any size, also empty, and their sizes are known on the GPU only. Every warp
+walks along `ends`, counts the tiles of each group, and so finds those of its CTA. Nothing is padded or planned
+beforehand.
 
-All but that is `gemm_highperf_hopper.py`: the pipeline, the order of a group's tiles, and stores by TMA through two
-buffers of each warp, one of which is written out while the other is filled. There are no clusters, which gained nothing
-on an H100 and lost where groups are uneven. But the last tile of a group reaches into the rows of the next, which are
-another block's to write: there the lanes of a warp copy the rows that belong to the group, 16 bytes each at a time.
+The rest is `gemm_highperf_hopper.py`: the pipeline, the order of a group's tiles, and stores by TMA through two buffers
+per warp: TMA stores one while the warp fills the other. This kernel has no clusters: they gained nothing on an H100,
+and lost if groups are uneven. One part differs: the last tile of a group extends into rows of the next, which another
+CTA writes. There the lanes of a warp copy the rows that belong to the group, 16 bytes each at a time.
 
-N and K are multiples of 8, so that rows are whole multiples of 16 bytes, which TMA asks for.
+N and K must be multiples of 8, because TMA requires rows that are multiples of 16 bytes.
 
     python examples/hopper/grouped_gemm.py
 """
@@ -30,7 +30,7 @@ import numpy as np
 from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import b32, f32, s32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.hopper.gemm_highperf_hopper import Gemm, Reader, Shared
 from examples.hopper.gemm_parts import ROWS, divide, multiply, stage_panel
@@ -42,32 +42,32 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
 
-CHUNK = 8  # of bf16 in 16 bytes: what a lane copies at a time; 64 columns of 4 rows are one for each lane
+CHUNK = 8  # bf16 in 16 bytes, the copy of a lane; 64 columns of 4 rows are one copy per lane
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedGemm(Gemm):
-    """How the products are cut up. The defaults are for groups of hundreds of rows."""
+    """Sizes of the grouped GEMM. The defaults are for groups of hundreds of rows."""
 
     cluster: int = field(default=1, init=False)
-    band: int = 16  # tiles below each other that are taken before the next column: 132 of 128 x 256 are about a square
+    band: int = 16  # tile rows per band of the tile order: 132 tiles of 128 x 256 are about a square
     b_major: str = field(default="MN", init=False)
 
     def grid(self, T: int, K: int, G: int, N: int) -> int:
-        """Return the number of blocks: one for each tile that there can be, where the device has room for as many."""
+        """Return the number of CTAs on a device with room for all: one per possible tile."""
         return self.at_most((T // self.block_m + G) * -(-N // self.block_n))
 
     # --- the parts of the kernel ------------------------------------------------------------------------
 
     def tiles(self, ends, w) -> Iterator[tuple[Reg, Reg, Reg, Reg]]:
-        """Yield group, first row, end of the group's rows, and first column of every tile of this block."""
+        """Emit a loop over this CTA's tiles; yield group, first row, end row of the group, and first column."""
         (G, _, N), (pe,) = w.shape, ptx.global_ptrs(ends)
         columns, blocks = -(-N // self.block_n), reg.from_(ptx.special.nctaid.x(), u32)
         tile, group = reg.from_(ptx.special.ctaid.x(), u32), reg.scalar(u32, init=0)
         begin, end = reg.scalar(u32, init=0), reg.scalar(u32)
         ptx.ld(u32, end, ptx.addr(pe))
         with ptx.loop():
-            rows = (end - begin + (self.block_m - 1)) // self.block_m  # of tiles, rounded up
+            rows = (end - begin + (self.block_m - 1)) // self.block_m  # rows of tiles, rounded up
             tiles = rows * columns
             with ptx.if_(tile < tiles):
                 row, column = place(tile, rows, columns, self.band)
@@ -81,7 +81,7 @@ class GroupedGemm(Gemm):
                 ptx.ld(u32, end, ptx.addr(pe + group * 4))
 
     def produce(self, x, w, ends, shared: Shared) -> None:
-        """Fill one stage after the other, each as soon as the consumers have read what was in it."""
+        """Fill stage after stage, each as soon as the consumers have read its previous tiles."""
         X, W, start = self.a_tile, self.b_tile(), reg.from_(shared.b, u32)
         ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # at first all stages are empty
         for group, row, _, column in self.tiles(ends, w):
@@ -101,14 +101,14 @@ class GroupedGemm(Gemm):
                     )
 
     def consume(self, w, ends, y, shared: Shared, warpgroup: Reg, steps: int) -> None:
-        """Multiply stage after stage, with one group of products in flight, and store tile after tile."""
+        """Multiply stage after stage, with one wgmma group in flight, and store tile after tile."""
         acc, tiles = reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32), (self.a_tile, self.b_tile())
         reader = Reader(self, shared, warpgroup)
         for _, row, end, column in self.tiles(ends, w):
             for step in ptx.range_(0, steps):
                 a, b = reader.wait()
                 multiply(acc, a, b, tiles, adds=~(step == 0))
-                ptx.wgmma.wait_group(1)  # the products of the step before have read their stage
+                ptx.wgmma.wait_group(1)  # the MMAs of the previous step have read their stage
                 with ptx.if_(step > 0):
                     reader.release()
             ptx.wgmma.wait_group(0)
@@ -117,10 +117,10 @@ class GroupedGemm(Gemm):
         ptx.cp.async_.bulk.wait_group(0)
 
     def store_group(self, acc: RegArray, y, staged: SharedAlloc, at: tuple[Reg, Reg, Reg]) -> None:
-        """Round the accumulator, and write those of each warp's 16 rows that belong to the group, 64 columns at a time.
+        """Round the accumulator and store the rows of each warp's 16 that belong to the group, 64 columns at a time.
 
-        Rows that all belong to it TMA writes. Whoever does it, a group of copies stands for each panel, so that
-        counting groups tells which buffer is free.
+        TMA stores rows that all belong to it, else the lanes copy them. Each 64 columns commit a bulk group in both
+        cases, so that the number of groups tells which buffer is free.
         """
         (row, end, column), warp = at, (ptx.special.tid.x() >> 5) - 4
         lane, buffers = reg.from_(ptx.special.laneid(), u32), self.c_tile.stages * 16 // self.block_m
@@ -128,10 +128,10 @@ class GroupedGemm(Gemm):
         whole, elected = row + 16 <= end, ptx.elect_sync()
         for panel in range(self.block_n // 64):
             buffer, left = warp * buffers + panel % buffers, column + panel * 64
-            ptx.cp.async_.bulk.wait_group(buffers - 1, read=True)  # what was in this buffer is on its way
+            ptx.cp.async_.bulk.wait_group(buffers - 1, read=True)  # TMA has read the previous contents of this buffer
             ptx.bar.warp.sync()
             stage_panel(acc, panel, staged, buffer, lane)
-            ptx.fence.proxy_async_shared_cta()  # TMA sees what was stored
+            ptx.fence.proxy_async_shared_cta()  # makes the buffer visible to TMA (async proxy)
             ptx.bar.warp.sync()
             with ptx.if_(whole & elected):
                 ptx.cp.async_.bulk.tensor_2d.store(dst=y, src=staged[buffer], coord=(left, row))
@@ -140,7 +140,7 @@ class GroupedGemm(Gemm):
                 copy_rows(y, staged, buffer, (row, end, left), lane)
 
     def kernel(self):
-        """Put the parts together."""
+        """Return the kernel."""
 
         @kernel(
             in_specs=(
@@ -153,7 +153,7 @@ class GroupedGemm(Gemm):
             **self.launch,
         )
         def grouped_gemm(x, w, ends, y) -> None:
-            """Multiply, each block tile after tile of whichever group."""
+            """Multiply; each CTA computes tile after tile, of any group."""
             shared, steps = Shared(self), -(-x.shape[1] // self.block_k)
             divide(
                 self,
@@ -167,7 +167,7 @@ class GroupedGemm(Gemm):
 
 
 def copy_rows(y, staged: SharedAlloc, buffer: Reg, at: tuple[Reg, Reg, Reg], lane: Reg) -> None:
-    """Copy 64 columns of those of a warp's 16 rows that belong to the group, four rows at a time."""
+    """Copy 64 columns of the rows of a warp's 16 that belong to the group, four rows at a time."""
     (row, end, column), N, (py,) = at, y.shape[1], ptx.global_ptrs(y)
     down, x = lane >> 3, (lane & 7) * CHUNK
     own, left, chunk = row + down, column + x, reg.array(b32, 4)
@@ -179,7 +179,7 @@ def copy_rows(y, staged: SharedAlloc, buffer: Reg, at: tuple[Reg, Reg, Reg], lan
 
 @functools.cache
 def build_grouped_gemm(*, overlaps: bool = False, **sizes: int):
-    """Return the kernel that cuts the products up in another way: `build_grouped_gemm(block_n=64, stages=6)`."""
+    """Return the kernel with other sizes: `build_grouped_gemm(block_n=64, stages=6)`."""
     return GroupedGemm(overlaps=overlaps, **sizes).kernel()
 
 
@@ -187,7 +187,7 @@ grouped_gemm = build_grouped_gemm()
 
 
 def reference(x: np.ndarray, w: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return Y in float64."""
     parts = np.split(x.astype(np.float64), ends[:-1])
     return np.concatenate([part @ w[g].astype(np.float64) for g, part in enumerate(parts)])
 

@@ -1,10 +1,10 @@
 """Layer norm: `Y[b, i] = (X[b, i] - mean) / sqrt(variance + eps) * W[i] + Bias[i]`, for any rows, in f32 and bf16.
 
 The variance is computed from the deviations in a second pass over the row, not as a difference of two large sums: it
-loses nothing when the mean is far from zero. Memory sees one pass: `examples/rows` says where a row waits for the next.
+loses no precision if the mean is far from zero. Memory is read once: `examples/rows` shows where a row is kept.
 
-`layer_norm` gives each row a block of 128 threads. `layer_norm_for(N, dtype)` has a kernel for rows of that length:
-short ones are several to a block, long ones have a cluster.
+`layer_norm` has a thread block (CTA) of 128 threads per row. `layer_norm_for(N, dtype)` has a kernel for rows of that
+length: several short rows share a CTA, a long row has a cluster.
 
     python examples/hopper/layer_norm.py
 """
@@ -21,19 +21,19 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx
 from pyptx.types import PtxType, bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.rows.numbers import add, fma, spread, total_of, zero
 from examples.rows.plans import Plan
 from examples.rows.row import Row
 from examples.rows.vectors import BYTES
 
-# Left alone, ptxas loads weights ahead into 122 registers, so that 4 blocks fit an SM; 5 have more rows on their way.
+# By default ptxas loads weights early, into 122 registers, and 4 CTAs fit an SM; 5 CTAs have more rows in flight.
 BOUNDS = (("maxntid", (128, 1, 1)), ("minnctapersm", (5,)))
 
 
 def normalise(plan: Plan, X, W, Bias, Y, eps: float) -> None:
-    """Emit the kernel, for one plan."""
+    """Emit the kernel for one plan."""
     row, number = Row(plan, X.shape[0], exchanges=2), plan.target.number
     (x,) = row.hold(X)
     w, bias, y = row.columns(W), row.columns(Bias), row.pointer(Y)
@@ -75,7 +75,7 @@ def normalise(plan: Plan, X, W, Bias, Y, eps: float) -> None:
     raw_directives=BOUNDS,
 )
 def layer_norm(X, W, Bias, Y, *, eps: float = 1e-5):
-    """Normalise each row of `X` to mean 0 and variance 1, scale and shift; N is a multiple of 4, up to 57,344."""
+    """Normalize each row of `X` to mean 0 and variance 1, scale and shift; N is a multiple of 4, up to 57,344."""
     normalise(Plan.block(X.shape[1]), X, W, Bias, Y, eps)
 
 
@@ -96,7 +96,7 @@ def layer_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Ke
 
 
 def reference(x: np.ndarray, w: np.ndarray, bias: np.ndarray, eps: float = 1e-5) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return Y in float64."""
     x64, w64, bias64 = (array.astype(np.float64) for array in (x, w, bias))
     centred = x64 - x64.mean(axis=1, keepdims=True)
     return centred / np.sqrt(np.mean(centred * centred, axis=1, keepdims=True) + eps) * w64 + bias64

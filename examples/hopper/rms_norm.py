@@ -1,10 +1,10 @@
 """RMS norm: `Y[b, i] = X[b, i] * W[i] / sqrt(mean(X[b, :]**2) + eps)`, for any rows, in f32 and bf16.
 
-A row crosses the memory bus once each way: it is summed when it comes, and scaled where it waits. `examples/rows` says
-where that is, and how the sums of threads, warps and blocks find each other.
+A row crosses the memory bus once each way: it is summed on arrival, and scaled where it is kept. `examples/rows` shows
+where that is, and how values are reduced over threads, warps and CTAs (thread blocks).
 
-`rms_norm` gives each row a block of 128 threads. `rms_norm_for(N, dtype)` has a kernel for rows of that length: short
-ones are several to a block, long ones have a cluster.
+`rms_norm` has a CTA of 128 threads per row. `rms_norm_for(N, dtype)` has a kernel for rows of that length: several
+short rows share a CTA, a long row has a cluster.
 
     python examples/hopper/rms_norm.py
 """
@@ -21,7 +21,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.rows.numbers import fma, spread, total_of, zero
 from examples.rows.plans import Plan
@@ -30,7 +30,7 @@ from examples.rows.vectors import BYTES
 
 
 def normalise(plan: Plan, X, W, Y, eps: float) -> None:
-    """Emit the kernel, for one plan."""
+    """Emit the kernel for one plan."""
     row, number = Row(plan, X.shape[0]), plan.target.number
     (x,) = row.hold(X)
     w, y = row.columns(W), row.pointer(Y)
@@ -42,7 +42,7 @@ def normalise(plan: Plan, X, W, Y, eps: float) -> None:
     total = total_of(squares)
     row.sum(total)
 
-    rstd = reg.scalar(f32)  # the reciprocal of the root mean square
+    rstd = reg.scalar(f32)  # reciprocal of the root mean square
     ptx.inst.fma.rn.f32(rstd, total, 1.0 / plan.columns, eps)
     ptx.inst.rsqrt.approx.f32(rstd, rstd)
     scale = spread(rstd, number)
@@ -60,13 +60,13 @@ def normalise(plan: Plan, X, W, Y, eps: float) -> None:
     arch="sm_90a",
 )
 def rms_norm(X, W, Y, *, eps: float = 1e-6):
-    """Normalise each row of `X` by its root mean square and scale it by `W`; N is a multiple of 4, up to 57,344."""
+    """Normalize each row of `X` by its root mean square and scale it by `W`; N is a multiple of 4, up to 57,344."""
     normalise(Plan.block(X.shape[1]), X, W, Y, eps)
 
 
 @functools.cache
 def rms_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:
-    """Return the kernel `rms_norm(X, W, *, eps=1e-6)` for rows of N elements, by the plan made for that length.
+    """Return the kernel `rms_norm(X, W, *, eps=1e-6)` for rows of N elements, by default with the plan for that length.
 
     N is a multiple of 4 (f32) or 8 (bf16), and a row has at most 1.75 MiB. Sums are in f32: squares must not overflow.
     """
@@ -81,7 +81,7 @@ def rms_norm_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kern
 
 
 def reference(x: np.ndarray, w: np.ndarray, eps: float = 1e-6) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return Y in float64."""
     x64 = x.astype(np.float64)
     return x64 / np.sqrt(np.mean(x64 * x64, axis=1, keepdims=True) + eps) * w.astype(np.float64)
 

@@ -3,14 +3,14 @@
 With `r = 1 / sqrt(mean(x**2) + eps)` and `g = dy * w`, for each row: `dx = r * g - x * r**3 * mean(g * x)`. The
 gradient of the weights is a sum over all rows, `dw = sum(dy * x * r)`.
 
-So the blocks stay: each takes every P-th row and keeps its share of `dw` in registers, 16 values to a thread. Rows come
-by bulk copies into a ring of two stages in shared memory: while one row is worked on, the next is on its way, which
-also hides the meetings of warps and blocks. A row is read from shared memory once, into registers; when the warps have
-met to add up its sums, all have read it, and its stage is filled again. At the end each block writes its share of `dw`,
-and a second kernel adds the P shares in the order of the blocks: the same bits in every run, which atomics would not
-give.
+So the CTAs (thread blocks) are persistent: each takes every P-th row and keeps its share of `dw` in registers, 16
+values per thread. Bulk copies load rows into a ring of two stages in shared memory: while one row is processed, the
+next is in flight, which also hides the synchronization of warps and CTAs. A row is read from shared memory once, into
+registers. When the warps have synchronized to reduce it, all have read it, and its stage is refilled. At the end each
+CTA writes its share of `dw`, and a second kernel adds the P shares in the order of the CTAs. So results have the same
+bits in every run, which atomics would not ensure.
 
-Memory moves X, DY and DX, and 8 bytes for each of the P * N shares; P is one to four per SM.
+Memory traffic is X, DY and DX, and 8 bytes for each of the P * N elements of the shares; P is one to four per SM.
 
     python examples/hopper/rms_norm_backward.py
 """
@@ -28,7 +28,7 @@ import numpy as np
 from pyptx import Kernel, Tile, differentiable_kernel, kernel, ptx, reg, smem
 from pyptx.types import PtxType, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.hopper.rms_norm import rms_norm_for
 from examples.rows.plans import AVAILABLE, CLUSTERS, FEWEST, MOST, Plan, power_of_two
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from pyptx.kernel import DifferentiableKernel
     from pyptx.reg import Reg
 
-OWNED = 16  # columns of a thread: of each it holds x, dy, w and dw
+OWNED = 16  # columns per thread, which has x, dy, w and dw of each in registers
 SMS = 132  # of an H100 or H200
-WARPS = 32  # of a block that adds shares
-WIDTH = 32 * 4  # its columns
+WARPS = 32  # warps of a CTA that adds shares
+WIDTH = 32 * 4  # columns of that CTA
 
 
 def plan_for(columns: int, dtype: PtxType) -> Plan:
-    """Choose for the length of a row; ValueError for one beyond 65,536 elements."""
+    """Choose a plan for a row length; raise ValueError above 65,536 elements."""
     for cluster in (1, *CLUSTERS):
         if columns <= cluster * OWNED * MOST:
             return Plan(columns, dtype, power_of_two(columns / cluster / OWNED, FEWEST, MOST), cluster=cluster)
@@ -57,13 +57,13 @@ def plan_for(columns: int, dtype: PtxType) -> Plan:
 
 
 def workers(plan: Plan) -> int:
-    """Return how many rows an H100 works on at a time: what fits shared memory, and 512 threads of 128 registers."""
+    """Return how many rows an H100 processes at a time, by shared memory and by 512 threads of 128 registers per SM."""
     ring = STAGES * 2 * plan.slice * BYTES
     return SMS * min(MOST // plan.lanes, AVAILABLE // ring) // plan.cluster
 
 
 def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
-    """Emit the kernel, for one plan."""
+    """Emit the kernel for one plan."""
     count, stride = X.shape[0], Shares.shape[0]
     row = Row(plan, count, exchanges=STAGES)
     places = list(row.places())
@@ -85,7 +85,7 @@ def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
         row.sum(squares, products, slot=stage, phase=phase)
         row.part()
         if plan.warps == 1:
-            ptx.bar.warp.sync()  # all lanes have read the stage; of several warps, the sum's barrier tells that
+            ptx.bar.warp.sync()  # all lanes have read the stage; several warps synchronize in `sum`
         ring.fetch(stage)
 
         rstd = reg.scalar(f32)
@@ -106,13 +106,13 @@ def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
 
 
 def each(*parts: Sequence[Sequence[Reg]]) -> Iterator[tuple[Reg, ...]]:
-    """Walk over the elements of several parts of a row."""
+    """Iterate over the elements of several parts of a row."""
     for group in zip(*parts, strict=True):
         yield from zip(*group, strict=True)
 
 
 def hand_in(row: Row, places, sums, Shares) -> None:
-    """Store this block's share of `dw`, in f32."""
+    """Store this CTA's share of `dw`, in f32."""
     plan = row.plan
     wider = f32.bytes // plan.dtype.bytes
     (pointer,) = ptx.global_ptrs(Shares)
@@ -129,7 +129,7 @@ def hand_in(row: Row, places, sums, Shares) -> None:
 def rms_norm_gradients_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile, Tile]]:
     """Return the kernel `rms_norm_gradients(X, W, DY, *, P, eps=1e-6)` for rows of N elements: DX, and P shares of DW.
 
-    N is a multiple of 4 (f32) or 8 (bf16), up to 65,536. P rows are worked on at a time, by a block or cluster each.
+    N is a multiple of 4 (f32) or 8 (bf16), up to 65,536. P rows are processed at a time, by one CTA or cluster each.
     """
     chosen = plan or plan_for(N, dtype)
     row, vector = Tile("B", N, dtype, align=BYTES), Tile(N, dtype, align=BYTES)
@@ -150,7 +150,7 @@ def rms_norm_gradients_for(N: int, dtype: PtxType = f32, plan: Plan | None = Non
 
 
 def add_up(dtype: PtxType, Shares, Y) -> None:
-    """Emit the kernel that sums columns, for one type of the sums."""
+    """Emit the kernel that sums columns, for one output type."""
     rows, columns = Shares.shape
     four = Vector(f32)
     shares, y = ptx.global_ptrs(Shares, Y)
@@ -174,16 +174,16 @@ def add_up(dtype: PtxType, Shares, Y) -> None:
 
 
 def add(totals: Sequence[Reg], values: Sequence[Reg]) -> None:
-    """Add values to totals."""
+    """Add `values` to `totals`, element by element."""
     for total, value in zip(totals, values, strict=True):
         ptx.inst.add.f32(total, total, value)
 
 
 @functools.cache
 def column_sums_for(dtype: PtxType = f32) -> Kernel[tuple[Tile]]:
-    """Return the kernel `column_sums(Shares)`: the sums over the rows of an f32 matrix, in another type.
+    """Return the kernel `column_sums(Shares)`, which sums an f32 matrix over its rows, to another type.
 
-    Each of 32 warps takes every 32nd row of 128 columns, and warp 0 adds what they have. N is a multiple of 4.
+    Each of 32 warps sums every 32nd row of 128 columns, and warp 0 adds the partial sums. N is a multiple of 4.
     """
 
     @kernel(
@@ -201,7 +201,7 @@ def column_sums_for(dtype: PtxType = f32) -> Kernel[tuple[Tile]]:
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
-    """The function of the gradients: two kernels, one behind the other, and the largest P."""
+    """Gradient function, of two kernels in sequence, and the largest P."""
 
     rows: Kernel[tuple[Tile, Tile]]
     columns: Kernel[tuple[Tile]]
@@ -215,7 +215,7 @@ class Gradients:
 
 @functools.cache
 def gradients_for(N: int, dtype: PtxType = f32, most: int | None = None) -> Gradients:
-    """Return the function of the gradients for rows of N elements; `most` is the largest P, chosen for an H100."""
+    """Return the gradient function for rows of N elements; `most` is the largest P, by default that for an H100."""
     limit = most or workers(plan_for(N, dtype))
     return Gradients(rms_norm_gradients_for(N, dtype), column_sums_for(dtype), limit)
 
@@ -224,7 +224,7 @@ def gradients_for(N: int, dtype: PtxType = f32, most: int | None = None) -> Grad
 def differentiable_rms_norm_for(
     N: int, dtype: PtxType = f32, most: int | None = None
 ) -> DifferentiableKernel[tuple[Tile]]:
-    """Return `rms_norm(x, w, *, eps=1e-6)` for rows of N elements, differentiable in both; `most` as above."""
+    """Return `rms_norm(x, w, *, eps=1e-6)` for rows of N elements, differentiable in both; `most` is the largest P."""
     return differentiable_kernel(rms_norm_for(N, dtype), gradients_for(N, dtype, most))
 
 

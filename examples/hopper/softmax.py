@@ -1,19 +1,19 @@
 """Softmax over rows: `Y[b, i] = exp(X[b, i] - max) / sum(exp(X[b, :] - max))`, for any rows, in f32 and bf16.
 
-Each thread takes the largest of its own elements, and the sum of exponentials relative to that. Two such pairs make
-one: the sum whose maximum is smaller is scaled down. So lanes, warps and blocks meet only once, not first for the
-maximum and again for the sum. Memory sees one pass: `examples/rows` says where a row waits for the next.
+Each thread computes the maximum of its elements, and the sum of exponentials relative to that. Two such pairs combine
+to one: the sum whose maximum is smaller is scaled down. So lanes, warps and CTAs (thread blocks) exchange values once,
+not first for the maximum and again for the sum. Memory is read once: `examples/rows` shows where a row is kept.
 
-So an element takes one EX2: its exponential stays in the registers where it was, and a thread scales its own to the
-row's maximum and sum by one factor. Only of a row that waits in shared memory they are computed again, for writing them
-back would cost more. EX2 flushes subnormal numbers (`.ftz`), or it would be a comparison and two products more.
+So an element takes one EX2: its exponential replaces it in registers, and a thread scales its own to the row's maximum
+and sum by one factor. Rows in shared memory take two, since writing exponentials back would cost more. EX2 flushes
+subnormal numbers (`.ftz`), which saves a comparison and two multiplications.
 
-The maximum is subtracted before the product with log2(e), not by one `fma` with it: where numbers are large, the
-rounding error of that product would be one of the exponents. Rows may hold -inf, as masks do; a row of nothing else
+The maximum is subtracted before the multiplication by log2(e), not by one `fma` with it: for large numbers, the
+rounding error of the product would be an error of the exponents. Rows may have -inf, as masks do; a row of nothing else
 gives NaN.
 
-`softmax` gives each row a block of 128 threads. `softmax_for(N, dtype)` has a kernel for rows of that length: short
-ones are several to a block, long ones have a cluster.
+`softmax` has a CTA of 128 threads per row. `softmax_for(N, dtype)` has a kernel for rows of that length: several short
+rows share a CTA, a long row has a cluster.
 
     python examples/hopper/softmax.py
 """
@@ -32,7 +32,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, bf16, f32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.rows.numbers import add, by_halves, constant, raise_to, spread, total_of, zero
 from examples.rows.plans import Plan
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 LOG2_E = math.log2(math.e)
-LOWEST = float(np.finfo(np.float32).min)  # not -inf, for -inf minus itself is NaN: a thread may see nothing else
+LOWEST = float(np.finfo(np.float32).min)  # not -inf: a thread may have only -inf, and -inf minus itself is NaN
 
 
 def exponential(value: Reg, peak: Reg) -> Reg:
-    """Return `exp(value - peak)`: a difference, a product, and EX2, one for each half of a number."""
+    """Return `exp(value - peak)`: a subtraction, a multiplication, and EX2 for each half of a number."""
     power = (value - peak) * constant(value.dtype, LOG2_E)
     return by_halves(ptx.inst.ex2.approx.ftz.f32, power)
 
 
 def normalise(plan: Plan, X, Y) -> None:
-    """Emit the kernel, for one plan."""
+    """Emit the kernel for one plan."""
     row, number = Row(plan, X.shape[0]), plan.target.number
     (x,) = row.hold(X, fill=-math.inf)
     y = row.pointer(Y)
@@ -100,13 +100,13 @@ def combine(row: Row, peak: Reg, total: Reg) -> None:
     arch="sm_90a",
 )
 def softmax(X, Y):
-    """Turn each row of `X` into probabilities; N is a multiple of 4, up to 57,344."""
+    """Compute the softmax of each row of `X`; N is a multiple of 4, up to 57,344."""
     normalise(Plan.block(X.shape[1]), X, Y)
 
 
 @functools.cache
 def softmax_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kernel[tuple[Tile]]:
-    """Return the kernel `softmax(X)` for rows of N elements, by the plan made for that length.
+    """Return the kernel `softmax(X)` for rows of N elements, by default with the plan for that length.
 
     N is a multiple of 4 (f32) or 8 (bf16), and a row has at most 1.75 MiB.
     """
@@ -121,7 +121,7 @@ def softmax_for(N: int, dtype: PtxType = f32, plan: Plan | None = None) -> Kerne
 
 
 def reference(x: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return Y in float64."""
     x64 = x.astype(np.float64)
     e = np.exp(x64 - x64.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)

@@ -1,13 +1,13 @@
 """SwiGLU: `Y = G * sigmoid(G) * U`, elementwise over two matrices, in f32 (`swiglu`) and bf16 (`swiglu_bf16`).
 
-Rows mean nothing here: the matrices are arrays of 16-byte vectors, four of each to a thread, 512 to a block. A thread
-starts its eight loads, 128 bytes, before it needs the first (of bf16, five of them): with 1024 threads on an SM that is
-five times what keeps the memory busy (`examples/rows/plans.py` has the reasoning). Left alone, ptxas would aim at 32
-registers, for 2048 threads, and put the last loads behind the first products; `minnctapersm` tells it that eight
-blocks, with 64 registers, will do.
+Rows do not matter here: the matrices are arrays of 16-byte vectors, four of each per thread, 512 per thread block
+(CTA). A thread starts its eight loads, 128 bytes, before it uses the first (of bf16, five of them). With 1024 threads
+on an SM that is five times the bytes in flight that saturate memory (`examples/rows/plans.py` has the calculation). By
+default ptxas aims at 32 registers, for 2048 threads, and puts the last loads after the first multiplications. With
+`minnctapersm` it aims at eight CTAs per SM, with 64 registers per thread.
 
-EX2 and RCP flush subnormal numbers (`.ftz`): what they would else cost are a comparison and two products or a selection
-each. It changes results where `exp(-G)` is beyond 2**126: there they are 0 instead of less than 1e-36 times U.
+EX2 and RCP flush subnormal numbers. Without `.ftz`, each would cost a comparison and two multiplications or a selection
+more. `.ftz` changes results if `exp(-G)` exceeds 2**126: they are 0 instead of less than 1e-36 times U.
 
     python examples/hopper/swiglu.py
 """
@@ -26,7 +26,7 @@ import numpy as np
 from pyptx import Kernel, Tile, kernel, ptx, reg
 from pyptx.types import PtxType, bf16, f32, u32
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.overlap import ATTRIBUTES, take_over
 from examples.rows.numbers import by_halves, constant
@@ -37,26 +37,26 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 THREADS = 128
-SHARE = 64  # bytes of each matrix to a thread
+SHARE = 64  # bytes of each matrix per thread
 LOG2_E = math.log2(math.e)
 BOUNDS = (("maxntid", (THREADS, 1, 1)), ("minnctapersm", (8,)))
 
 
 def vector_of(elements: int, dtype: PtxType, target: Target) -> Vector:
-    """Return the widest vectors of which so many elements are made; ValueError if there are none."""
+    """Return the widest vector that divides `elements` elements; raise ValueError if none does."""
     if elements * dtype.bytes % BYTES:
         raise ValueError(f"swiglu of {elements} {dtype}: a multiple of {BYTES // dtype.bytes} is needed")
     return target.vector(dtype, elements * dtype.bytes)
 
 
 def silu(value: Reg) -> Reg:
-    """Return `value / (1 + exp(-value))`: two products, a sum, and EX2 and RCP, one for each half of a number."""
+    """Return `value / (1 + exp(-value))`: two multiplications, one addition, and EX2 and RCP per half of a number."""
     power = by_halves(ptx.inst.ex2.approx.ftz.f32, value * constant(value.dtype, -LOG2_E))
     return value * by_halves(ptx.inst.rcp.approx.ftz.f32, power + constant(value.dtype, 1.0))
 
 
 def multiply(vector: Vector, Gate, Up, Y, *, overlaps: bool) -> None:
-    """Emit the kernel for one kind of vectors."""
+    """Emit the kernel for one type of vectors."""
     if overlaps:
         take_over()
     vectors, chunk = math.prod(Gate.shape) // vector.elements, THREADS * SHARE // vector.bytes
@@ -78,7 +78,7 @@ def multiply(vector: Vector, Gate, Up, Y, *, overlaps: bool) -> None:
 def swiglu_for(dtype: PtxType, target: Target = HOPPER, *, overlaps: bool = False) -> Kernel[tuple[Tile]]:
     """Return the kernel `swiglu(Gate, Up)`; M * F must be a multiple of 4 (f32) or 8 (bf16).
 
-    One that `overlaps` begins before the launch in front of it has ended.
+    If `overlaps`, it starts before its prerequisite grid completes.
     """
     matrix = Tile("M", "F", dtype, align=target.widest)
 
@@ -101,7 +101,7 @@ swiglu, swiglu_bf16 = swiglu_for(f32), swiglu_for(bf16)
 
 
 def reference(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """Compute the same in float64."""
+    """Return Y in float64."""
     g = gate.astype(np.float64)
     return g / 2 * (1 + np.tanh(g / 2)) * up.astype(np.float64)  # exp(-g) would overflow below -709
 

@@ -1,8 +1,8 @@
-"""Arithmetic on `number`s: registers of f32, or of pairs of it (f32x2), of which Blackwell computes two at a time.
+"""Arithmetic on *numbers*: registers of f32, or of f32 pairs (f32x2), on which Blackwell computes two at a time.
 
-The operators `+ - *` of registers do the same for both. Here is the rest, so that a kernel is written once: what takes
-an instruction for each half, and how a pair is made of halves and taken apart. Both cost a `mov.b64`, of which nothing
-is left in machine code, where a pair is two neighbouring registers.
+The operators `+ - *` of registers accept both types. This module has the rest, so that a kernel is written once:
+instructions that exist for one half only, and packing and unpacking of pairs. Packing and unpacking cost a `mov.b64`,
+of which nothing is left in SASS, where a pair is two adjacent registers.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 
 def twice(value: float, dtype: PtxType) -> int:
-    """Return the bits of two neighbours of `dtype`, f32 or bf16, that hold a number, which that type has."""
+    """Return the bits of two adjacent elements of `dtype`, f32 or bf16, both `value`, which `dtype` must represent."""
     half = struct.pack("<f", value)[f32.bytes - dtype.bytes :]
     return int.from_bytes(half * 2, "little")
 
 
 def constant(number: PtxType, value: float) -> Reg | float:
-    """Return what an operator takes for a constant: an f32 literal, or a register with two of them."""
+    """Return `value` as an operand for the operators: an f32 literal, or a register with two copies."""
     return value if number == f32 else reg.scalar(number, init=twice(value, f32))
 
 
 def zero(number: PtxType) -> Reg:
-    """Return a register with nothing in it, to be added to."""
+    """Return a register that is initialized to zero, for accumulation."""
     return reg.scalar(number, init=0.0 if number == f32 else 0)
 
 
 def spread(value: Reg, number: PtxType) -> Reg:
-    """Return an f32 register as a number: itself, or a pair of it and itself."""
+    """Return an f32 register as a number: itself, or a pair of two copies."""
     return value if number == f32 else joined([value, value])
 
 
@@ -59,7 +59,7 @@ def halves(number: Reg) -> list[Reg]:
 
 
 def total_of(number: Reg) -> Reg:
-    """Return the sum of the halves, in f32."""
+    """Return the sum of a number's halves, in f32."""
     first, *others = halves(number)
     for other in others:
         ptx.inst.add.f32(first, first, other)
@@ -67,7 +67,7 @@ def total_of(number: Reg) -> Reg:
 
 
 def by_halves(instruction: Callable[[Reg, Reg], object], number: Reg) -> Reg:
-    """Return what an instruction of f32, `d, a`, makes of each half of a number, which may be overwritten."""
+    """Apply an f32 instruction (operands `d, a`) to each half of a number, possibly in place; return the result."""
     parts = halves(number)
     for part in parts:
         instruction(part, part)
@@ -80,7 +80,7 @@ def fma(d: Reg, a: Reg, b: Reg, c: Reg, pred: Reg | None = None) -> None:
 
 
 def add(d: Reg, a: Reg, b: Reg) -> None:
-    """Emit the sum: `add.f32`, or `add.rn.f32x2`, which has no other spelling."""
+    """Emit `d = a + b` as `add.f32` or `add.rn.f32x2`."""
     if d.dtype == f32:
         ptx.inst.add.f32(d, a, b)
     else:
@@ -88,5 +88,5 @@ def add(d: Reg, a: Reg, b: Reg) -> None:
 
 
 def raise_to(peak: Reg, number: Reg) -> None:
-    """Replace an f32 by the largest of itself and the halves of a number: one instruction, on Blackwell of three."""
+    """Replace `peak` by the maximum of itself and the halves of a number: one `max`, on Blackwell with three inputs."""
     ptx.inst.max.f32(peak, peak, *halves(number))

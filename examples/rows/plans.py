@@ -1,27 +1,27 @@
-"""Rows of a matrix: who works on one, where it waits between two passes, how numbers are combined over it.
+"""Rows of a matrix: which threads process a row, where it is kept between two passes, how values are reduced over it.
 
-The norms and softmax read a row twice or more and may fetch it once. A `Plan` says where it is meanwhile:
+Norms and softmax read a row twice or more, but can fetch it once. A `Plan` says where it is kept meanwhile:
 
-- up to 1024 elements, in the registers of a few lanes; a block has several rows, and they need no shared memory;
-- up to 16384, in the registers of a block of 128 to 512 threads, 32 values to each;
-- up to 112 KiB, in shared memory, where one bulk copy brings it: two blocks still fit an SM, one copies while the other
-  computes;
-- beyond, in a cluster of 2, 4 or 8 blocks, a slice to each, in registers if it fits and in shared memory if not.
+- up to 1024 elements, in the registers of a few lanes. A thread block (CTA) has several rows and needs no shared
+  memory;
+- up to 16384, in the registers of a CTA of 128 to 512 threads, 32 values per thread;
+- up to 112 KiB, in shared memory, filled by one bulk copy. Two CTAs fit an SM: one copies while the other computes;
+- beyond, in a cluster of 2, 4 or 8 CTAs, one slice each, in registers if it fits and else in shared memory.
 
-A block has one row, or several short ones. Blocks that stay, and fetch their next row by a bulk copy while they work on
-one, were 5% slower on an H100: each row is read from shared memory once more, and the first bytes of a new block come
-while others still compute.
+A CTA has one row, or several short ones. Persistent CTAs, which load their next row by a bulk copy during the current
+one, were 5% slower on an H100: they read each row from shared memory once more, and the first loads of new CTAs already
+overlap the computation of others.
 
-Memory is busy if enough bytes are on their way: 4.3 TB/s times 0.7 us of latency are 3 MB, or 23 KB for each of 132 SMs
-(Little's law). Here they are 64 KB and more, and 32 KB where rows are shorter than 512 bytes: a thread starts all its
-loads, up to eight of 16 bytes, before it uses the first, and with 32 values it has some 56 registers, so that an SM
-holds 1100 threads. Neighbours take neighbouring vectors.
+Memory is saturated if enough bytes are in flight: 4.3 TB/s times 0.7 us of latency are 3 MB, or 23 KB for each of 132
+SMs (Little's law). Here they are 64 KB and more, and 32 KB where rows are shorter than 512 bytes. A thread starts all
+its loads, up to eight of 16 bytes, before it uses the first. With 32 values it has about 56 registers, so that an SM
+holds 1100 threads. Adjacent threads access adjacent vectors.
 
-Weights, which all rows share, are read by `ld.global.nc`, which ptxas may move across the stores of results; rows are
-not, as a caller may pass `out=X`. `L1::no_allocate` for what is read once is no help: on an H200, it costs 5% of the
-time of a large norm, and 10% of SwiGLU's.
+Weights, which all rows share, are read by `ld.global.nc`, which ptxas may move across the stores of results. Rows are
+not, because a caller may pass `out=X`. `L1::no_allocate` for data that is read once does not help: on an H200, it adds
+5% to the time of a large norm, and 10% to that of SwiGLU.
 
-Blackwell has accesses of 32 bytes, and arithmetic on two f32 at a time: `Target` says so, and a plan is made for one.
+Blackwell has 32-byte accesses and arithmetic on f32x2. A `Target` has these properties, and a plan is for one target.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from pyptx.types import PtxType, bf16, f32, f32x2
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-HELD = 32  # values of a row that a thread holds
-FEWEST, MOST = 128, 512  # threads of a block
-COMFORTABLE, AVAILABLE = 112 << 10, 224 << 10  # bytes of shared memory for rows: of two blocks to an SM, and of one
-CLUSTERS = (2, 4, 8)  # larger ones are not portable
+HELD = 32  # values of a row per thread
+FEWEST, MOST = 128, 512  # threads per CTA
+COMFORTABLE, AVAILABLE = 112 << 10, 224 << 10  # shared memory for rows: with two CTAs per SM, with one
+CLUSTERS = (2, 4, 8)  # larger clusters are not portable
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a device can: the bytes of its widest access to global memory, and what it computes with.
+    """Device properties: the bytes of its widest access to global memory, and the type that it computes with.
 
-    `number` is f32, or f32x2 where one instruction adds or multiplies two of them.
+    `number` is f32, or f32x2 if one instruction adds or multiplies two f32.
     """
 
     arch: str
@@ -55,7 +55,7 @@ class Target:
     number: PtxType
 
     def vector(self, dtype: PtxType, size: int) -> Vector:
-        """Return the widest vectors of `dtype` of which `size` bytes are made, a multiple of 16."""
+        """Return the widest vector of `dtype` that divides `size` bytes, a multiple of 16."""
         return Vector(dtype, BYTES if size % self.widest else self.widest, self.number)
 
 
@@ -64,7 +64,7 @@ BLACKWELL = Target("sm_100a", 2 * BYTES, f32x2)
 
 
 class Launch(TypedDict):
-    """What `kernel` takes of a plan."""
+    """Arguments of `kernel` that a plan provides."""
 
     grid: Callable[[int], int]
     block: int
@@ -76,14 +76,14 @@ class Launch(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How rows of `columns` elements are shared out: over `lanes` threads in each of `cluster` blocks.
+    """Distribution of rows of `columns` elements over `lanes` threads in each of `cluster` CTAs.
 
-    A block works on `rows` rows, more than one only if lanes of one warp share a row. `shared` says that rows wait in
-    shared memory instead of registers. What `overlaps` begins before the launch in front of it has ended.
+    A CTA has `rows` rows, more than one only if lanes of one warp share a row. If `shared`, rows are kept in shared
+    memory, not in registers. If `overlaps`, the kernel starts before its prerequisite grid completes.
 
-    Rows are whole vectors of 16 bytes, so that each begins at a multiple of 16. Vectors are as wide as `target` allows
-    if all rows begin at multiples of that, and never wait in shared memory, where 32 bytes would be two accesses, whose
-    lanes meet in banks. Raise ValueError for numbers that don't go together.
+    Rows are whole vectors of 16 bytes, so each starts at a multiple of 16. Vectors are as wide as `target` allows if
+    all rows start at multiples of that; in shared memory they have 16 bytes, since 32 would be two accesses with bank
+    conflicts. Raise ValueError for inconsistent values.
     """
 
     columns: int
@@ -107,7 +107,7 @@ class Plan:
 
     @classmethod
     def of(cls, columns: int, dtype: PtxType = f32, target: Target = HOPPER) -> Plan:
-        """Choose for the length of a row; see the top of this file. Raise ValueError for one that fits nowhere."""
+        """Choose a plan for a row length (see the module docstring); raise ValueError if the row fits nowhere."""
         if columns <= HELD * 32:
             vectors = columns / target.vector(dtype, columns * dtype.bytes).elements
             lanes = power_of_two(vectors, 2, 32)
@@ -122,44 +122,44 @@ class Plan:
 
     @classmethod
     def block(cls, columns: int, target: Target = HOPPER) -> Plan:
-        """Give each f32 row a block of 128 threads, up to 64 values to each, longer rows to shared memory."""
+        """Return a plan of 128-thread CTAs, one per f32 row: up to 64 values per thread, else in shared memory."""
         return cls(columns, shared=columns > 2 * HELD * FEWEST, target=target)
 
     @property
     def vector(self) -> Vector:
-        """How a thread accesses a row."""
+        """Vector access of a thread to a row."""
         if self.shared:
             return Vector(self.dtype, BYTES, self.target.number)
         return self.target.vector(self.dtype, self.columns * self.dtype.bytes)
 
     @property
     def per_vector(self) -> int:
-        """The elements of a vector."""
+        """Elements per vector."""
         return self.vector.elements
 
     @property
     def vectors(self) -> int:
-        """The vectors of a row."""
+        """Vectors per row."""
         return self.columns // self.per_vector
 
     @property
     def slice(self) -> int:
-        """The vectors of a row that a block has; the last of a cluster has `last`."""
+        """Vectors of a row per CTA; the last CTA of a cluster has `last`."""
         return -(-self.vectors // self.cluster)
 
     @property
     def last(self) -> int:
-        """The vectors of the last block of a cluster."""
+        """Vectors of a row in the last CTA of a cluster."""
         return self.vectors - (self.cluster - 1) * self.slice
 
     @property
     def warps(self) -> int:
-        """The warps that share a row; one, if a warp has several."""
+        """Warps per row; one, if a warp has several rows."""
         return max(self.lanes // 32, 1)
 
     @property
     def launch(self) -> Launch:
-        """The grid for B rows, the block and the cluster, as `kernel` takes them."""
+        """Arguments of `kernel`: the grid for B rows, the CTA and the cluster."""
         return {
             "grid": lambda B: -(-B // self.rows) * self.cluster,
             "block": self.lanes * self.rows,
@@ -171,7 +171,7 @@ class Plan:
 
     @property
     def directives(self) -> Sequence[tuple[str, Sequence[object]]]:
-        """What tells ptxas that there is a cluster; else it also emits what a launch without one would need."""
+        """Cluster directives for ptxas; without them it also emits code for a launch without a cluster."""
         return [("reqnctapercluster", (self.cluster,)), ("explicitcluster", ())] if self.cluster > 1 else []
 
 

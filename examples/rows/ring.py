@@ -1,4 +1,4 @@
-"""Rows on their way to shared memory, in the turn in which a block that stays will work on them."""
+"""Ring of rows in shared memory: a persistent CTA loads its next row while it processes one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ STAGES = 2
 
 
 class Ring:
-    """The rows of some matrices in shared memory, side by side in each stage, and the thread that fetches them."""
+    """Rows of several matrices in shared memory, adjacent within each stage, and their loads by thread 0."""
 
     def __init__(self, row, count: int, stride: int, *matrices: TensorSpec) -> None:
-        """Fetch the first rows of the block of `row`: of `count`, every `stride`-th is its own."""
+        """Initialize the mbarriers and load the first rows of this CTA, which has every `stride`-th of `count` rows."""
         self.row, self.count, self.stride = row, count, stride
         self.size = row.plan.slice * BYTES
         self.stage_bytes = len(matrices) * self.size
@@ -36,12 +36,12 @@ class Ring:
             self.fetch(stage)
 
     def starts(self, stage):
-        """Return where this thread's part of each matrix lies in a stage."""
+        """Return the address of this thread's part of each matrix in a stage."""
         start = self._start + stage * self.stage_bytes
         return [start + first if first else start for first in range(0, self.stage_bytes, self.size)]
 
     def fetch(self, stage) -> None:
-        """Have thread 0, whose part begins with the block's, start the copies of the next row, if there is one."""
+        """Start the copies of the next row, if any, in thread 0, whose part starts where the CTA's starts."""
         with ptx.if_((self.row.tid == 0) & (self._next < self.count)):
             size = self.row.limit * BYTES
             ptx.mbarrier.arrive_expect_tx(self.full[stage], size * len(self._pointers))

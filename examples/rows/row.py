@@ -1,4 +1,4 @@
-"""A row of a matrix while a kernel is traced: where this thread's part lies, and what is combined over all of it."""
+"""A row of a matrix while a kernel is traced: addresses of this thread's part, and reductions over the row."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg
 
-NUMBERS = 2  # that are combined at a time
+NUMBERS = 2  # values per reduction, at most
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A vector of the row: the `step`-th of this thread, `offset` bytes behind where its part begins.
+    """Position of a vector in a row: the `step`-th of this thread, `offset` bytes after the start of the thread's part.
 
-    In a loop of the GPU the offset is a register, and there are no steps. `inside` tells whether the row goes so far;
-    None if it surely does.
+    In an emitted loop `offset` is a register and `step` is always 0. `inside` is the predicate that the vector is in
+    the row, or None if it always is.
     """
 
     step: int
@@ -35,20 +35,20 @@ class Place:
     inside: Reg | None = None
 
     def behind(self, pointer: Reg) -> object:
-        """Return the address of the vector, for a pointer to the thread's part."""
+        """Return the address of the vector, given the address of the thread's part."""
         return ptx.addr(pointer, self.offset) if isinstance(self.offset, int) else ptx.addr(pointer + self.offset)
 
 
 class Source(Protocol):
-    """Whatever has a vector of the row at each place."""
+    """Source of a row's elements: a vector at each position."""
 
     def at(self, place: Place) -> Sequence[Reg]:
-        """Return numbers with the elements there, not to be written to."""
+        """Return the elements at `place` as numbers; the caller must not write to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A row in registers."""
+    """Row in registers."""
 
     vectors: Sequence[Sequence[Reg]]
 
@@ -59,7 +59,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A row in shared memory."""
+    """Row in shared memory."""
 
     vector: Vector
     start: Reg
@@ -71,19 +71,19 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A vector of as many elements as a row, in global memory, the same for all rows."""
+    """Vector with as many elements as a row, in global memory, the same for all rows."""
 
     vector: Vector
     pointer: Reg
 
     def at(self, place: Place) -> Sequence[Reg]:
-        """Load the vector; what lies beyond the row is 0."""
+        """Load the vector; elements past the end of the row are 0."""
         return self.vector.load(place.behind(self.pointer), place.inside, nc=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """What a function makes of the numbers of a row, each time that they are asked for."""
+    """Function of the numbers of a row, computed at each access."""
 
     source: Source
     function: Callable[[Reg], Reg]
@@ -94,14 +94,14 @@ class Mapped:
 
 
 class Row:
-    """The part of a row that is this thread's, while a kernel is traced.
+    """Part of a row that belongs to one thread, while a kernel is traced.
 
-    `number` is the row that the block (with short rows: the thread's lanes) begins with, `rank` the block's place in
-    the cluster, `tid` the thread's in the block.
+    `number` is the first row of the CTA (with short rows: of the thread's lanes), `rank` the CTA's rank in the cluster,
+    `tid` the thread's index in the CTA.
     """
 
     def __init__(self, plan: Plan, count: int, exchanges: int = 1) -> None:
-        """Find the place among `count` rows. `reduce` can be called once for each of `exchanges`, its `slot`."""
+        """Compute this thread's position among `count` rows; `reduce` has `exchanges` slots, one for each call."""
         self.plan, self.vector = plan, plan.vector
         self.tid = reg.from_(ptx.special.tid.x(), u32)
         self.number = reg.from_((ptx.special.clusterid if plan.cluster > 1 else ptx.special.ctaid).x(), u32)
@@ -120,20 +120,20 @@ class Row:
             self._parts = smem.alloc(f32, (exchanges, NUMBERS, plan.warps))
         self._places = () if plan.shared else self._held_places()
         if plan.overlaps:
-            take_over()  # what is above touches no global memory
+            take_over()  # no global memory is accessed before this
 
-    # --- where --------------------------------------------------------------------------------------
+    # --- addresses ----------------------------------------------------------------------------------
 
     def _none_behind(self, count: int) -> Reg:
-        """Return how many vectors the row has: none if it is behind the last."""
+        """Return the number of vectors of the row: 0 if it is past the last row."""
         return ptx.selp(u32, reg.scalar(u32), self.plan.slice, 0, self.number < count)
 
     def _rest(self) -> Reg:
-        """Return how many vectors the block's slice has."""
+        """Return the number of vectors in this CTA's slice."""
         return (self.plan.vectors - self.rank * self.plan.slice).min(self.plan.slice)
 
     def _held_places(self) -> tuple[Place, ...]:
-        """Return the vectors of this thread, each with a predicate if the row may end before it."""
+        """Return the positions of this thread's vectors, each with a predicate if it may be past the end of the row."""
         places = []
         for first in range(0, self.plan.slice, self.plan.lanes):
             doubtful = first + self.plan.lanes > self._sure
@@ -142,7 +142,7 @@ class Row:
         return tuple(places)
 
     def pointer(self, array: TensorSpec) -> Reg:
-        """Return where this thread's part of row `number` begins in a matrix; of a vector, the same of all rows."""
+        """Return the address of this thread's part of row `number` of a matrix, or of a vector that all rows share."""
         (pointer,) = ptx.global_ptrs(array)
         if array.shape is not None and len(array.shape) > 1:
             pointer += self.number * (self.plan.columns * self.plan.dtype.bytes)
@@ -150,14 +150,14 @@ class Row:
             pointer += self.rank * (self.plan.slice * self.vector.bytes)
         return pointer if self.plan.shared else pointer + self.lane * self.vector.bytes
 
-    # --- what ---------------------------------------------------------------------------------------
+    # --- data ---------------------------------------------------------------------------------------
 
     def read(self, start: Reg, fill: float = 0.0) -> list[Sequence[Reg]]:
-        """Load this thread's part of a row from shared memory; what lies beyond the row is `fill`."""
+        """Load this thread's part of a row from shared memory; elements past the end of the row are `fill`."""
         return [self.vector.load(place.behind(start), place.inside, fill, space="shared") for place in self._places]
 
     def hold(self, *matrices: TensorSpec, fill: float = 0.0) -> list[Source]:
-        """Fetch the row of each matrix. In registers, what lies beyond it is `fill`, which must change nothing."""
+        """Fetch the row of each matrix. In registers, elements past its end are `fill`, a neutral value."""
         pointers = [self.pointer(matrix) for matrix in matrices]
         if self.plan.shared:
             return self._staged(pointers)
@@ -169,7 +169,7 @@ class Row:
         return rows
 
     def _staged(self, pointers: Sequence[Reg]) -> list[Source]:
-        """Have one thread copy the rows to shared memory, and wait for them."""
+        """Copy the rows to shared memory, by bulk copies of thread 0, and wait for them."""
         full, size = smem.mbarrier(1), self.limit * self.vector.bytes
         tiles = [smem.alloc(b32, self.plan.slice * 4) for _ in pointers]
         with ptx.if_(self.tid == 0):
@@ -184,34 +184,34 @@ class Row:
         return [Staged(self.vector, reg.from_(tile, u32)) for tile in tiles]
 
     def columns(self, vector: TensorSpec) -> Source:
-        """Return what fetches a vector, the same for all rows, when it is used."""
+        """Return a source that loads a vector, the same for all rows, at each use."""
         return Columns(self.vector, self.pointer(vector))
 
     def mapped(self, source: Source, function: Callable[[Reg], Reg]) -> Source:
-        """Return what a function makes of a row: of one in registers once, in others, else whenever it is read."""
+        """Return a function of a row as a source: computed once for a row in registers, else at each read."""
         result = Mapped(source, function)
         return result if self.plan.shared else Held([result.at(place) for place in self._places])
 
     def each(self, *sources: Source) -> Iterator[tuple[Any, ...]]:
-        """Walk over this thread's vectors: the place, and the elements that each source has there.
+        """Iterate over this thread's vectors: yield the position, and the elements of each source there.
 
-        In registers this is a loop of Python, of eight rounds at most by `Plan.of`; in shared memory one of the GPU.
+        The loop is unrolled for registers (at most eight iterations by `Plan.of`) and emitted for shared memory.
         """
         for place in self.places():
             yield (place, *(source.at(place) for source in sources))
 
     def places(self) -> Iterator[Place]:
-        """Walk over this thread's vectors."""
+        """Iterate over the positions of this thread's vectors."""
         if self.plan.shared:
             for index in ptx.range_(self.lane, self.limit, self.plan.lanes):
                 yield Place(0, index * self.vector.bytes)
         yield from self._places
 
     def store(self, pointer: Reg, place: Place, values: Sequence[Reg]) -> None:
-        """Store a vector of results."""
+        """Store a vector of results at `place`."""
         self.vector.store(place.behind(pointer), values, inside=place.inside)
 
-    # --- together -----------------------------------------------------------------------------------
+    # --- reductions ---------------------------------------------------------------------------------
 
     def sum(self, *numbers: Reg, slot: int | Reg = 0, phase: int | Reg = 0) -> None:
         """Replace each number by its sum over the row."""
@@ -225,11 +225,11 @@ class Row:
     def reduce(
         self, numbers: Sequence[Reg], merge: Callable[[int], None], slot: int | Reg = 0, phase: int | Reg = 0
     ) -> None:
-        """Combine f32 registers, one or two, over all threads of the row; all get the same bits.
+        """Combine f32 registers, one or two, over all threads of the row, in place; all threads get the same bits.
 
         `merge(width)` combines them, in place, over every group of `width` lanes. It is called for the lanes of a warp,
-        for the warps, whose numbers change places through shared memory, and for the blocks of a cluster. A slot is
-        for one call, or in a loop for every second one, between `meet` and `part`: then `phase` is its uses' parity.
+        for the warps, which exchange values through shared memory, and for the CTAs of a cluster. A slot is for one
+        call. In a loop it is for every second call, between `meet` and `part`; then `phase` is the parity of its uses.
         """
         merge(min(self.plan.lanes, 32))
         if self.plan.warps > 1:
@@ -240,7 +240,7 @@ class Row:
             merge(self.plan.cluster)
 
     def _between_warps(self, numbers: Sequence[Reg], slot: int | Reg) -> None:
-        """Give lane i of each warp the numbers of warp i, modulo the number of warps."""
+        """Exchange values in shared memory: lane i of each warp gets those of warp i modulo the number of warps."""
         with ptx.if_((self.tid & 31) == 0):
             for index, number in enumerate(numbers):
                 self._parts.store(number, slot, index, self.tid >> 5)
@@ -249,29 +249,29 @@ class Row:
             ptx.ld(f32, number, self._parts.address(slot, index, self.tid & (self.plan.warps - 1)), space="shared")
 
     def _introduce(self, exchanges: int) -> None:
-        """Make the barriers that count what other blocks send; `meet` waits until all blocks have done so."""
+        """Initialize the mbarriers that track values from other CTAs; `meet` waits until all CTAs have done so."""
         self._arrived = smem.mbarrier(exchanges)
         self._shares = smem.alloc(f32, (exchanges, NUMBERS, self.plan.cluster))
         with ptx.if_(self.tid == 0):
             for barrier in self._arrived:
                 ptx.mbarrier.init(barrier, 1)
             ptx.fence.mbarrier_init()
-        ptx.cluster.arrive(sem="relaxed")  # the fence has told all that they must know
+        ptx.cluster.arrive(sem="relaxed")  # fence.mbarrier_init already releases the mbarriers
 
     def meet(self) -> None:
-        """Wait until every block of the cluster can be sent to: before the first `reduce`, and once after `part`."""
+        """Wait until every CTA of the cluster can receive: before the first `reduce`, and once after each `part`."""
         if self.plan.cluster > 1:
             ptx.cluster.wait()
 
     def part(self) -> None:
-        """Let all blocks of the cluster use the slots again that this thread has read."""
+        """Signal that this thread has read its slots, which the CTAs of the cluster may use again."""
         if self.plan.cluster > 1:
             ptx.cluster.arrive()
 
     def _between_blocks(self, numbers: Sequence[Reg], slot: int | Reg, phase: int | Reg) -> None:
-        """Give lane i of each warp the numbers of block i, modulo the size of the cluster.
+        """Exchange values by DSMEM stores: lane i of each warp gets those of CTA i modulo the cluster size.
 
-        Thread i sends to block i, and no block ends before it has got what all others send: none is left too early.
+        Thread i sends to CTA i. A CTA exits after it has received all values, so no store targets an exited CTA.
         """
         blocks, barrier = self.plan.cluster, self._arrived[slot]
         with ptx.if_(self.tid == 0):

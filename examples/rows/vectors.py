@@ -1,4 +1,4 @@
-"""Vectors, the widest accesses of a thread: 16 bytes in all memories, and from Blackwell on 32 in global memory."""
+"""Vectors, the widest accesses of a thread: 16 bytes in every state space, and on Blackwell 32 in global memory."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg
 
-BYTES = 16  # what every memory can
+BYTES = 16  # supported in every state space
 
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """How `bytes` bytes of `dtype`, f32 or bf16, are accessed at once, and become registers of type `number`.
+    """Access to `bytes` bytes of `dtype`, f32 or bf16, as registers of type `number`.
 
-    A `number` is f32, or a pair of it, f32x2: `numbers.py` computes with both.
+    A `number` is f32, or a pair of them (f32x2); `numbers.py` computes with both.
     """
 
     dtype: PtxType
@@ -31,7 +31,7 @@ class Vector:
 
     @property
     def elements(self) -> int:
-        """How many there are."""
+        """Elements per vector."""
         return self.bytes // self.dtype.bytes
 
     def load(
@@ -43,11 +43,11 @@ class Vector:
         space: str = "global",
         nc: bool = False,
     ) -> Sequence[Reg]:
-        """Load a vector as numbers; `fill` where `inside` is false. The other words are those of `ptx.ld`.
+        """Load a vector as numbers; elements are `fill` if `inside` is false. `space` and `nc` are those of `ptx.ld`.
 
-        1 instruction for f32; of bf16, 1 more for each element; with `inside`, 1 more for each register that the first
-        one loads. They are registers of 32 bits, which ptxas puts together for accesses and pairs alike without a move:
-        of 64 bits, it copies what it stores.
+        1 instruction for f32; for bf16, 1 more per element; with `inside`, 1 more per loaded register. The load has
+        32-bit registers, which ptxas assigns to wide accesses and to pairs without a move. With 64-bit registers it
+        copies the values that it stores.
         """
         word, outside = (f32, fill) if self.dtype == f32 else (b32, twice(fill, bf16))
         count = self.bytes // word.bytes
@@ -61,7 +61,7 @@ class Vector:
     def store(
         self, address: object, values: Sequence[Reg], *, inside: Reg | None = None, space: str = "global"
     ) -> None:
-        """Store numbers as a vector, or half of one: 1 instruction; to bf16, 1 for each two elements."""
+        """Store numbers as a vector, or as half of one: 1 instruction; for bf16, 1 more per two elements."""
         singles = [half for value in values for half in halves(value)]
         if self.dtype == f32:
             ptx.st(f32, address, singles, space=space, pred=inside)
@@ -72,7 +72,7 @@ class Vector:
 
 
 def widened(words: Sequence[Reg]) -> Sequence[Reg]:
-    """Return pairs of bf16 in f32 registers: a bf16 is the upper half of one."""
+    """Return pairs of bf16 as f32 registers: a bf16 is the upper half of an f32."""
     values = [reg.scalar(f32) for _ in range(2 * len(words))]
     for pair, low, high in zip(words, values[::2], values[1::2], strict=True):
         ptx.inst.shl.b32(low, pair, 16)

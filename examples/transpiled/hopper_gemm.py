@@ -1,17 +1,17 @@
-"""A warp-specialised matrix product for Hopper, `C = A · Bᵀ` in bf16: CUDA C++ that was transpiled, and then cleaned.
+"""A warp-specialized GEMM for Hopper, `C = A · Bᵀ` in bf16: CUDA C++ that was transpiled, and then cleaned by hand.
 
-`corpus/sources/hopper_gemm.cu` is what it was written as, `corpus/nvcc-13.0/hopper_gemm.sm_90a.ptx` what nvcc made of
-that, and `pyptx transpile --sugar --name gemm` what this file began as. Then, one step at a time, each of which left
-`pyptx diff` with nothing to say:
+`corpus/sources/hopper_gemm.cu` is the source, `corpus/nvcc-13.0/hopper_gemm.sm_90a.ptx` the output of nvcc, and
+`pyptx transpile --sugar --name gemm` wrote the first version of this file. It was then cleaned in steps. After each
+step `pyptx diff` was empty:
 
-- the style and the deviations from it went: white space and comments are not what the kernel does;
-- registers got names for what they hold (`stage`, `phase`, `tile`), and what is used once got none;
-- sequences got functions for what they are (`ring_advance`, `descriptor`, `release`), where the transpiler had made
-  some by what they look like;
-- numbers that are places in shared memory got the names that they have in the CUDA C++.
+- formatting and deviations from it were dropped: whitespace and comments do not affect the kernel;
+- registers got descriptive names (`stage`, `phase`, `tile`), and values that are used once got none;
+- sequences became functions named by their purpose (`following`, `descriptor`, `release`), where the transpiler had
+  made some functions by their form;
+- offsets in shared memory got the names that they have in the CUDA C++.
 
 One producer warpgroup keeps a ring of three stages full by TMA; two consumer warpgroups multiply 64 x 256 each with
-wgmma. A is M x K, B is N x K, both with K contiguous; blocks are persistent and take tile after tile.
+wgmma. A is M x K, B is N x K, both K-major; CTAs are persistent and compute tile after tile.
 
     python examples/transpiled/hopper_gemm.py
 """
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STAGES, THREADS = 3, 384
-A, B, C = 0, 49152, 114688  # bytes of shared memory: rings of tiles of A and B, panels of C,
-FULL, EMPTY = 212992, 213016  # and the barriers of the rings
-PANEL = 8192  # bytes of 64 x 64 of C
-DESCRIPTOR = 4611686293305360384  # rows of 128 bytes, swizzled; eight of them are 1024 bytes
+A, B, C = 0, 49152, 114688  # byte offsets in shared memory: stages of A and B, TMA boxes of C,
+FULL, EMPTY = 212992, 213016  # and the mbarriers of the stages
+PANEL = 8192  # bytes of a TMA box of 64 x 64 of C
+DESCRIPTOR = 4611686293305360384  # 128-byte swizzle, eight rows are 1024 bytes
 
 module = pyptx.module(version=(9, 0), target="sm_90a")
 memory = module.var("shared", "_ZN6hopper6memoryE", b8, 0, align=1024, linking="extern")
@@ -49,7 +49,7 @@ store_tile = ptx.inst["cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_grou
 
 
 def word() -> reg.Reg:
-    """Return a new register of 32 bits."""
+    """Return a new 32-bit register."""
     return reg.scalar(b32)
 
 
@@ -66,35 +66,35 @@ def less(a: reg.Reg, b: reg.Reg) -> reg.Reg:
 
 
 def add(a: reg.Reg, b: reg.Reg | int) -> reg.Reg:
-    """Return a sum."""
+    """Return `a + b` in a new register."""
     return ptx.inst.add.s32(word(), a, b)
 
 
 def shl(value: reg.Reg, places: int) -> reg.Reg:
-    """Return a value shifted to the left."""
+    """Return `value << places`."""
     return ptx.inst.shl.b32(word(), value, places)
 
 
 def masked(value: reg.Reg, mask: int) -> reg.Reg:
-    """Return some of the bits of a value."""
+    """Return `value & mask`."""
     return ptx.inst.and_.b32(word(), value, mask)
 
 
 def divided_up(value: reg.Reg, log2: int) -> reg.Reg:
-    """Return how many blocks of `2**log2` hold a signed value."""
+    """Return a signed value divided by `2**log2`, rounded up."""
     more = add(value, 2**log2 - 1)
     bias = ptx.inst.shr.u32(word(), ptx.inst.shr.s32(word(), more, 31), 32 - log2)
     return ptx.inst.shr.s32(word(), add(more, bias), log2)
 
 
 def descriptor(tile: reg.Reg, offset: int, mask: int) -> reg.Reg:
-    """Return the matrix descriptor of a tile that begins `offset` bytes behind an address."""
+    """Return the matrix descriptor of the tile at address `tile` + `offset`."""
     units = ptx.inst.shr.u32(word(), masked(add(tile, offset), mask), 4)
     return ptx.inst.or_.b64(reg.scalar(b64), ptx.inst.cvt.u64.u32(reg.scalar(b64), units), DESCRIPTOR)
 
 
 def multiply_stage(acc: list[reg.Reg], base: reg.Reg, rows: reg.Reg, stage: reg.Reg, *, adds: int) -> None:
-    """Multiply 64 of K, 16 at a time: into `acc`, to which the first product is added unless `adds` is 0."""
+    """Multiply 64 of K into `acc`, 16 at a time; if `adds` is 0, the first MMA overwrites `acc`."""
     a = add(add(base, shl(stage, 14)), rows)
     first = descriptor(a, A - PANEL, 261120)
     b = add(base, shl(stage, 15))
@@ -106,24 +106,24 @@ def multiply_stage(acc: list[reg.Reg], base: reg.Reg, rows: reg.Reg, stage: reg.
 
 
 def release(base: reg.Reg, stage: reg.Reg) -> None:
-    """Arrive at the barrier that says that a stage is empty."""
+    """Arrive at the `EMPTY` mbarrier of a stage."""
     empty = add(add(base, shl(stage, 3)), EMPTY)
     ptx.inst.mbarrier.arrive.shared__cta.b64("_", ptx.addr(empty))
 
 
 def following(stage: reg.Reg) -> tuple[reg.Reg, reg.Reg]:
-    """Return the number behind a stage's, and whether the ring ends there."""
+    """Return the number of the next stage, and whether the ring wraps there."""
     number = add(stage, 1)
     return number, ptx.inst.setp.eq.s32(test(), number, STAGES)
 
 
 def flip(phase: reg.Reg, wraps: reg.Reg) -> None:
-    """Change the parity of the round where the ring begins anew."""
+    """Flip the parity of the phase if the ring wraps."""
     ptx.inst.xor.b32(phase, phase, ptx.inst.selp.u32(word(), 1, 0, wraps))
 
 
 def tile_column(number: reg.Reg, band: reg.Reg, rows: reg.Reg) -> tuple[reg.Reg, ...]:
-    """Return a tile's column, and of its band: the first row, the tile's number, the column of tiles, the height."""
+    """Return a tile's first column, its band's first tile row, and its number, tile column and height in the band."""
     which = ptx.inst.div.s32(word(), number, band)
     first = shl(which, 4)
     height = ptx.inst.min.s32(word(), ptx.inst.sub.s32(word(), rows, first), 16)
@@ -139,12 +139,12 @@ def tile_row(first: reg.Reg, inside: reg.Reg, column: reg.Reg, height: reg.Reg) 
 
 
 def pack(acc: list[reg.Reg], chunk: int) -> list[reg.Reg]:
-    """Return eight sums from a place on as bf16, two to a register."""
+    """Return eight accumulator elements from `8 * chunk` on as bf16, two to a register."""
     return [ptx.inst.cvt.rn.bf16x2.f32(word(), acc[8 * chunk + 2 * i + 1], acc[8 * chunk + 2 * i]) for i in range(4)]
 
 
 def panel_place(tid: reg.Reg, thread: reg.Reg, group: reg.Reg, base: reg.Reg) -> tuple[reg.Reg, reg.Reg]:
-    """Return where a warpgroup's panels begin, less C, and the swizzled place of the lane's 16 bytes in them."""
+    """Return the base of a warpgroup's TMA boxes, without `C`, and the swizzled address of the lane's 16 bytes."""
     swizzled = ptx.inst.xor.b32(word(), masked(shl(tid, 4), 112), masked(tid, 16))
     panels = add(base, shl(group, 15))
     beside = add(swizzled, panels)
@@ -153,7 +153,7 @@ def panel_place(tid: reg.Reg, thread: reg.Reg, group: reg.Reg, base: reg.Reg) ->
 
 
 def stage_panels(acc: list[reg.Reg], tid: reg.Reg, thread: reg.Reg, group: reg.Reg, base: reg.Reg) -> reg.Reg:
-    """Write 64 x 256 sums to the panels as bf16; return where those begin."""
+    """Write the accumulator of 64 x 256 to the TMA boxes as bf16; return their base, without `C`."""
     packed = pack(acc, 0)
     panels, place = panel_place(tid, thread, group, base)
     for panel in range(4):
@@ -170,7 +170,7 @@ def stage_panels(acc: list[reg.Reg], tid: reg.Reg, thread: reg.Reg, group: reg.R
 def store_panels(
     c_map: reg.Reg, panels: reg.Reg, group: reg.Reg, number: reg.Reg, band: reg.Reg, rows: reg.Reg
 ) -> None:
-    """Store the panels of a warpgroup where their tile is in C."""
+    """Store the TMA boxes of a warpgroup to their tile of C."""
     column, *place = tile_column(number, band, rows)
     beside = shl(group, 6)
     begins = {panel: add(panels, C + PANEL * panel) for panel in (3, 0, 2, 1)}
@@ -182,7 +182,7 @@ def store_panels(
 
 
 def produce(params: tuple[str, ...], shape: tuple[reg.Reg, ...], maps: tuple[reg.Reg, ...]) -> None:
-    """Keep the ring full, tile after tile."""
+    """Keep the ring full, for tile after tile."""
     rows, columns, steps, depth = shape
     number, stage, phase = word(), word(), word()
     ptx.inst.mov.u32(number, ptx.special.ctaid.x())
@@ -223,7 +223,7 @@ def produce(params: tuple[str, ...], shape: tuple[reg.Reg, ...], maps: tuple[reg
 
 
 def consume(params: tuple[str, ...], shape: tuple[reg.Reg, ...], c_map: reg.Reg, tid: reg.Reg, group: reg.Reg) -> None:
-    """Multiply what the ring holds, and store tile after tile."""
+    """Multiply the stages of the ring, and store tile after tile."""
     rows, columns, steps, _ = shape
     acc = list(reg.array(f32, 128))
     number, stage, after, phase = word(), word(), word(), word()
@@ -255,7 +255,7 @@ def consume(params: tuple[str, ...], shape: tuple[reg.Reg, ...], c_map: reg.Reg,
             thread = masked(tid, 127)
             not_first = ptx.inst.setp.ne.s32(test(), thread, 0)
             with ptx.if_(~not_first):
-                ptx.inst.cp.async_.bulk.wait_group.read(0)  # the last tile has left the panels
+                ptx.inst.cp.async_.bulk.wait_group.read(0)  # TMA has read the last tile
             base = ptx.inst.mov.u32(word(), memory)
             ptx.inst.bar.sync(group, 128)
             panels = stage_panels(acc, tid, thread, group, base)
@@ -272,7 +272,7 @@ def consume(params: tuple[str, ...], shape: tuple[reg.Reg, ...], c_map: reg.Reg,
 
 
 def consume_rest(acc: list[reg.Reg], ring: tuple[reg.Reg, ...], steps: reg.Reg, tid: reg.Reg) -> None:
-    """Multiply all stages of a tile but the first, with one group of products in flight."""
+    """Multiply all stages of a tile but the first, with one wgmma group in flight."""
     stage, after, phase = ring
     step, before, more = word(), word(), test()
     ptx.inst.mov.u32(step, 1)
@@ -287,7 +287,7 @@ def consume_rest(acc: list[reg.Reg], ring: tuple[reg.Reg, ...], steps: reg.Reg, 
         wait(add(barriers, FULL), phase)
         ptx.inst.wgmma.fence.sync.aligned()
         multiply_stage(acc, base, rows, stage, adds=1)
-        ptx.inst.wgmma.wait_group.sync.aligned(1)  # those of the stage before
+        ptx.inst.wgmma.wait_group.sync.aligned(1)  # the MMAs of the previous stage
         with ptx.if_(~not_first):
             release(ptx.inst.mov.u32(word(), memory), before)
         ptx.inst.add.s32(step, step, 1)
@@ -299,7 +299,7 @@ def consume_rest(acc: list[reg.Reg], ring: tuple[reg.Reg, ...], steps: reg.Reg, 
 
 
 def begin_barriers() -> None:
-    """Initialise the barriers: one arrival fills a stage, those of eight warps empty it."""
+    """Initialize the mbarriers: `FULL` expects one arrival, `EMPTY` those of eight warps."""
     base, one, warps = word(), word(), word()
     ptx.inst.mov.u32(base, memory)
     for stage in range(STAGES):
@@ -325,7 +325,7 @@ TENSOR_MAP = module.param(..., b8, 128, align=64)
     linking="visible",
 )
 def gemm(*params: str) -> None:
-    """Multiply: the tensor maps of A, B and C, and M, N and K."""
+    """Multiply. Parameters: the tensor maps of A, B and C, and M, N and K."""
     maps = tuple([ptx.inst.mov.b64(reg.scalar(b64), each) for each in params[:3]])
     m, n, depth = (ptx.inst.ld.param.u32(word(), ptx.addr(each)) for each in params[3:])
     rows, columns, steps = divided_up(m, 7), divided_up(n, 8), divided_up(depth, 6)
@@ -348,12 +348,12 @@ def gemm(*params: str) -> None:
 
 
 def reference(a: NDArray[np.generic], b: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Return the product in float64."""
+    """Return A · Bᵀ in float64."""
     return a.astype(np.float64) @ b.astype(np.float64).T
 
 
 def tiled(array: NDArray[np.generic], rows: int) -> Mapped:
-    """Return an array seen through a tensor map: boxes of so many rows of 64, swizzled by 128 bytes."""
+    """Return an array with its tensor map: boxes of `rows` rows of 64, 128-byte swizzle."""
     return Mapped(array, TensorMap("bf16", array.shape, array.strides, (rows, 64), (1, 1), swizzle="128B"))
 
 

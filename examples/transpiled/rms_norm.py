@@ -1,11 +1,11 @@
-"""The RMS norm of each row, that was TileLang: its PTX, transpiled and cleaned by hand.
+"""RMS norm of each row, written in TileLang: its PTX, transpiled and cleaned by hand.
 
 Source: `rms_norm` of `corpus/sources/tilelang/rows.py`, by TileLang 0.1 for sm_90a: 1024 rows of 1024 numbers in f16,
-sums in f32. A block has a row, and a thread eight numbers of it, which one load brings. Squares meet in two steps
-through shared memory and five shuffles.
+sums in f32. A CTA has a row, and a thread eight numbers of it, loaded by one instruction. Squares are summed in two
+steps through shared memory and by five shuffles.
 
-What was cleaned: registers have names; inline assembly, both halves of the reduction, and what is done eight times are
-functions and loops. `pyptx diff` of the source and `module.ptx()` is empty.
+Cleaned by hand: registers have names; inline assembly, both halves of the reduction, and code that was repeated eight
+times are functions and loops. `pyptx diff` of the source and `module.ptx()` is empty.
 
     python examples/transpiled/rms_norm.py
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SOURCE = "tilelang-0.1/rows.sm_90a.rms-norm.ptx"
 ENTRY = "kernel_kernel"
 WIDTH, THREADS, EPSILON = 1024, 128, 1e-6
-HELD = WIDTH // THREADS  # numbers of a thread
+HELD = WIDTH // THREADS  # numbers per thread
 
 SIGNED = {b32: "add.s32 xor.b32 shl.b32", b64: "add.s64", f32: "add.f32 mul.f32"}
 
@@ -44,7 +44,7 @@ def word(value: PtxValue | str | int) -> Reg:
 
 
 def number(half: int, pair: Reg) -> Reg:
-    """Emit 2 instructions: one of two f16 in a register, as f32."""
+    """Emit 2 instructions: one of the two f16 in a register, as f32."""
     with ptx.scope():
         both = reg.declare(f16, "low", "high")
         ptx.inst.mov.b32(list(both), pair)
@@ -52,13 +52,13 @@ def number(half: int, pair: Reg) -> Reg:
 
 
 def rounded(low: Reg, high: Reg, pair: Reg) -> None:
-    """Emit 1 instruction: two f32 as f16 in one register."""
+    """Emit 1 instruction: round two f32 to f16, in one register."""
     with ptx.scope():
         ptx.inst.cvt.rn.f16x2.f32(pair, high, low)
 
 
 def sum_of_squares(values: list[Reg]) -> Reg:
-    """Emit one fma for each value, one after the other."""
+    """Emit one fma per value, each after the previous one."""
     total = ptx.inst.fma.rn.f32(reg.scalar(f32), values[0], values[0], 0.0)
     for value in values[1:]:
         total = ptx.inst.fma.rn.f32(reg.scalar(f32), value, value, total)
@@ -66,14 +66,14 @@ def sum_of_squares(values: list[Reg]) -> Reg:
 
 
 def added_through_memory(mine: Reg, thread: Reg, barriers: tuple[Reg, Reg]) -> Reg:
-    """Add up what the four threads have whose numbers differ by 64 or 32: a warp holds all sums of the block then."""
+    """Add the values of the four threads whose indices differ by 64 or 32; then one warp has all sums of the CTA."""
     threads = word(THREADS)
     ptx.inst.bar.sync(barriers[0], threads)
     offset = ptx.inst.shl.b32(reg.scalar(b32), thread, 2)
     base = word(workspace)
     own = ptx.inst.add.s32(reg.scalar(b32), base, offset)
     for distance in (64, 32):
-        if distance != 64:  # all have read the sums before
+        if distance != 64:  # all threads have read the previous values
             ptx.inst.bar.sync(barriers[0], threads)
         ptx.inst.st.shared.f32(ptx.addr(own), mine)
         ptx.inst.bar.sync(barriers[1], threads)
@@ -83,11 +83,11 @@ def added_through_memory(mine: Reg, thread: Reg, barriers: tuple[Reg, Reg]) -> R
 
 
 def added_through_shuffles(mine: Reg, distances: dict[int, Reg]) -> Reg:
-    """Add up what the lanes of a warp have; numbers that a register holds already are among `distances`."""
+    """Add the values of a warp's lanes; `distances` has the shuffle distances that are in registers already."""
     operands: tuple[Reg, Reg] | None = None
     for distance in (16, 8, 4, 2, 1):
         bits = ptx.inst.mov.b32(reg.scalar(b32), mine)
-        last, everyone = operands = operands or (word(31), word(-1))  # once, behind the first move
+        last, everyone = operands = operands or (word(31), word(-1))  # once, after the first move
         away = distances[distance] if distance in distances else word(distance)
         got = reg.scalar(b32)
         ptx.inst.shfl.sync.bfly.b32(reg.pair(got, reg.scalar(pred)), bits, away, last, everyone)
@@ -98,7 +98,7 @@ def added_through_shuffles(mine: Reg, distances: dict[int, Reg]) -> Reg:
 
 @module.entry(ENTRY, [u64, u64], maxntid=(THREADS, 1, 1), minnctapersm=1, linking="visible")
 def rms_norm(x_name: str, y_name: str) -> None:
-    """Y = x / sqrt(mean(x²) + EPSILON), a row to a block."""
+    """Y = x / sqrt(mean(x²) + EPSILON), one row per CTA."""
     x, y = (ptx.inst.ld.param.u64(reg.scalar(b64), ptx.addr(name)) for name in (x_name, y_name))
     y, x = (ptx.inst.cvta.to.global_.u64(reg.scalar(b64), pointer) for pointer in (y, x))
     with ptx.expr(temps=reg.array(b32, 4), spelling=SIGNED):
@@ -123,7 +123,7 @@ def rms_norm(x_name: str, y_name: str) -> None:
 
 
 def reference(x: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Return the norm of each row in float64."""
+    """Return the normalized rows in float64."""
     wide = x.astype(np.float64)
     return wide / np.sqrt((wide**2).mean(axis=1, keepdims=True) + EPSILON)
 

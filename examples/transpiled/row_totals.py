@@ -1,11 +1,11 @@
-"""A function of the sum of each row, that was written with the CuTe DSL: its PTX, transpiled and cleaned by hand.
+"""A function of each row's sum, written in the CuTe DSL: its PTX, transpiled and cleaned by hand.
 
 Source: `totals` of `corpus/sources/cutedsl/vectors.py`, by CuTe DSL 4.8 for sm_90a: `exp(s) + 1 / sqrt(s)` of the sum s
-of each row of 16384 numbers in f32. A block of 256 threads has a row; warps add up by shuffles, and one thread adds up
-the warps.
+of each row of 16384 numbers in f32. A CTA of 256 threads has a row. Its warps reduce by shuffles, and one thread adds
+up the partial sums of the warps.
 
-What was cleaned: registers have names; the four loads of a turn, five shuffles and eight sums of warps are loops; the
-`exp` of CUDA is a function that says what its constants are. `pyptx diff` of the source and `module.ptx()` is empty.
+Cleaned by hand: registers have names; the four loads of an iteration, five shuffles and eight additions are loops; the
+`exp` of CUDA is a function with comments on its constants. `pyptx diff` of the source and `module.ptx()` is empty.
 
     python examples/transpiled/row_totals.py
 """
@@ -38,7 +38,7 @@ MEMORY = "__dynamic_shmem__0"
 
 
 def word() -> Reg:
-    """Return a fresh register of 32 bits."""
+    """Return a fresh 32-bit register."""
     return reg.scalar(b32)
 
 
@@ -48,7 +48,7 @@ def added(a: Reg, b: Reg | str | float) -> Reg:
 
 
 def pointer_to(x: Reg, row: Reg, thread: Reg) -> Reg:
-    """Emit 5 instructions: where the second of a thread's first four numbers ends, and the third begins."""
+    """Emit 5 instructions: the address of the third of a thread's first four numbers, which are 256 numbers apart."""
     row_bytes = ptx.inst.mul.wide.u32(reg.scalar(b64), row, 4 * WIDTH)
     own_bytes = ptx.inst.mul.wide.u32(reg.scalar(b64), thread, 4)
     offset = ptx.inst.or_.b64(reg.scalar(b64), row_bytes, own_bytes)
@@ -57,7 +57,7 @@ def pointer_to(x: Reg, row: Reg, thread: Reg) -> Reg:
 
 
 def sum_of_thread(pointer: Reg) -> Reg:
-    """Add up every 256th number."""
+    """Add up every 256th number of the row."""
     turn = ptx.inst.mov.b32(word(), 0)
     total = ptx.inst.mov.b32(word(), "0f00000000")
     more = reg.scalar(pred)
@@ -81,7 +81,7 @@ def sum_of_warp(total: Reg) -> Reg:
 
 
 def sum_of_warps(parts: Reg) -> Reg:
-    """Emit 10 instructions: the sum of what the warps have left in shared memory."""
+    """Emit 10 instructions: the sum of the values that the warps wrote to shared memory."""
     four, others = reg.array(b32, 4), reg.array(b32, 4)
     ptx.inst.ld.shared.v4.b32(four, ptx.addr(parts))
     total = added(four[0], 0.0)
@@ -94,14 +94,14 @@ def sum_of_warps(parts: Reg) -> Reg:
 
 
 def power_and_root(s: Reg) -> Reg:
-    """Emit 13 instructions: `exp(s) + 1 / sqrt(s)`; exp(s) is 2^i · 2^f, i a whole number in bits 23 and up."""
+    """Emit 13 instructions: `exp(s) + 1 / sqrt(s)`; exp(s) is 2^i · 2^f, with the integer i in bits 23 and up."""
     near = ptx.inst.fma.rn.f32(word(), s, "0f3BBB989D", 0.5)  # log2(e) / 252
     clamped = ptx.inst.cvt.sat.f32.f32(word(), near)
     magic = ptx.inst.mov.b32(word(), "0f4B400001")
     range_ = ptx.inst.mov.b32(word(), "0f437C0000")  # 252
     whole = ptx.inst.fma.rm.f32(word(), clamped, range_, magic)
     less = ptx.inst.neg.f32(word(), added(whole, "0fCB40007F"))
-    rest = ptx.inst.fma.rn.f32(word(), s, "0f3FB8AA3B", less)  # log2(e), then what f32 leaves of it
+    rest = ptx.inst.fma.rn.f32(word(), s, "0f3FB8AA3B", less)  # log2(e) in f32, then its remainder
     fraction = ptx.inst.fma.rn.f32(word(), s, "0f32A57060", rest)
     scale = ptx.inst.shl.b32(word(), whole, 23)
     power = ptx.inst.ex2.approx.ftz.f32(word(), fraction)
@@ -110,7 +110,7 @@ def power_and_root(s: Reg) -> Reg:
 
 
 def totals(x_name: str, out_name: str) -> None:
-    """Store exp(s) + 1 / sqrt(s), s the sum of a row; both parameters begin with a pointer."""
+    """Store exp(s) + 1 / sqrt(s) for the sum s of a row; both parameters start with a pointer."""
     x, out = (ptx.inst.ld.param.b64(reg.scalar(b64), ptx.addr(name)) for name in (x_name, out_name))
     parts = ptx.inst.shfl.sync.idx.b32(word(), ptx.inst.mov.b32(word(), MEMORY), 0, 31, -1)
     thread = ptx.inst.mov.u32(word(), ptx.special.tid.x())
@@ -130,7 +130,7 @@ def totals(x_name: str, out_name: str) -> None:
 
 
 def build(view: PtxType | Parameter) -> ModuleBuilder:
-    """Return the module; `view` is what the kernel's parameters are."""
+    """Return the module; `view` is the type of the kernel's parameters."""
     module = pyptx.module(version=(8, 8), target="sm_90a")
     module.var("shared", MEMORY, b8, 0, align=1024, linking="extern")
     module.entry(ENTRY, [view, view], reqntid=(THREADS, 1, 1), linking="visible")(totals)

@@ -1,11 +1,11 @@
-"""A product of matrices in tiles of 16 x 16, that was Python under Numba: its PTX, transpiled and cleaned by hand.
+"""GEMM in tiles of 16 x 16, written in Python for Numba: its PTX, transpiled and cleaned by hand.
 
 Source: `multiply` of `corpus/sources/numba/kernels.py`, by numba-cuda 0.30 for sm_90a: C = A · B in f32, of any shape.
-Indices have 64 bits, and a negative one counts from the end, as in Python: that is what `from_end` computes.
+Indices have 64 bits, and a negative one counts from the end, as in Python: `from_end` computes the correction.
 
-What was cleaned: names of 250 characters are put together; the nine parameters of an array are an `Array`; indices that
-wrap, bounds, and the sixteen steps of a tile are functions and a loop. `pyptx diff` of the source and `module.ptx()` is
-empty.
+Cleaned by hand: names of 250 characters are put together from parts; the nine parameters of an array are an `Array`;
+negative indices, bounds, and the sixteen steps of a tile are functions and a loop. `pyptx diff` of the source and
+`module.ptx()` is empty.
 
     python examples/transpiled/tiled_product.py
 """
@@ -37,7 +37,7 @@ _MANGLED = (
 )
 ENTRY = f"_ZN{_MANGLED}"
 TILE = 16
-FIELDS = 9  # of an array: two owners, its size, that of an element, the pointer, two extents, two strides
+FIELDS = 9  # per array: two owners, array size, element size, pointer, two extents, two strides
 POINTER, ROWS, COLUMNS = 4, 5, 6
 
 SIGNED = {
@@ -52,18 +52,18 @@ right = module.var("shared", "_cudapy_smem_2", b8, 4 * TILE * TILE, align=4, lin
 
 
 def long() -> Reg:
-    """Return a fresh register of 64 bits."""
+    """Return a fresh 64-bit register."""
     return reg.scalar(b64)
 
 
 def exact(longs: int, *more: Reg) -> AbstractContextManager[None]:
-    """Let operators emit one signed instruction each, `longs` of which write a fresh register of 64 bits."""
+    """Open a block where each operator emits one signed instruction, `longs` of them to a fresh 64-bit register."""
     return ptx.expr(temps=(*(long() for _ in range(longs)), *more), spelling=SIGNED)
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A matrix in global memory."""
+    """Matrix in global memory."""
 
     pointer: Reg
     rows: Reg
@@ -71,12 +71,12 @@ class Array:
 
     @classmethod
     def loaded(cls, names: Sequence[str]) -> Array:
-        """Load what is asked of an array from its parameters."""
+        """Load pointer and extents of an array from its parameters."""
         return cls(*(ptx.inst.ld.param.u64(long(), ptx.addr(names[field])) for field in (POINTER, ROWS, COLUMNS)))
 
 
 def position(axis: str) -> tuple[Reg, Reg]:
-    """Emit 6 instructions: the number of a thread in its block along x or y, and among all."""
+    """Emit 6 instructions: the index of a thread along x or y, in its CTA and in the grid."""
     special = [getattr(getattr(ptx.special, name), axis)() for name in ("tid", "ntid", "ctaid")]
     thread, threads, block = reg.array(b32, 3)
     own = ptx.inst.cvt.s64.s32(long(), ptx.inst.mov.u32(thread, special[0]))
@@ -99,7 +99,7 @@ def at(pointer: Reg, element: Reg) -> Reg:
 
 
 def corrected(thread: Reg, word: Reg) -> Reg:
-    """Emit 4 instructions: what is left of the same correction for the index of a thread, which is never negative."""
+    """Emit 4 instructions: the rest of that correction for the index of a thread, which is never negative."""
     sign = ptx.inst.and_.b32(reg.scalar(b32), word, -(1 << 31))
     extent = ptx.inst.shr.u32(reg.scalar(b32), sign, 27)
     wide = ptx.inst.cvt.u64.u32(long(), extent)
@@ -108,7 +108,7 @@ def corrected(thread: Reg, word: Reg) -> Reg:
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Where a thread writes its element of both tiles, and where its row and its column of them begin."""
+    """Shared addresses of a thread: its element of both tiles, and the start of its row and of its column of them."""
 
     own_left: Reg
     own_right: Reg
@@ -118,7 +118,7 @@ class Tiles:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The factors, the element of C that a thread computes, and its place in the tile."""
+    """Operands A and B, the element of C that a thread computes, and its position in the tile."""
 
     a: Array
     b: Array
@@ -129,7 +129,7 @@ class Problem:
 
 
 def tiles_of(problem: Problem) -> tuple[Tiles, Reg, Reg, Reg]:
-    """Find a thread's places; also the first step, and the parts of the factors' indices that steps leave alone."""
+    """Compute a thread's addresses, the first step, and the loop-invariant parts of the operand indices."""
     words = [ptx.inst.cvt.u32.u64(reg.scalar(b32), index) for index in (problem.x, problem.y)]
     y, x = corrected(problem.y, words[1]), corrected(problem.x, words[0])
     with exact(3):
@@ -181,7 +181,7 @@ def fetch_right(problem: Problem, pointer: Reg, k: Reg, b_column: Reg) -> Reg:
 
 
 def multiply_tiles(tiles: Tiles, total: Reg) -> None:
-    """Add the products of a row and a column of the tiles to `total`."""
+    """Add the dot product of a row and a column of the tiles to `total`."""
     partial = total
     for i in range(TILE):
         b, a = reg.array(f32, 2)
@@ -192,7 +192,7 @@ def multiply_tiles(tiles: Tiles, total: Reg) -> None:
 
 
 def multiply(problem: Problem, steps: Reg, any_steps: Reg, total: Reg) -> None:
-    """Add up the products of all pairs of tiles; numba counts down what is left, and up to the next step."""
+    """Accumulate over all pairs of tiles; like Numba, count the remaining steps down, and the step number up."""
     tiles, step, a_row, b_column = tiles_of(problem)
     left_over = ptx.inst.add.s64(long(), steps, ptx.inst.selp.s64(long(), -1, 0, any_steps))
     a, b = (ptx.inst.cvta.to.global_.u64(long(), array.pointer) for array in (problem.a, problem.b))
@@ -214,7 +214,7 @@ def multiply(problem: Problem, steps: Reg, any_steps: Reg, total: Reg) -> None:
 
 
 def store(c: Array, row: Reg, column: Reg, total: Reg) -> None:
-    """Write a thread's element of C, if it is one."""
+    """Store a thread's element of C, if it is inside."""
     below, behind, outside = reg.array(pred, 3)
     ptx.inst.setp.ge.s64(behind, column, c.columns)
     ptx.inst.setp.ge.s64(below, row, c.rows)
@@ -231,7 +231,7 @@ def store(c: Array, row: Reg, column: Reg, total: Reg) -> None:
 
 @module.entry(ENTRY, [u64] * (3 * FIELDS), linking="visible")
 def product(*params: str) -> None:
-    """C = A · B, an element to a thread."""
+    """C = A · B, one element per thread."""
     a, b, c = (Array.loaded(params[FIELDS * i : FIELDS * (i + 1)]) for i in range(3))
     (y, row), (x, column) = position("x"), position("y")
     with exact(1):
@@ -248,7 +248,7 @@ def product(*params: str) -> None:
 
 
 def fields(array: NDArray[np.generic]) -> list[Any]:
-    """Return what numba passes for an array."""
+    """Return the arguments that Numba passes for an array."""
     return [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
 
 

@@ -1,15 +1,15 @@
-"""Flash attention that was Triton: its PTX, transpiled and cleaned by hand.
+"""Flash attention, written in Triton: its PTX, transpiled and cleaned by hand.
 
 Source: `forward_tma` of `corpus/sources/triton/attention.py`, by Triton 3.9 for sm_90a: softmax(scale · Q · Kᵀ) · V in
-f16, sums in f32. A block has 64 queries of a head, of 64 elements; keys and values come by TMA in blocks of 64 into a
-ring of two stages, and the softmax is kept up to date while they go by.
+f16, sums in f32. A CTA has 64 queries of a head of 64 elements. TMA loads keys and values in blocks of 64 into a ring
+of two stages, and the softmax is updated for each block.
 
-What was cleaned: registers have names; the softmax of a thread's two rows, descriptors, elected copies and the four
-steps of a product are functions and loops (`triton_parts.py`); `.loc`, debugging sections and comments are gone, which
+Cleaned by hand: registers have names; the softmax of a thread's two rows, descriptors, elected copies and the four
+steps of an MMA are functions and loops (`triton_parts.py`); `.loc`, debugging sections and comments are gone, which
 `pyptx diff` compares only with `--debug`. Otherwise the diff of the source and `module.ptx()` is empty.
 
-With `checks="all"` the simulator finds what Triton left out, in its PTX as in this: no fence is between the
-`mbarrier.init` of the barrier of Q and the copy that arrives there.
+With `checks="all"` the simulator finds an omission of Triton, in its PTX and in this: there is a fence missing between
+the `mbarrier.init` of the mbarrier of Q and the copy that arrives there.
 
     python examples/transpiled/triton_attention.py
 """
@@ -29,7 +29,7 @@ from pyptx.types import b8, b32, b64, f32, pred, u32, u64
 from pyptx_ir.plugins.rows import TensorMap
 from pyptx_sim import Mapped, run
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # also where this file is run by itself
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # for running this file as a script
 
 from examples.transpiled.triton_parts import (
     BARRIERS,
@@ -80,12 +80,12 @@ LOG2_E = "0f3FB8AA3B"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What every thread knows: rows in global memory, places in shared memory, and who does what."""
+    """Values that each thread computes first: rows, addresses in shared memory, and predicates of roles."""
 
     maps: Maps
     length: Reg
     head: Reg  # the first row of the head
-    first: Reg  # the first query of the block
+    first: Reg  # the first query of the CTA
     thread: Reg
     base: Reg
     queries: Reg
@@ -97,7 +97,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Softmax:
-    """The running softmax of a thread's two rows, and the sums that they weight."""
+    """Online softmax of a thread's two rows, and the accumulator of values that it weights."""
 
     peaks: tuple[Reg, Reg]
     sums: tuple[Reg, Reg]
@@ -108,7 +108,7 @@ class Softmax:
 
 
 def started(params: tuple[str, ...]) -> Problem:
-    """Find out what every thread knows, and fetch Q."""
+    """Compute the values that each thread needs first, and load Q."""
     length = ptx.inst.ld.param.b32(word(), ptx.addr(params[20]))
     maps = maps_of(params)
     head = ptx.inst.mul.lo.s32(word(), length, ptx.inst.mov.u32(word(), ptx.special.ctaid.y()))
@@ -138,7 +138,7 @@ def started(params: tuple[str, ...]) -> Problem:
 
 
 def prefetched(problem: Problem) -> tuple[list[Reg], Reg]:
-    """Make the barriers of the ring and fetch the first stage; return them, and whether there are no keys."""
+    """Initialize the mbarriers of the ring and load the first stage; return them, and whether the length is 0."""
     barriers: list[Reg] = []
     for stage in range(STAGES):
         chosen = elected(problem.in_first_warp)
@@ -164,7 +164,7 @@ def prefetched(problem: Problem) -> tuple[list[Reg], Reg]:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """The stage that is read and its phase, the stage that is filled, and the first key of what is read."""
+    """Stage that is read and its phase, stage that is filled, and first key of the stage that is read."""
 
     stage: Reg
     phase: Reg
@@ -173,7 +173,7 @@ class Ring:
 
 
 def score(problem: Problem, queries: list[Reg], keys: Reg) -> tuple[RegArray, Reg]:
-    """Multiply Q by the keys, four steps of 16; also return a predicate that is true."""
+    """Multiply Q by the keys, in four steps of 16; also return a predicate that is true."""
     scores, yes, units = reg.array(b32, 32), reg.scalar(pred), encoded(keys)
     ptx.inst.wgmma.fence.sync.aligned()
     for step, query in enumerate(queries):
@@ -182,13 +182,13 @@ def score(problem: Problem, queries: list[Reg], keys: Reg) -> tuple[RegArray, Re
             ptx.inst.mov.pred(yes, -1)
         multiply(scores, query, key, yes if step else 0)
     ptx.inst.wgmma.commit_group.sync.aligned()
-    for address in (keys, problem.queries):  # what the wait names, to keep it alive until here
+    for address in (keys, problem.queries):  # operands of Triton's wait, which keeps them alive until here
         ptx.inst.cvt.u64.u32(reg.scalar(b64), address)
     return scores, yes
 
 
 def renewed(softmax: Softmax, scores: RegArray, scale: Reg) -> tuple[list[Reg], list[Reg]]:
-    """Take scores into the softmax; return their weights in f16, and the new peaks."""
+    """Update the softmax by scores; return the weights as f16 pairs, and the new maxima."""
     scaled = [ptx.inst.mul.f32(word(), scale, value) for value in scores]
     tops = [largest(of_row(scaled, row)) for row in ROWS]
     tops = [meet(ptx.inst.max.f32, top) for top in tops]
@@ -207,7 +207,7 @@ def renewed(softmax: Softmax, scores: RegArray, scale: Reg) -> tuple[list[Reg], 
 
 
 def weigh(acc: RegArray, pairs: list[Reg], values: Reg, yes: Reg) -> None:
-    """Add the weighted values to `acc`, four steps of 16."""
+    """Add the weighted values to `acc`, in four steps of 16."""
     ptx.inst.bar.sync(0)
     units = encoded(values)
     pairs = [ptx.inst.mov.b32(word(), pair) for pair in pairs]
@@ -225,7 +225,7 @@ def weigh(acc: RegArray, pairs: list[Reg], values: Reg, yes: Reg) -> None:
 
 
 def refill(problem: Problem, ring: Ring, after: Reg, wanted: Reg, zero: Reg) -> Reg:
-    """Ask for the block of keys and values behind the next; return the first key of the next."""
+    """Start the loads of the keys and values two blocks ahead; return the first key of the next block."""
     advance(ring.filled)
     following, row = plus(ring.start, BLOCK), plus(after, ring.start)
     barrier = barrier_of(problem.base, ring.filled)
@@ -241,7 +241,7 @@ def refill(problem: Problem, ring: Ring, after: Reg, wanted: Reg, zero: Reg) -> 
 
 
 def attend(problem: Problem, softmax: Softmax, scale_name: str) -> None:
-    """Let all blocks of keys go by."""
+    """Loop over all blocks of keys."""
     scale = ptx.inst.mul.f32(word(), ptx.inst.ld.param.b32(word(), ptx.addr(scale_name)), LOG2_E)
     last, units = plus(problem.length, -BLOCK), encoded(problem.queries)
     queries = [descriptor(plus(units, 2 * step) if step else units) for step in range(4)]
@@ -257,7 +257,7 @@ def attend(problem: Problem, softmax: Softmax, scale_name: str) -> None:
         values = plus(keys, V_TILE)
         scores, yes = score(problem, queries, keys)
         zero = ptx.inst.mov.b32(word(), 0)
-        for _ in range(4):  # the upper halves of two descriptors, which the wait names too
+        for _ in range(4):  # the upper halves of two descriptors, also operands of Triton's wait
             ptx.inst.mov.b32(word(), zero)
         ptx.inst.wgmma.wait_group.sync.aligned(0)
         pairs, peaks = renewed(softmax, scores, scale)
@@ -269,7 +269,7 @@ def attend(problem: Problem, softmax: Softmax, scale_name: str) -> None:
 
 
 def begin(problem: Problem, softmax: Softmax, ring: Ring) -> None:
-    """Nothing has been read: no stage is the one before the first, and the peaks are -inf."""
+    """Initialize: the stage is the one before the first, the maxima are -inf, the accumulator is 0."""
     ptx.inst.mov.b32(softmax.peaks[0], "0fFF800000")
     ptx.inst.mov.b32(softmax.acc[0], "0f00000000")
     ptx.inst.mov.b32(ring.stage, -1)
@@ -285,7 +285,7 @@ def begin(problem: Problem, softmax: Softmax, ring: Ring) -> None:
 
 
 def finish(problem: Problem, softmax: Softmax, barriers: list[Reg]) -> None:
-    """Divide by the sums, round, and store 64 rows by way of the first stage."""
+    """Divide by the row sums, round, and store 64 rows through the first stage."""
     ptx.inst.wgmma.wait_group.sync.aligned(0)
     ptx.inst.bar.sync(0)
     for barrier in barriers:
@@ -313,7 +313,7 @@ def finish(problem: Problem, softmax: Softmax, barriers: list[Reg]) -> None:
 
 
 def pair() -> tuple[Reg, Reg]:
-    """Return two fresh registers of 32 bits."""
+    """Return two fresh 32-bit registers."""
     first, second = reg.array(b32, 2)
     return first, second
 
@@ -328,7 +328,7 @@ SCRATCH = module.param(..., u64, ptr="global", ptr_align=1)
 
 @module.entry(ENTRY, [*(MAP * 4), u32, f32, SCRATCH, SCRATCH], reqntid=THREADS, linking="visible")
 def forward(*params: str) -> None:
-    """O = softmax(scale · Q · Kᵀ) · V: maps of Q, K, V and O, then the length and the scale."""
+    """O = softmax(scale · Q · Kᵀ) · V. Parameters: tensor maps of Q, K, V and O, the length and the scale."""
     problem = started(params)
     barriers, empty = prefetched(problem)
     softmax = Softmax(pair(), pair(), reg.array(b32, 32))
@@ -352,7 +352,7 @@ def arguments(
     length: int,
     scale: float,
 ) -> list[Any]:
-    """Return what the kernel takes: matrices of heads · length rows, f16."""
+    """Return the arguments of the kernel for f16 matrices of heads · length rows."""
     args: list[Any] = []
     for array in (q, k, v, o):
         tensor_map = TensorMap("f16", array.shape, array.strides, (BLOCK, WIDTH), (1, 1), swizzle="128B")

@@ -1,6 +1,6 @@
-"""What `triton_attention.py` does more than once: elected copies, descriptors, the ring, and the softmax of two rows.
+"""Parts of `triton_attention.py`: elected copies, descriptors, the ring, and the softmax of two rows.
 
-A thread holds 32 elements of 64 x 64 of a product, in two rows: of four, the first two are of the upper row.
+A thread holds 32 elements of a 64 x 64 accumulator, in two rows: of each four, the first two are in the upper row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BLOCK, WIDTH, STAGES, THREADS = 64, 64, 2, 128
 TILE_BYTES = 2 * BLOCK * WIDTH
-# Bytes into shared memory: both stages of K, of V, then Q, then the barriers of the stages.
+# Byte offsets in shared memory: both stages of K, of V, then Q, then the mbarriers of the stages.
 V_TILE, Q_TILE, BARRIERS = 2 * TILE_BYTES, 4 * TILE_BYTES, 5 * TILE_BYTES
 SHARED_BYTES = BARRIERS + 8 * STAGES
 DESCRIPTOR = 1 << 62 | 64 << 32  # 128-byte swizzle, eight rows are 1024 bytes
@@ -28,7 +28,7 @@ SIGNED = {b32: "add.s32 and.b32 or.b32 xor.b32 shl.b32"}
 
 
 def word() -> Reg:
-    """Return a fresh register of 32 bits, for whole numbers and floats alike."""
+    """Return a fresh 32-bit register, for integers and floats alike."""
     return reg.scalar(b32)
 
 
@@ -46,7 +46,7 @@ def also(a: Reg, b: Reg) -> Reg:
 
 
 def elected(*conditions: Reg) -> Reg:
-    """Elect a lane of each warp, and narrow it down by conditions."""
+    """Elect a lane of each warp, and combine the predicate with `conditions`."""
     chosen = reg.scalar(pred)
     ptx.inst.elect.sync(reg.pair(word(), chosen), -1)
     for condition in conditions:
@@ -55,19 +55,19 @@ def elected(*conditions: Reg) -> Reg:
 
 
 def load(target: Reg, tensor_map: Reg, at: tuple[Reg, Reg], barrier: Reg, chosen: Reg) -> None:
-    """Let the chosen thread copy a box into shared memory."""
+    """Copy a TMA box to shared memory, in the thread whose `chosen` is true."""
     ptx.inst["cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes"](
         ptx.addr(target), ptx.tensor_addr(tensor_map, list(at)), ptx.addr(barrier), pred=chosen
     )
 
 
 def wait(barrier: Reg, phase: Reg) -> None:
-    """Spin until the phase of this parity is over."""
+    """Spin until the phase of this parity completes."""
     ptx.mbarrier.wait(barrier, phase, form="scoped", uniform=True, label="waitLoop", done="complete")
 
 
 def expect(barrier: Reg, count: int, chosen: Reg) -> None:
-    """Let the chosen thread arrive, and expect `count` bytes."""
+    """Arrive and expect `count` bytes, in the thread whose `chosen` is true."""
     ptx.inst.mbarrier.arrive.expect_tx.shared__cta.b64("_", ptx.addr(barrier), count, pred=chosen)
 
 
@@ -76,7 +76,7 @@ def expect(barrier: Reg, count: int, chosen: Reg) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Maps:
-    """The tensor maps, as generic addresses."""
+    """Generic addresses of the tensor maps."""
 
     q: Reg
     k: Reg
@@ -85,7 +85,7 @@ class Maps:
 
 
 def maps_of(params: tuple[str, ...]) -> Maps:
-    """Return the generic addresses of the maps, in the order in which LLVM takes them."""
+    """Return the generic addresses of the tensor maps, computed in the order of LLVM."""
 
     def generic(address: Reg) -> Reg:
         return ptx.inst.cvta.param.u64(reg.scalar(b64), ptx.inst.cvt.u64.u32(reg.scalar(b64), address))
@@ -100,7 +100,7 @@ def maps_of(params: tuple[str, ...]) -> Maps:
 
 
 def advance(stage: Reg) -> Reg:
-    """Emit 3 instructions: go on in the ring; return whether it began again."""
+    """Emit 3 instructions: advance to the next stage; return whether the ring wraps."""
     following, around = plus(stage, 1), reg.scalar(pred)
     ptx.inst.setp.gt.s32(around, following, STAGES - 1)
     ptx.inst.selp.b32(stage, 0, following, around)
@@ -108,33 +108,33 @@ def advance(stage: Reg) -> Reg:
 
 
 def barrier_of(base: Reg, stage: Reg) -> Reg:
-    """Emit 3 instructions: the barrier of a stage."""
+    """Emit 3 instructions: the address of a stage's mbarrier."""
     offset = ptx.inst.shl.b32(word(), stage, 3)
     return plus(plus(base, offset), BARRIERS)
 
 
 def keys_of(base: Reg, stage: Reg) -> Reg:
-    """Emit 2 instructions: the keys of a stage."""
+    """Emit 2 instructions: the address of a stage's keys."""
     offset = ptx.inst.shl.b32(word(), stage, 13)
     return plus(base, offset)
 
 
-# Products -------------------------------------------------------------------------------------------------------------
+# MMAs -----------------------------------------------------------------------------------------------------------------
 
 
 def encoded(address: Reg) -> Reg:
-    """Emit bfe: a shared address as descriptors have it, in units of 16 bytes."""
+    """Emit bfe: a shared address in units of 16 bytes, as in descriptors."""
     return ptx.inst.bfe.u32(word(), address, 4, 15)
 
 
 def descriptor(units: Reg) -> Reg:
-    """Emit 2 instructions: the descriptor of a swizzled tile."""
+    """Emit 2 instructions: the matrix descriptor of a swizzled tile."""
     wide = ptx.inst.cvt.u64.u32(reg.scalar(b64), units)
     return ptx.inst.or_.b64(reg.scalar(b64), wide, DESCRIPTOR)
 
 
 def multiply(d: RegArray, a: Reg | list[Reg], b: Reg, adds: Reg | int) -> None:
-    """Start 64 x 64 products over 16: of Q and Kᵀ or, with `a` in registers, of the weights and V."""
+    """Start a wgmma of 64 x 64 x 16: Q and Kᵀ or, with `a` in registers, the weights and V."""
     turned = (1,) if isinstance(a, list) else (0, 0)
     ptx.inst["wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"](d, a, b, adds, 1, 1, *turned)
 
@@ -143,17 +143,17 @@ def multiply(d: RegArray, a: Reg | list[Reg], b: Reg, adds: Reg | int) -> None:
 
 
 def of_row(values: Sequence[Reg], row: int) -> list[Reg]:
-    """Return what a thread holds of a row."""
+    """Return a thread's elements of a row."""
     return [value for i, value in enumerate(values) if i // 2 % 2 == row]
 
 
 def row_of(i: int) -> int:
-    """Return the row of an element."""
+    """Return the row of an element, 0 or 1."""
     return i // 2 % 2
 
 
 def meet(combine: Callable[..., Reg], value: Reg) -> Reg:
-    """Combine what the four lanes hold that share a row, by two shuffles."""
+    """Combine a value over the four lanes that share a row, by two shuffles."""
     for distance in (2, 1):
         other = ptx.inst.shfl.sync.bfly.b32(word(), value, distance, 31, -1)
         value = combine(word(), value, other)
@@ -161,7 +161,7 @@ def meet(combine: Callable[..., Reg], value: Reg) -> Reg:
 
 
 def largest(values: Sequence[Reg]) -> Reg:
-    """Emit 15 instructions: the largest of 16, always of the two that have waited longest."""
+    """Emit 15 instructions: the maximum of 16, always of the two that were computed first."""
     waiting = list(values)
     while len(waiting) > 1:
         waiting.append(ptx.inst.max.f32(word(), waiting.pop(0), waiting.pop(0)))
@@ -198,5 +198,5 @@ def weights_of(scores: Sequence[Reg], peaks: Sequence[Reg], scale: Reg) -> list[
 
 
 def packed(values: Sequence[Reg]) -> list[Reg]:
-    """Round pairs to f16, two in a register."""
+    """Round pairs of f32 to f16, two in a register."""
     return [ptx.inst.cvt.rn.f16x2.f32(word(), values[i + 1], values[i]) for i in range(0, len(values), 2)]

@@ -1,1 +1,1 @@
-"""The rows: a file for each subject, each with its `CASES`."""
+"""Rows of the benchmarks: a file per subject, each with its `CASES`."""

@@ -1,6 +1,6 @@
-"""Matrix products by mma.sync, the ladder of examples/ampere, beside cuBLAS.
+"""GEMMs with mma.sync, the ladder of examples/ampere, compared with cuBLAS.
 
-On Hopper cuBLAS uses wgmma, which multiplies faster than mma.sync can: the ratio there is no goal, only a fact.
+On Hopper, cuBLAS uses wgmma, which is faster than mma.sync can be. The ratio is therefore not a goal on Hopper.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from benchmarks.kernels.case import Case, built, late, matmul_bytes, normal
 if TYPE_CHECKING:
     from torch import Tensor
 
-# The largest element is rounded to bf16, which has 8 bits; sums in f32 differ by much less.
+# The largest element is rounded to bf16, which has 8 bits; f32 accumulators differ by much less.
 TOLERANCE = 2.0**-8
 
 
 def reference(a: Tensor, b: Tensor) -> Tensor:
-    """Return the product in float64."""
+    """Return A · B in float64."""
     return a.double() @ b.double()
 
 
 def square(step: str, kernel: Any, size: int) -> Case:  # noqa: ANN401 - late, or built
-    """Return the case of a step of the ladder for square matrices of bf16."""
+    """Return the case of a step of the ladder for square bf16 matrices."""
     return Case(
         name=f"ampere {step} bf16 {size}³",
         kernel=kernel,
@@ -37,7 +37,7 @@ def square(step: str, kernel: Any, size: int) -> Case:  # noqa: ANN401 - late, o
 
 
 HIGHPERF = late("examples.ampere.gemm_highperf_ampere:gemm_highperf")
-# More shared memory than sm_86 and sm_89 have, and half as many waits for all warps.
+# More shared memory than sm_86 and sm_89 have, and half as many waits of all warps.
 DEEP = built("examples.ampere.gemm_highperf_ampere:build_gemm_highperf", k=64, stages=3)
 
 CASES = (

@@ -1,4 +1,4 @@
-"""Flash attention and its gradients, beside those that torch has: FlashAttention's and cuDNN's."""
+"""Flash attention and its gradients, compared with torch's backends: FlashAttention and cuDNN."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FORWARD = late("examples.hopper.flash_attention:flash_attention")
 KERNELS = late("examples.hopper.flash_attention_backward:ATTENTION.get")
-# Results are rounded to bf16, which has 8 bits, and so are the factors that they are sums of.
+# Results are rounded to bf16, which has 8 bits, and so are the operands from which they are accumulated.
 TOLERANCE = 2.0**-7
 GRADIENT_TOLERANCE = 2.0**-6
 BACKENDS = {"FlashAttention": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION"}
@@ -22,14 +22,14 @@ BACKENDS = {"FlashAttention": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION"}
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """A function of Q, K and V, [B, S, H, D]: ours, which is `forward`, or torch's with one backend."""
+    """Function of Q, K and V, [B, S, H, D]: ours, which is `forward`, or torch's with one backend."""
 
     causal: bool
     backend: str | None = None
     forward: Callable[..., Any] = FORWARD
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, ...]:
-        """Return O, and of ours LSE."""
+        """Return O; ours also returns LSE."""
         if self.backend is None:
             result: tuple[Tensor, ...] = self.forward(q, k, v, causal=self.causal)
             return result
@@ -45,7 +45,7 @@ class Attend:
 
 @dataclass(frozen=True, slots=True)
 class Differentiate:
-    """Forward and backward together, through torch's autograd; `kernels` finds ours for a head dimension."""
+    """Forward and backward pass together, with torch's autograd; `kernels` returns ours for a head dimension."""
 
     attend: Attend
     kernels: Callable[[int], Any] = KERNELS
@@ -94,7 +94,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class ExactGradients:
-    """The gradients of attention in float64, one example after the other."""
+    """Gradients of attention in float64, one example after the other."""
 
     causal: bool
 
@@ -126,7 +126,7 @@ def attention(
     heads_of_keys: int | None = None,
     small: tuple[int, int] = (70, 2),
 ) -> Case:
-    """Return the case of the forward pass of [B, S, H, D]; `small` are the S and H of a smaller one."""
+    """Return the case of the forward pass for [B, S, H, D]; `small` has the S and H of the small inputs."""
     batch, length, heads, head_dim = shape
     shared = heads if heads_of_keys is None else heads_of_keys
     elements = 2 * batch * length * (heads + shared) * head_dim
@@ -146,7 +146,7 @@ def attention(
 
 
 def training(shape: tuple[int, int, int, int], *, causal: bool) -> Case:
-    """Return the case of forward and backward pass together; of the flops, the backward pass has 2.5 times as many."""
+    """Return the case of forward and backward pass together; the backward pass has 2.5 times the forward flops."""
     batch, length, heads, head_dim = shape
     elements = batch * length * heads * head_dim
     return Case(
@@ -164,7 +164,7 @@ def training(shape: tuple[int, int, int, int], *, causal: bool) -> Case:
 
 
 def name_of(what: str, shape: Sequence[int], heads_of_keys: int, *, causal: bool) -> str:
-    """Name a case: `attention B2 S4096 H16 D64 causal`."""
+    """Return the name of a case: `attention B2 S4096 H16 D64 causal`."""
     batch, length, heads, head_dim = shape
     shared = "" if heads_of_keys == heads else f":{heads_of_keys}"
     return f"{what} B{batch} S{length} H{heads}{shared} D{head_dim}{' causal' * causal}"

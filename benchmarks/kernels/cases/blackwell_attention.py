@@ -1,4 +1,4 @@
-"""Flash attention of Blackwell and its gradients, beside those that torch has, at sizes of Hopper's."""
+"""Flash attention for Blackwell and its gradients, compared with torch's backends, at the sizes of Hopper's cases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KERNELS = late("examples.blackwell.flash_attention_backward_blackwell:ATTENTION.
 
 
 def _on_blackwell(case: Case) -> Case:
-    """Return a case of Hopper's with the kernel of Blackwell."""
+    """Return a case of Hopper's with the Blackwell kernel."""
     kernel = case.kernel
     if isinstance(kernel, Differentiate):
         kernel = replace(kernel, kernels=KERNELS)

@@ -1,4 +1,4 @@
-"""Matrix products by tcgen05, the ladder of examples/blackwell, beside cuBLAS; on sm_100 alone."""
+"""GEMMs with tcgen05, the ladder of examples/blackwell, compared with cuBLAS; for sm_100 only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = "examples.blackwell"
 
 
 def step(name: str, kernel: Callable[..., object], size: int) -> Case:
-    """Return the case of one step of the ladder for square bf16 factors."""
+    """Return the case of one step of the ladder for square bf16 matrices."""
     case = product(name, kernel, (size, size, size))
     return replace(
         case,

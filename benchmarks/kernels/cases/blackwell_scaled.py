@@ -1,4 +1,4 @@
-"""Products of narrow floats and of groups on Blackwell (sm_100a), beside torch's own; the quantisers that feed them."""
+"""GEMMs of narrow floats and grouped GEMMs on Blackwell (sm_100a), compared with torch's; and their quantizers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = "examples.blackwell"
 
 
 def halves(codes: Tensor) -> Tensor:
-    """Return what the codes of e2m1 stand for, two of them in each byte."""
+    """Return the values of e2m1 codes, two per byte."""
     import torch
 
     digits = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=torch.float64, device=codes.device)
@@ -25,7 +25,7 @@ def halves(codes: Tensor) -> Tensor:
 
 
 def rows_of(scales: Tensor, rows: int, blocks: int) -> Tensor:
-    """Return the bytes of scales as a matrix, those of each row side by side."""
+    """Return the bytes of scale factors as a matrix, row by row."""
     import torch
 
     R, C, _ = scales.shape
@@ -34,20 +34,20 @@ def rows_of(scales: Tensor, rows: int, blocks: int) -> Tensor:
 
 
 def times(values: Tensor, scales: Tensor, block: int) -> Tensor:
-    """Return a matrix, each block of whose rows is multiplied by its scale."""
+    """Return a matrix with each block of its rows multiplied by the block's scale factor."""
     return values * scales.double().repeat_interleave(block, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ByRow:
-    """A maker of e4m3 factors, M x K and N x K, and of a scale for each of their rows."""
+    """Function that draws e4m3 operands, M x K and N x K, and a scale for each of their rows."""
 
     m: int
     n: int
     k: int
 
     def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
-        """Draw factors from N(0, 1), sixteen times as large, and scales around what undoes that."""
+        """Draw operands from N(0, 1), sixteen times as large, and scales from 1/16 to 2/16."""
         import torch
 
         device, rows = generator.device, (self.m, self.n)
@@ -58,7 +58,7 @@ class ByRow:
 
 @dataclass(frozen=True, slots=True)
 class Quantised:
-    """A maker of factors drawn from N(0, 1) and quantised to a format by the examples, and of their scales."""
+    """Function that draws operands from N(0, 1), and quantizes them with the examples to elements and scale factors."""
 
     format: str
     m: int
@@ -66,19 +66,19 @@ class Quantised:
     k: int
 
     def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
-        """Draw and quantise; of each kind that of A, then that of B."""
+        """Draw and quantize; each kind of array is returned for A, then for B."""
         drawn = normal((self.m, self.k), (self.n, self.k), dtype="bfloat16")(generator)
         quantise = late(f"{FOLDER}.quantise_{self.format}:quantise")
         return tuple(each for pair in zip(*map(quantise, drawn), strict=True) for each in pair)
 
 
 def by_row(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
-    """Return the product in float64."""
+    """Return C in float64."""
     return a.double() @ b.double().T * scale_a.double()[:, None] * scale_b.double()
 
 
 def mxfp8(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
-    """Return the product in float64."""
+    """Return C in float64."""
     pairs = ((a, scale_a), (b, scale_b))
     left, right = (
         times(each.double(), (rows_of(of, len(each), each.shape[1] // 32).double() - 127).exp2(), 32)
@@ -88,7 +88,7 @@ def mxfp8(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
 
 
 def nvfp4(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, whole_a: Tensor, whole_b: Tensor) -> Tensor:
-    """Return the product in float64."""
+    """Return C in float64."""
     import torch
 
     pairs = ((a, scale_a), (b, scale_b))
@@ -100,14 +100,14 @@ def nvfp4(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, whole_a: Tenso
 
 
 def scaled_mm(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Any:  # noqa: ANN401 - a private function of torch's
-    """Let cuBLAS multiply, with a scale for each row."""
+    """Multiply with cuBLAS, with a scale for each row."""
     import torch
 
     return late("torch:_scaled_mm")(a, b.T, scale_a[:, None], scale_b[None], out_dtype=torch.bfloat16)
 
 
 def scaled_mxfp8(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Any:  # noqa: ANN401 - as above
-    """Let cuBLAS multiply mxfp8."""
+    """Multiply mxfp8 matrices with cuBLAS."""
     import torch
 
     scales = (each.view(torch.float8_e8m0fnu).flatten() for each in (scale_a, scale_b))
@@ -115,7 +115,7 @@ def scaled_mxfp8(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Any:
 
 
 def scaled_nvfp4(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, whole_a: Tensor, whole_b: Tensor) -> Any:  # noqa: ANN401 - as above
-    """Let cuBLAS multiply nvfp4, and a second kernel multiply the result by the scales of both matrices."""
+    """Multiply nvfp4 matrices with cuBLAS; a second kernel multiplies the result by the scales of both matrices."""
     import torch
 
     factors = (each.view(torch.float4_e2m1fn_x2) for each in (a, b.T))
@@ -124,7 +124,7 @@ def scaled_nvfp4(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, whole_a
 
 
 def product(name: str, make: Any, small: Any, rival: Any, reference: Any, bits: float) -> Case:  # noqa: ANN401 - callables
-    """Return the case of square factors, of so many bits to an element, scales included."""
+    """Return the case of square matrices with this number of bits per element, scale factors included."""
     size = make.m
     return Case(
         name=f"blackwell {name} {size}³",
@@ -141,7 +141,7 @@ def product(name: str, make: Any, small: Any, rival: Any, reference: Any, bits: 
 
 
 def words_of(codes: Tensor) -> Tensor:
-    """Return bytes of scales, a row of them for each row, as the words that lie in memory."""
+    """Return the bytes of scale factors, in rows, as words in the memory layout."""
     import torch
 
     rows, columns = codes.shape
@@ -151,7 +151,7 @@ def words_of(codes: Tensor) -> Tensor:
 
 
 def to_mxfp8(x: Tensor) -> tuple[Tensor, ...]:
-    """Return what quantising to mxfp8 gives: elements, and words of scales."""
+    """Return the expected mxfp8 quantization: elements, and words of scale factors."""
     import torch
 
     blocks = x.float().view(len(x), -1, 32)
@@ -162,14 +162,14 @@ def to_mxfp8(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def to_nvfp4(x: Tensor) -> tuple[Tensor, ...]:
-    """Return what quantising to nvfp4 gives: elements, words of scales, and the scale of the matrix."""
+    """Return the expected nvfp4 quantization: elements, words of scale factors, and the scale factor of the matrix."""
     import torch
 
     blocks, largest = x.float().view(len(x), -1, 16), torch.tensor(448.0 * 6, device=x.device)
     whole = blocks.abs().max() * (1 / largest)
     scales = (blocks.abs().amax(2) * (1 / (whole * 6))).to(torch.float8_e4m3fn)
     sizes = blocks * (1 / (scales.float() * whole))[..., None]
-    middles = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0)  # between neighbours, of which an even code takes them
+    middles = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0)  # midpoints of adjacent values; ties go to the even code
     codes = torch.zeros_like(sizes, dtype=torch.uint8)
     for code, middle in enumerate(middles):
         codes += sizes.abs() >= middle if code % 2 else sizes.abs() > middle
@@ -178,7 +178,7 @@ def to_nvfp4(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def quantiser(name: str, bits: float, reference: Any, reads: int) -> Case:  # noqa: ANN401 - a callable
-    """Return the case of a square matrix of bf16, which is read so many times; results are the same bit for bit."""
+    """Return the case of a square bf16 matrix that is read `reads` times; results must be bit-identical."""
     size = 8192
     return Case(
         name=f"blackwell quantise {name} {size}²",
@@ -195,7 +195,7 @@ def quantiser(name: str, bits: float, reference: Any, reads: int) -> Case:  # no
 
 
 def of_groups(case: Case) -> Case:
-    """Return the case of Hopper's grouped product for this one."""
+    """Return a case of Hopper's grouped GEMMs with the Blackwell kernel."""
     kernel = late(f"{FOLDER}.grouped_gemm_blackwell:grouped_gemm")
     return replace(case, name=f"blackwell {case.name}", kernel=kernel, goal_us=None, capability=BLACKWELL)
 

@@ -1,4 +1,4 @@
-"""Grouped matrix products, beside torch's own."""
+"""Grouped GEMMs, compared with torch's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KERNEL = "examples.hopper.grouped_gemm"
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """A maker of X, W and the ends of groups: of these numbers of rows, each multiplied by K x N."""
+    """Function that draws X, W and the ends of groups with these numbers of rows, each multiplied by K x N."""
 
     rows: tuple[int, ...]
     k: int
@@ -33,7 +33,7 @@ class Groups:
 
 
 def reference(x: Tensor, w: Tensor, ends: Tensor) -> Tensor:
-    """Return the products in float64, group by group."""
+    """Return Y in float64, group by group."""
     import torch
 
     limits = [0, *map(int, ends)]
@@ -42,7 +42,7 @@ def reference(x: Tensor, w: Tensor, ends: Tensor) -> Tensor:
 
 
 def grouped_mm(x: Tensor, w: Tensor, ends: Tensor) -> Any:  # noqa: ANN401 - a private function of torch's
-    """Let torch multiply."""
+    """Multiply with torch."""
     return late("torch:_grouped_mm")(x, w, offs=ends)
 
 
@@ -64,7 +64,7 @@ def case(name: str, kernel: Any, groups: Groups, goal_us: float | None = None) -
     )
 
 
-# Sixteen experts; how many rows each gets is as uneven as a router makes it, and no multiple of anything.
+# Sixteen experts; their numbers of rows are as uneven as those of a router, and follow no tile size.
 UNEVEN = (1900, 310, 77, 2048, 1, 640, 1333, 0, 905, 1511, 420, 2600, 128, 1777, 999, 1736)
 CASES = (
     case("grouped 16 uneven groups, 4096 x 4096", late(f"{KERNEL}:grouped_gemm"), Groups(UNEVEN, 4096, 4096)),

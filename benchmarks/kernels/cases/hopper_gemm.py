@@ -1,4 +1,4 @@
-"""Matrix products by wgmma, the ladder of examples/hopper and its fp8 variant, beside cuBLAS."""
+"""GEMMs with wgmma, the ladder of examples/hopper and its fp8 variant, compared with cuBLAS."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from benchmarks.kernels.case import HOPPER, Case, late, matmul_bytes, normal
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-# The largest element is rounded to bf16, which has 8 bits; sums in f32 differ by much less.
+# The largest element is rounded to bf16, which has 8 bits; f32 accumulators differ by much less.
 TOLERANCE = 2.0**-8
 HIGHPERF = "examples.hopper.gemm_highperf_hopper"
 NARROW = "examples.hopper.gemm_narrow_hopper"
 
 
 def reference(a: Tensor, b: Tensor) -> Tensor:
-    """Return the product in float64."""
+    """Return A · B in float64."""
     return a.double() @ b.double()
 
 
 def product(name: str, kernel: Any, shape: tuple[int, int, int], goal_us: float | None = None) -> Case:  # noqa: ANN401 - late, or built
-    """Return the case of a kernel for bf16 factors of M x K and K x N."""
+    """Return the case of a kernel for bf16 matrices of M x K and K x N."""
     m, n, k = shape
     size = f"{m}³" if m == n == k else f"{m}x{n}x{k}"
     return Case(
@@ -42,14 +42,14 @@ def product(name: str, kernel: Any, shape: tuple[int, int, int], goal_us: float 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A maker of e4m3 factors, M x K and N x K, and of the scales that undo what made them fit."""
+    """Function that draws e4m3 operands, M x K and N x K, and the scales that undo their scaling."""
 
     m: int
     n: int
     k: int
 
     def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
-        """Draw them from N(0, 1), sixteen times as large."""
+        """Draw the operands from N(0, 1), sixteen times as large."""
         import torch
 
         device = generator.device
@@ -61,12 +61,12 @@ class Scaled:
 
 
 def scaled_reference(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Tensor:
-    """Return the product of fp8 factors in float64."""
+    """Return C in float64, from fp8 operands."""
     return (a.double() @ b.double().T) * (scale_a.double() * scale_b.double())
 
 
 def scaled_mm(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Any:  # noqa: ANN401 - a private function of torch's
-    """Let cuBLAS multiply, with sums as exact as ours."""
+    """Multiply with cuBLAS, with accumulators as exact as ours."""
     import torch
 
     return late("torch:_scaled_mm")(a, b.T, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=False)
@@ -80,7 +80,7 @@ def fp8(size: int) -> Case:
         make=Scaled(size, size, size),
         rivals={"cuBLAS": scaled_mm},
         reference=scaled_reference,
-        tolerance=2.0**-7,  # and what tensor cores cut off in sums of 128
+        tolerance=2.0**-7,  # includes the truncation in tensor cores over 128 terms
         bytes=matmul_bytes(size, size, size, 1, 2),
         flops=2 * size**3,
         small=Scaled(70, 72, 144),

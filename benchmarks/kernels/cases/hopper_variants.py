@@ -1,6 +1,6 @@
-"""What Hopper's kernels may do otherwise, each beside what it does: chosen by these ratios, once they are measured.
+"""Variants of Hopper's kernels, each compared with the default; the measured ratios decide between them.
 
-Launches that overlap, gradients by five products.
+Overlapping launches; gradients with five products.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FUSED = late("examples.hopper.flash_attention_backward_fused:ATTENTION.get")
 
 @dataclass(frozen=True, slots=True)
 class Overlapping:
-    """Attention that begins before the launch in front of it has ended."""
+    """Attention that begins before the prerequisite grid has completed."""
 
     causal: bool
 
@@ -31,19 +31,19 @@ class Overlapping:
 
 
 def overlapping_norm(x: Tensor, w: Tensor) -> Any:  # noqa: ANN401 - whatever the kernel returns
-    """Normalise rows by the plan made for their length, behind a launch that has not ended."""
+    """Normalize rows with the plan for their length, before the prerequisite grid has completed."""
     plan = late("examples.rows.plans:Plan.of")(x.shape[1])
     return late("examples.hopper.rms_norm:rms_norm_for")(x.shape[1], plan.dtype, replace(plan, overlaps=True))(x, w)
 
 
 def beside(name: str, how: str, kernel: Any) -> Case:  # noqa: ANN401 - late, built, or a function
-    """Return the case of that name for a kernel that does it otherwise, beside the one that does it so far."""
+    """Return the case `name` for a variant of its kernel, with the present kernel as the baseline."""
     case: Case = KNOWN[name]
     return replace(case, name=f"{how}: {name}", kernel=kernel, rivals={"so far": case.kernel}, goal_us=None)
 
 
 def attentions(shape: str, *, causal: bool) -> list[Case]:
-    """Return what the forward pass and the gradients may do otherwise."""
+    """Return the variants of the forward pass and the gradients."""
     name = f"attention {shape}{' causal' * causal}"
     found = [beside(name, "overlaps", Overlapping(causal))]
     gradients = f"attention and gradients {shape}{' causal' * causal}"

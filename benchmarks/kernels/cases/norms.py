@@ -1,4 +1,4 @@
-"""Norms, softmax and SwiGLU, beside torch's own and what torch.compile makes of them; the copy is the ceiling."""
+"""Norms, softmax and SwiGLU, compared with torch's own and with torch.compile; the copy is the upper bound."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 EPS = 1e-6
 BYTES = {"float32": 4, "bfloat16": 2}
-TOLERANCE = {"float32": 2e-6, "bfloat16": 2**-8}  # of bf16: what rounding the result costs
+TOLERANCE = {"float32": 2e-6, "bfloat16": 2**-8}  # bf16: the rounding of the result
 TYPES = {"float32": "f32", "bfloat16": "bf16"}
 
 
 @dataclass(frozen=True, slots=True)
 class ForRows:
-    """The kernel that `maker` returns for rows of so many elements of a type, made when it is first called."""
+    """Kernel that `maker` returns for rows of this number of elements of a type, built when it is first called."""
 
     maker: Callable[..., Any]
     columns: int
@@ -34,33 +34,33 @@ class ForRows:
 
 
 def rms_norm(x: Tensor, w: Tensor) -> Tensor:
-    """Call torch's own."""
+    """Call torch's RMS norm."""
     import torch
 
     return torch.nn.functional.rms_norm(x, w.shape, w, EPS)
 
 
 def layer_norm(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
-    """Call torch's own."""
+    """Call torch's layer norm."""
     import torch
 
     return torch.nn.functional.layer_norm(x, w.shape, w, bias)
 
 
 def softmax(x: Tensor) -> Tensor:
-    """Call torch's own."""
+    """Call torch's softmax."""
     return x.softmax(1)
 
 
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
-    """Call torch's own: two kernels."""
+    """Compute SwiGLU with torch: two kernels."""
     import torch
 
     return torch.nn.functional.silu(gate) * up
 
 
 def rms_norm_gradients(x: Tensor, w: Tensor, dy: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute both gradients in torch, in the type of the tensors if that is float64, else in float32."""
+    """Compute both gradients with torch, in float64 for tensors of float64, else in float32."""
     import torch
 
     wide = torch.promote_types(x.dtype, torch.float32)
@@ -72,7 +72,7 @@ def rms_norm_gradients(x: Tensor, w: Tensor, dy: Tensor) -> tuple[Tensor, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """A function of torch, in float64."""
+    """Function of torch, evaluated in float64."""
 
     function: Callable[..., Any]
 
@@ -83,11 +83,11 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is the same for all sizes of a kernel.
+    """Properties of a kernel that are the same for all sizes.
 
-    `maker` is where it is made; `function` is the same in torch; `matrices` and `vectors` count its inputs; `moved`
-    is how many matrices it reads and writes. `native` says that torch has a kernel of its own. The kernel lies in
-    `folder` of the examples, and runs on GPUs of one `capability`.
+    `maker` names the function that builds it; `function` is the equivalent in torch; `matrices` and `vectors` count its
+    inputs; `moved` is the number of matrices that it reads and writes. `native` is whether torch has a kernel of its
+    own. The kernel is in `folder` of the examples, and runs on GPUs of one `capability`.
     """
 
     maker: str
@@ -103,7 +103,7 @@ class Subject:
         """Return the row for one size."""
         kernel = late(f"examples.{self.folder}.{self.maker}")
         prefix = "" if self.folder == "hopper" else f"{self.folder} "
-        # For this very shape: of a second one torch would make a kernel for all shapes, which is slower.
+        # Compiled for this shape only: for a second shape torch would build a slower kernel for all shapes.
         rivals = {"torch.compile": compiled(self.function, dynamic=False)}
         shapes = ((rows, columns),) * self.matrices, ((2, columns),) * self.matrices
         vectors = ((columns,),) * self.vectors
@@ -139,7 +139,7 @@ CASES = (
     LAYER.case(2048, 8192, goal_us=35),
     SOFTMAX.case(2048, 8192, goal_us=35),
     SWIGLU.case(2048, 8192, goal_us=50.5),
-    # A gigabyte and more: the goal is 0.97 of the copy.
+    # At least a gigabyte: the goal is 0.97 of the copy.
     RMS.case(32768, 8192),
     LAYER.case(32768, 8192),
     SOFTMAX.case(32768, 8192),

@@ -1,4 +1,4 @@
-"""Matrix products by mma.sync of examples/blackwell, for sm_120a: on other GPUs these rows are left out."""
+"""GEMMs with mma.sync of examples/blackwell, for sm_120a: on other GPUs these rows are left out."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from benchmarks.kernels.case import Case, late, matmul_bytes, normal
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-# The largest element is rounded to bf16, which has 8 bits; sums in f32 differ by much less.
+# The largest element is rounded to bf16, which has 8 bits; f32 accumulators differ by much less.
 TOLERANCE = 2.0**-8
 CAPABILITY = (12, 0)
 SCALED = "examples.blackwell.gemm_blockscaled_sm120"
-E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # of the codes 0 to 7; bit 3 is the sign
+E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)  # values of the codes 0 to 7; bit 3 is the sign
 
 
 def reference(a: Tensor, b: Tensor) -> Tensor:
-    """Return the product in float64."""
+    """Return C in float64."""
     return a.double() @ b.double()
 
 
@@ -40,7 +40,7 @@ def dense(size: int) -> Case:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A maker of factors, M x K and N x K, and of their scales: e4m3 and powers of two, or bytes of e2m1 and e4m3."""
+    """Function that draws operands, M x K and N x K, and scale factors: e4m3 and ue8m0, or bytes of e2m1 and e4m3."""
 
     m: int
     n: int
@@ -63,7 +63,7 @@ class Scaled:
 
 
 def numbers(values: Tensor, scales: Tensor) -> Tensor:
-    """Return what elements and scales stand for, in float64."""
+    """Return the values of elements with their scale factors, in float64."""
     import torch
 
     if values.dtype == torch.uint8:
@@ -74,12 +74,12 @@ def numbers(values: Tensor, scales: Tensor) -> Tensor:
 
 
 def scaled_reference(a: Tensor, b: Tensor, of_a: Tensor, of_b: Tensor) -> Tensor:
-    """Return the product in float64."""
+    """Return C in float64."""
     return numbers(a, of_a) @ numbers(b, of_b).T
 
 
 def scaled(name: str, size: int, *, packed: bool) -> Case:
-    """Return the case of square matrices of one format. cuBLAS wants scales in another order, so it is no rival."""
+    """Return the case of square matrices of one format, without cuBLAS, whose scale factors have another layout."""
     bits, per_scale = (4, 16) if packed else (8, 32)
     factor = size * size * bits // 8 + size * size // per_scale
     return Case(
