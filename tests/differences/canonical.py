@@ -1,7 +1,7 @@
-"""A second opinion on what is the same: names numbered in the order of their first use, and the texts compared.
+"""Reference for equality of modules: names are numbered in the order of their first use, then texts are compared.
 
-It knows less than `compare`: names are told apart by their spelling, function by function, in the order in which they
-stand. That is enough for a module and a mutant of it.
+Unlike `compare`, it identifies a name by its text, per function and in source order. That is sufficient for a module
+and its mutant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LISTS = n.BranchTargets | n.CallTargets | n.CallPrototype
 
 
 def canonical(module: n.Module) -> Canonical:
-    """Return what is compared of a module: a row for each function, and for what stands between them."""
+    """Return the comparable form of a module: one row for each function and for each other statement."""
     return [
         _function(node) if isinstance(node, n.Function) else (spell(node),)
         for node in module.body

@@ -1,4 +1,4 @@
-"""Modules that are not another one any more: one statement of one function has changed."""
+"""Mutants of a module: one statement of one function is changed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-# The statements of a block with one changed, and what became of that one.
+# Statements of a block after a change, and the changed statement; None if it was dropped.
 Changed: TypeAlias = "tuple[list[n.Statement], n.Instruction | None]"
 Edit: TypeAlias = "Callable[[n.Instruction, list[n.Instruction], Random], n.Instruction | None]"
 TYPES = ("s32", "u32", "b32", "s64", "u64", "b64", "f32", "f64", "u16", "s16", "b16", "f16")
 WORDS = ("global", "shared", "local", "param", "lo", "hi", "wide", "lt", "gt", "le", "ge", "eq", "ne", "rn", "rz")
-DRAWS = 20  # statements that a kind of change is tried on
+DRAWS = 20  # statements that each kind of change is tried on
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A module with one change, what kind of change it is, and the statement that it is about, before and after."""
+    """Module with one change, the kind of the change, and the changed statement before and after."""
 
     kind: str
     module: n.Module
@@ -35,44 +35,44 @@ class Mutant:
 
 
 def constant(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
-    """Write one more digit; an octal number stays one."""
+    """Append a digit to a decimal literal; an octal literal stays octal."""
     places = [i for i, one in enumerate(node.operands) if isinstance(one, o.Immediate) and one.text.isdecimal()]
     return _at_one(node, places, lambda one: o.Immediate(f"{one.text}1"), chance)
 
 
 def offset(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
-    """Move an address."""
+    """Add an offset to an address."""
     places = [i for i, one in enumerate(node.operands) if isinstance(one, o.Address) and one.offset is None]
     return _at_one(node, places, lambda one: o.Address(one.base, o.Immediate("4")), chance)
 
 
 def swapped(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instruction | None:
-    """Exchange the last two operands."""
+    """Swap the last two operands."""
     if len(node.operands) < 3:
         return None
     return evolve(node, operands=(*node.operands[:-2], node.operands[-1], node.operands[-2]))
 
 
 def another_register(node: n.Instruction, others: list[n.Instruction], chance: Random) -> n.Instruction | None:
-    """Read or write another register."""
+    """Replace one register by another."""
     plain = [one for each in others for one in each.operands if isinstance(one, o.Register) and "." not in one.name]
     places = [i for i, one in enumerate(node.operands) if isinstance(one, o.Register)]
     return _at_one(node, places if plain else [], lambda _: chance.choice(plain), chance)
 
 
 def retargeted(node: n.Instruction, others: list[n.Instruction], chance: Random) -> n.Instruction | None:
-    """Branch to where another branch goes."""
+    """Branch to the target of another branch."""
     targets = [each.operands[0] for each in others if each.opcode[0] == "bra"]
     return evolve(node, operands=(chance.choice(targets),)) if node.opcode[0] == "bra" else None
 
 
 def another_type(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
-    """Write another type into the opcode."""
+    """Replace a type in the opcode."""
     return _another_word(node, TYPES, chance)
 
 
 def another_word(node: n.Instruction, _: list[n.Instruction], chance: Random) -> n.Instruction | None:
-    """Write another state space, comparison or rounding into the opcode."""
+    """Replace a state space, comparison or rounding mode in the opcode."""
     return _another_word(node, WORDS, chance)
 
 
@@ -83,14 +83,14 @@ def negated(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instru
 
 
 def unguarded(node: n.Instruction, _: list[n.Instruction], __: Random) -> n.Instruction | None:
-    """Take a guard away."""
+    """Remove a guard."""
     return None if node.guard is None else evolve(node, guard=None)
 
 
 def _at_one(
     node: n.Instruction, places: Sequence[int], made: Callable[[Any], o.Operand], chance: Random
 ) -> n.Instruction | None:
-    """Change one of these operands."""
+    """Change the operand at one of these indices."""
     if not places:
         return None
     i = chance.choice(places)
@@ -106,22 +106,22 @@ def _another_word(node: n.Instruction, words: tuple[str, ...], chance: Random) -
     return evolve(node, opcode=(*node.opcode[:i], word, *node.opcode[i + 1 :]))
 
 
-# --- statements come, go and move -------------------------------------------------------------------
+# --- statements are dropped, doubled and moved ------------------------------------------------------
 
 
 def dropped(body: list[n.Statement], at: int, _: Random) -> Changed | None:
-    """Take a statement out."""
+    """Remove a statement."""
     return [*body[:at], *body[at + 1 :]], None
 
 
 def doubled(body: list[n.Statement], at: int, _: Random) -> Changed | None:
-    """Write a statement twice."""
+    """Repeat a statement."""
     copy: Any = replace(body[at])
     return [*body[: at + 1], copy, *body[at + 1 :]], copy
 
 
 def moved(body: list[n.Statement], at: int, chance: Random) -> Changed | None:
-    """Put a statement somewhere else in its block, behind the declarations."""
+    """Move a statement to another position in its block, after the declarations."""
     first = next(i for i, node in enumerate(body) if isinstance(node, n.Instruction))
     rest, node = [*body[:at], *body[at + 1 :]], body[at]
     to = chance.randrange(first, len(rest) + 1)
@@ -148,7 +148,7 @@ CHANGES: dict[str, Callable[[list[n.Statement], int, Random], Changed | None]] =
 
 
 def mutant(module: n.Module, chance: Random) -> Mutant | None:
-    """Change one statement of one function; None if no draw fits."""
+    """Change one statement of one function; return None if no drawn statement can be changed."""
     functions = [i for i, node in enumerate(module.body) if isinstance(node, n.Function) and node.body is not None]
     if not functions:
         return None
@@ -168,7 +168,7 @@ def mutant(module: n.Module, chance: Random) -> Mutant | None:
 
 
 def _edited(block: n.Block, old: n.Block, body: list[n.Statement]) -> n.Block:
-    """Put other statements into one of the blocks in `block`, told by identity."""
+    """Return `block` with the statements of the nested block `old` replaced; blocks are compared by identity."""
     if block is old:
         return replace(block, body=tuple(body))
     inside = [_edited(node, old, body) if isinstance(node, n.Block) else node for node in block.body]

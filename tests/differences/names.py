@@ -1,4 +1,4 @@
-"""The names of a module's functions, found and rewritten without the code under test."""
+"""Names of a module's functions, found and rewritten without the code under test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBERED = re.compile(r"(.*?)([0-9]+)")
 
 
 def registers(function: n.Function) -> dict[str, n.RegisterDeclaration]:
-    """Return the registers that a function declares, each with its declaration, families written out."""
+    """Return the registers that a function declares, each with its declaration; register groups are expanded."""
     found: dict[str, n.RegisterDeclaration] = {}
     for node in walk(function):
         if isinstance(node, n.RegisterDeclaration):
@@ -32,14 +32,14 @@ def labels(function: n.Function) -> list[str]:
 
 
 def memory(function: n.Function) -> list[str]:
-    """Return the function's parameters and variables; families of variables keep their names."""
+    """Return the function's parameters and variables; groups of variables keep their names."""
     named = [one.name for one in (*function.returns, *(function.parameters or ())) if one.name not in ("", "_")]
     variables = (node for node in walk(function) if isinstance(node, n.Variable))
     return named + [one.name for node in variables for one in node.declarators if one.count is None]
 
 
 def private(module: n.Module) -> list[str]:
-    """Return the functions and variables of a module that nobody outside can ask for."""
+    """Return the functions and variables of a module that are not visible outside."""
     functions = [node for node in module.body if isinstance(node, n.Function)]
     public = {node.name for node in functions if node.linking or node.kind == "entry"}
     defined = {node.name for node in functions if node.body is not None} - public
@@ -50,7 +50,7 @@ def private(module: n.Module) -> list[str]:
 
 
 def rewritten(tree: Any, name: Callable[[str], str], literal: Callable[[str], str] = str) -> Any:
-    """Return a node, an operand or a tuple of them with other names and literals."""
+    """Return a node, an operand or a tuple of them with renamed identifiers and rewritten literals."""
     match tree:
         case tuple():
             return tuple([rewritten(one, name, literal) for one in tree])
@@ -79,13 +79,13 @@ def _with_fields(tree: Any, name: Callable[[str], str], literal: Callable[[str],
 
 
 def expanded(names: Iterable[tuple[str, n.RegisterDeclaration]]) -> list[n.RegisterDeclaration]:
-    """Declare registers one by one."""
+    """Declare each register separately."""
     return [
         n.RegisterDeclaration(like.type, (n.RegisterName(name),), like.vector, like.alignment) for name, like in names
     ]
 
 
 def usual(name: str) -> str:
-    """Return a register's name as a family spells it: `%r012` is `%r12`."""
+    """Return a register's name as a group declares it: `%r12` for `%r012`."""
     found = NUMBERED.fullmatch(name)
     return name if found is None else f"{found[1]}{int(found[2])}"

@@ -1,4 +1,4 @@
-"""Modules that are another one up to renaming and formatting."""
+"""Rewritten modules that differ only in names and formatting."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 def renamed(module: n.Module, chance: Random, *, inside: bool = False) -> n.Module:
-    """Give every private name another one, at times one that was another's, and shuffle declarations of registers.
+    """Rename every private name, sometimes to the old name of another, and shuffle register declarations.
 
-    With `inside`, only names inside of functions.
+    With `inside`, rename only inside functions.
     """
     outer = {} if inside else permuted(private(module), "$other_", chance)
     body = [
@@ -35,7 +35,7 @@ def renamed(module: n.Module, chance: Random, *, inside: bool = False) -> n.Modu
 
 
 def permuted(names: list[str], prefix: str, chance: Random) -> dict[str, str]:
-    """Map names one-to-one: onto themselves in another order, or onto new ones."""
+    """Map names one-to-one: to a permutation of them, or to new names."""
     distinct = list(dict.fromkeys(names))
     others = list(distinct) if chance.random() < 0.5 else [f"{prefix}{i}" for i in range(len(distinct))]
     chance.shuffle(others)
@@ -60,7 +60,7 @@ def _function(node: n.Function, outer: dict[str, str], chance: Random) -> n.Func
 
 
 def _block(block: n.Block, mapping: dict[str, str], chance: Random) -> n.Block:
-    """Declare the registers of a block one by one, in another order, under their new names."""
+    """Declare the registers of a block separately, in another order, with their new names."""
     body: list[Any] = []
     for node in block.body:
         if isinstance(node, n.Block):
@@ -76,7 +76,7 @@ def _block(block: n.Block, mapping: dict[str, str], chance: Random) -> n.Block:
 
 
 def respelt(module: n.Module, chance: Random) -> n.Module:
-    """Write literals of the same value."""
+    """Rewrite literals without changing their values."""
     return n.Module(tuple([rewritten(node, str, lambda text: _respelt(text, chance)) for node in module.body]))
 
 
@@ -93,12 +93,12 @@ def _respelt(text: str, chance: Random) -> str:
 
 
 def laid_out(module: n.Module, chance: Random) -> str:
-    """Write a module in another style, with comments."""
+    """Emit a module in another style, with comments."""
     text = formatted(emit(module), KNOWN[chance.choice(sorted(KNOWN))])
     ends = ("\n", "\n\n", "\n// a comment\n", " /* one */\n")
     return re.sub(r"\n(?=[\t ]+[a-z@])", lambda _: chance.choice(ends), text)
 
 
 def rewriting(text: str, chance: Random, *, inside: bool = False) -> str:
-    """Return a text that is the same module; with `inside`, the names of functions and variables stay."""
+    """Return an equivalent text; with `inside`, the names of functions and variables stay."""
     return laid_out(respelt(renamed(parse(text), chance, inside=inside), chance), chance)

@@ -1,6 +1,6 @@
-"""The law of `pyptx diff` over the corpus: it says "same" of what is renamed and laid out anew, and of nothing else.
+"""Property of `pyptx diff` over the corpus: "same" for renamed and reformatted modules only.
 
-A share of the modules is taken by default, and all with `PYPTX_KERNELS=all`.
+By default a share of the modules is compared, with `PYPTX_KERNELS=all` all of them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-MOST = 1  # module of a producer, by default
+MOST = 1  # modules per producer, by default
 LARGEST = full(400_000, default=40_000)  # bytes
-MUTANTS = full(12, default=6)  # of each module
+MUTANTS = full(12, default=6)  # per module
 DRAWS = 5 * MUTANTS
 
 
 def some(folder: str, turn: int) -> Iterator[tuple[Path, str]]:
-    """Yield a law's share of a folder, names and texts; laws with other turns take other modules."""
+    """Yield a test's share of a folder, as paths and texts; another `turn` selects other modules."""
     paths = [path for path in sorted((CORPUS / folder).glob("*.ptx")) if path.stat().st_size <= LARGEST]
     for path in at_most(paths, MOST, turn):
         yield path, decode(path.read_bytes())
@@ -50,20 +50,20 @@ def mutants(module: n.Module, chance: random.Random) -> Iterator[Mutant]:
 
 
 def line(module: n.Module, node: n.Statement) -> int:
-    """Return the line of a statement, told by identity."""
+    """Return the line of a statement, found by identity."""
     source = Source(emit(module))
     return next(source.line_column(span.start)[0] for each, span in positions(module) if each is node)
 
 
 def touched(found: Comparison) -> tuple[set[int], set[int]]:
-    """Return the lines on both sides that have changed."""
+    """Return the changed lines of both sides."""
     before = {change.before.line for change in found.changes() if change.before is not None}
     after = {change.after.line for change in found.changes() if change.after is not None}
     return before, after
 
 
 def names_the_place(found: Comparison, module: n.Module, one: Mutant) -> bool:
-    """Tell whether a change is reported where it was made; what is moved moves as well what it is moved past."""
+    """Return whether a change is reported at its line; a move may also be reported at the statements that it passes."""
     before, after = touched(found)
     start, end = line(module, one.before), 0 if one.after is None else line(one.module, one.after)
     if one.kind == "moved":
@@ -121,7 +121,7 @@ def test_the_corpus_has_mutants_of_every_kind_and_most_differ() -> None:
 
 
 def code(text: str) -> list[str]:
-    """Return the instructions that ptxas makes of a module, without the names of labels and registers."""
+    """Return the instructions that ptxas generates for a module, without names of labels and registers."""
     target = next(node.names[0] for node in parse(text).body if isinstance(node, n.Target))
     sass = disassemble(assemble(text, target).cubin)
     rows = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(.*);", sass)
@@ -133,14 +133,14 @@ def code(text: str) -> list[str]:
 def test_ptxas_makes_the_same_code_of_what_is_the_same(folder: str) -> None:
     made = 0
     for path, text in some(folder, 5):
-        # Where ptxas does not optimise, registers, and what it moves between them, depend on their names.
+        # Without optimization, register allocation, and the moves between registers, depend on their names.
         if refused(path) or len(text) > 30_000 or ".debug." in path.name:
             continue
         try:
             expected = code(text)
-        except ToolchainError:  # a module to be linked with others, or for a newer ptxas
+        except ToolchainError:  # a module that must be linked with others, or requires a newer ptxas
             continue
-        # In what order ptxas compiles functions, and so which registers they get, depends on their names.
+        # The order in which ptxas compiles functions, and so their register allocation, depends on their names.
         other = rewriting(text, random.Random(path.name), inside=True)
         assert compare(text, other).same, path
         assert code(other) == expected, path

@@ -1,4 +1,4 @@
-"""Write what the documentation's code prints into its output blocks, and the pictures it draws; then read the diff.
+"""Write the output of the documentation's code into its output blocks, and its pictures; then read the diff.
 
 python -m tests.docs [PAGE ...]
 """
@@ -17,7 +17,7 @@ from .pages import PAGES, PICTURES, not_run
 
 
 def write(page: Path) -> None:
-    """Update one page, twice at most: what is printed may hold line numbers of the page, which the first time moves."""
+    """Update one page, in two passes: output may contain line numbers of the page, which the first pass changes."""
     for _ in range(2):
         text = page.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

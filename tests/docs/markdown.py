@@ -1,9 +1,11 @@
-"""The code blocks of a Markdown page, and how they are run.
+"""Code blocks of a Markdown page, and how they are run.
 
-The Python blocks of a page run in order, in one namespace, under the page's own name and line numbers, so that a
-traceback (or an error or finding of pyptx, which shows the user's line) points into the page. A block of another
-language whose preceding paragraph ends in "prints:" is the output of the Python block before it, word for word.
-A plugin that a page registers is known to that page alone.
+The Python blocks of a page run in order, in one namespace, with the page's own name and line numbers. So a traceback,
+or an error or finding of pyptx that shows the user's line, points into the page. A block of another language whose
+preceding paragraph ends in "prints:" is the output of the Python block before it, verbatim. Plugins that a page
+registers are unregistered after the page.
+
+A page with the comment `<!-- continues OTHER.md -->` continues the code of that page, which is executed before it.
 """
 
 from __future__ import annotations
@@ -22,12 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+CONTINUES = re.compile(r"(?m)^<!-- continues ([\w-]+\.md) -->$")
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w+-]*).*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block: its language, its text, the line (from 1) where that begins, and the line of prose above."""
+    """A fenced block: language, text, number of its first text line (from 1), and the line of prose above it."""
 
     language: str
     text: str
@@ -41,9 +44,9 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    """Return the fenced blocks of a page, in order; raise ValueError for one that names no language or never ends.
+    """Return the fenced blocks of a page, in order; raise ValueError for a block without a language or an end.
 
-    A fence too many turns the prose behind it into blocks, and the code into prose that nobody runs.
+    After a surplus fence, prose would be parsed as blocks, and code as prose, which is not run.
     """
     found: list[Block] = []
     above = ""
@@ -70,19 +73,19 @@ def blocks(page: str) -> list[Block]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What running a page came to: how many Python blocks ran, and each output block with what was printed."""
+    """Result of running a page: number of Python blocks run, and each output block with the actual output."""
 
     count: int
     outputs: tuple[tuple[Block, str], ...]
 
     def stale(self) -> list[tuple[Block, str]]:
-        """Return the output blocks that do not show what was printed."""
+        """Return the output blocks whose text differs from the actual output."""
         return [(block, printed) for block, printed in self.outputs if block.text.rstrip("\n") != printed.rstrip("\n")]
 
 
 @contextlib.contextmanager
 def own_plugins() -> Iterator[None]:
-    """Forget afterwards what has been registered meanwhile with the plugins of the process."""
+    """Unregister the plugins that the body registers."""
     before = manager().loaded()
     try:
         yield
@@ -92,30 +95,50 @@ def own_plugins() -> Iterator[None]:
             forget_answers()
 
 
+def continued(path: Path) -> list[Path]:
+    """Return the pages whose code a page continues, first to last: each names its predecessor in a comment."""
+    found = CONTINUES.search(path.read_text(encoding="utf-8"))
+    return [] if found is None else [*continued(path.parent / found[1]), path.parent / found[1]]
+
+
+def _blocks(path: Path) -> list[Block]:
+    """Return the blocks of a page, and make its lines known to tracebacks."""
+    text = path.read_text(encoding="utf-8")
+    linecache.cache[path.name] = (len(text), None, text.splitlines(keepends=True), path.name)
+    return blocks(text)
+
+
+def _printed(block: Block, path: Path, namespace: dict[str, Any]) -> str:
+    """Execute a Python block of a page, and return its output."""
+    source = "\n" * (block.line - 1) + block.text
+    with contextlib.redirect_stdout(io.StringIO()) as stdout:
+        exec(compile(source, path.name, "exec", dont_inherit=True), namespace)  # noqa: S102 - the page's code is under test
+    return stdout.getvalue()
+
+
 @own_plugins()
 def run(path: Path, not_run: frozenset[str] = frozenset()) -> Outcome:
-    """Run a page's Python blocks, but for those whose first line is in `not_run`."""
-    text = path.read_text(encoding="utf-8")
+    """Run a page's Python blocks, except those whose first line is in `not_run`."""
     namespace: dict[str, Any] = {"__name__": f"page_{path.stem}", "__file__": path.name}
-    linecache.cache[path.name] = (len(text), None, text.splitlines(keepends=True), path.name)
+    for page in continued(path):
+        for block in _blocks(page):
+            if block.language == "python":
+                _printed(block, page, namespace)
     printed = ""
     count = 0
     outputs: list[tuple[Block, str]] = []
-    for block in blocks(text):
+    for block in _blocks(path):
         if block.is_output:
             outputs.append((block, printed))
         if block.language != "python" or block.text.splitlines()[0] in not_run:
             continue
-        source = "\n" * (block.line - 1) + block.text
-        with contextlib.redirect_stdout(io.StringIO()) as stdout:
-            exec(compile(source, path.name, "exec", dont_inherit=True), namespace)  # noqa: S102 - the page's code is what is under test
-        printed = stdout.getvalue()
+        printed = _printed(block, path, namespace)
         count += 1
     return Outcome(count, tuple(outputs))
 
 
 def updated(page: str, outcome: Outcome) -> str:
-    """Return the page with its output blocks showing what was printed."""
+    """Return the page with the actual output in its output blocks."""
     lines = page.splitlines()
     for block, printed in reversed(outcome.outputs):
         start = block.line - 1

@@ -1,4 +1,4 @@
-"""The pages of the documentation, and the blocks in them that are not run."""
+"""The pages of the documentation, and the code blocks that are not run."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md")])
-# What the code of pages draws, under the names that it writes them to.
+# Pictures that the code of pages draws, by file name.
 PICTURES = ROOT / "docs" / "pictures"
 
-# By page and first line of the block, each with its reason.
+# Page and first line of a block: reason.
 NOT_RUN: dict[tuple[str, str], str] = {}
 
 INCLUDED = re.compile(r'(?m)^--8<-- "([\w/.-]+)"$')
 
 
 def text_of(page: Path) -> str:
-    """Return the text of a page, with the files that it includes."""
+    """Return the text of a page, including the files that it includes."""
     return INCLUDED.sub(lambda found: (ROOT / found[1]).read_text(encoding="utf-8"), page.read_text(encoding="utf-8"))
 
 
 def name(page: Path) -> str:
-    """Return a page's path from the root."""
+    """Return the path of a page relative to the root."""
     return page.relative_to(ROOT).as_posix()
 
 

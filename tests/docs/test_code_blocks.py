@@ -1,4 +1,4 @@
-"""Every Python block of the documentation runs, prints what the page says, and draws the pictures that it shows."""
+"""Every Python block of the documentation runs, prints what its page shows, and draws the page's pictures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def needs(page: Path) -> list[pytest.MarkDecorator]:
-    """Return the marks that a page's code asks for."""
+    """Return the marks for the packages that a page's code requires."""
     code = "".join(block.text for block in blocks(page.read_text(encoding="utf-8")) if block.language == "python")
-    # Inductor uses what torch itself has deprecated.
+    # torch's Inductor uses functions that torch deprecates.
     torch = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")]
     marks = torch if "import torch" in code else []
     marks += [pytest.mark.jax] if "import jax" in code else []
@@ -39,7 +39,7 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYPTX_CPU", "quiet")  # a page may call a kernel on the CPU without being warned of it
+    monkeypatch.setenv("PYPTX_CPU", "quiet")  # no warning for kernel calls on the CPU
     outcome = run(page, not_run(page))
     total = sum(block.language == "python" for block in blocks(page.read_text(encoding="utf-8")))
     assert outcome.count == total - len(not_run(page))
@@ -65,6 +65,17 @@ def test_the_runner_compares_what_is_printed_and_can_write_it(tmp_path: Path) ->
     page.write_text(updated(text, outcome), encoding="utf-8")
     assert page.read_text(encoding="utf-8") == text.replace("2\n", "1\n")
     assert not run(page).stale()
+
+
+def test_a_page_continues_the_code_of_the_pages_before_it(tmp_path: Path) -> None:
+    names = ("one.md", "two.md", "three.md")
+    for number, page in enumerate(names):
+        comment = f"<!-- continues {names[number - 1]} -->\n\n" if number else "```python\nx = []\n```\n\n"
+        code = f"```python\nx.append({number})\nprint(x)\n```\n\nprints:\n\n```text\n{list(range(number + 1))}\n```\n"
+        (tmp_path / page).write_text(comment + code, encoding="utf-8")
+    outcome = run(tmp_path / "three.md")
+    assert outcome.count == 1
+    assert not outcome.stale()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -1,4 +1,4 @@
-"""`docs/checking.md` explains every code of `pyptx check`, each with an example that has it."""
+"""`docs/check-codes.md` explains every code of `pyptx check`, each with an example that has it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .pages import ROOT
 if TYPE_CHECKING:
     from pyptx_ir.isa.check_rows import CheckCode
 
-PAGE = (ROOT / "docs" / "checking.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"(?ms)^#### `([\w-]+)`\n(.*?)(?=^##|\Z)", PAGE))
+PAGE = (ROOT / "docs" / "check-codes.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"(?ms)^### `([\w-]+)`\n(.*?)(?=^##|\Z)", PAGE))
 AROUND = """\
 .version 9.0
 .target sm_90a

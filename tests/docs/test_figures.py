@@ -1,4 +1,4 @@
-"""Each measured figure links to its run (a page of docs/results shows a file of benchmarks/results) or to its source.
+"""Each measured figure links to its run (a page of docs/results that shows a file of benchmarks/results) or its source.
 
 The link is in the same paragraph or table, in the paragraph before a table, or in the first paragraph of the section.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 RESULTS = ROOT / "docs" / "results"
 RUNS = (RESULTS, ROOT / "benchmarks" / "results")
-CHECKED = [page for page in PAGES if page.parent in (ROOT / "docs", ROOT) and page.name != "FACTS.md"]
+CHECKED = [page for page in PAGES if page.parent in (ROOT / "docs", ROOT / "docs" / "internals", ROOT)]
 CHECKED += ROOT.glob("packages/*/README.md")
 LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
 FIGURE = re.compile(
@@ -32,7 +32,7 @@ FIGURE = re.compile(
 
 
 def figures(page: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each paragraph or table with a figure, and the targets of the links that may name its run."""
+    """Yield each paragraph or table with a figure, and the targets of the links that may be its run or source."""
     text = re.sub(r"(?ms)^ *```.*?^ *```$|`[^`\n]*`", "", page)
     for section in re.split(r"(?m)^#+ .*$", text):
         blocks = [block for block in re.split(r"\n\s*\n", section) if block.strip()]
@@ -43,7 +43,7 @@ def figures(page: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def unbacked(page: Path) -> list[str]:
-    """Return the beginnings of paragraphs and tables whose figures have no run and no source."""
+    """Return the first characters of paragraphs and tables whose figures link to no run and no source."""
     text = page.read_text(encoding="utf-8")
     return [
         block.strip()[:80]
@@ -72,8 +72,8 @@ def test_a_page_of_results_shows_its_file(page: Path) -> None:
 
 
 def test_the_simulators_table_has_the_rows_of_its_runs() -> None:
-    part = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8").partition("## Of the simulator")[2]
-    rows = [line for line in part.splitlines() if line.startswith("| `") and " s |" in line]
+    page = (ROOT / "docs" / "simulator-performance.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `") and " s |" in line]
     runs = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("benchmarks/results/2026-11-27-*-cpu.md"))
     assert len(rows) > 40
     assert [row for row in rows if row not in runs.splitlines()] == []

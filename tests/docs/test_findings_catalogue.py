@@ -1,4 +1,4 @@
-"""`docs/findings.md` explains every rule of the simulator, each with an example that has this finding and no other."""
+"""`docs/findings.md` explains every rule of the simulator, with an example that gives this finding only."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ sub.u32 %r8, 127, %r1;
 mad.lo.u32 %r7, %r8, 4, %r3;
 setp.eq.u32 %p0, %r1, 0;
 """
-# Factors of 64 x 16 and 8 x 16, without a swizzle: 128 bytes from core matrix to core matrix in K, 256 in M and N.
+# Operands of 64 x 16 and 8 x 16 without a swizzle: adjacent core matrices are 128 bytes apart in K, 256 in M and N.
 FACTORS = """\
 mov.u32 %r9, factors;
 mad.lo.u32 %r10, %r1, 32, %r9;
@@ -58,7 +58,7 @@ cvt.u64.u32 %rd10, %r9;
 or.b64 %rd10, %rd10, 0x0000001000080000;
 add.u64 %rd11, %rd10, 128;
 """
-# Of tensor memory: a product of 64 x 16, an mbarrier and another one, columns that warp 0 gives back at the end.
+# For tensor memory: operands of a 64 x 16 MMA, two mbarriers, columns that warp 0 frees at the end.
 TENSORS = """\
 .shared .align 4 .b32 columns;
 mov.u32 %r22, bar;
@@ -91,7 +91,7 @@ FREED = """\
 bar.sync 0;
 @%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r20, 64;
 """
-# What nobody has waited for is under way, too, when the columns are given back.
+# Operations that are not awaited are also outstanding at tcgen05.dealloc.
 ALSO = {f"unfinished-tcgen05{which}": {"tmem-use-after-free"} for which in ("", "-st", "-ld")}
 
 
@@ -119,7 +119,7 @@ def test_the_example_of_a_rule_has_its_finding_and_no_other(rule: str) -> None:
     a, b = np.arange(1, 257, dtype=np.uint32), np.zeros(256, np.uint32)
     described = Mapped(a, TensorMap("u32", (16, 16), (64, 4), (8, 8), (1, 1)))
     blocks = 2 if "cluster.arrive" in example else 1
-    # Whoever allocates an output wants all of it; the other examples write what they please.
+    # An output that the simulator allocates must be written completely; other examples write parts of an array.
     written = Uninitialised(b, Output("b", b.shape, "u32", (1,))) if rule == "unwritten-output" else b
     read = a.view(np.float16) if rule == "element-type" else a
     found = run(text, grid=blocks, cluster=blocks, block=128, args=[read, written, described, described]).findings

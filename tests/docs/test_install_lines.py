@@ -1,4 +1,4 @@
-"""No text tells a user to install pyptx from a package index, where an unrelated project has the name."""
+"""No text tells a user to install pyptx from a package index, where the name belongs to an unrelated project."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .pages import ROOT, name
 WARNING = "`pip install pyptx` brings an older, unrelated project of this name."
 WARNED = ("README.md", "docs/getting-started.md", "docs/torch.md", "docs/jax.md")
 EXPLAINED = 'as in `pip install "pyptx[sim]"`'
-# The arguments of a command end with its line, or with its inline code, which may go on in the next line.
+# The arguments of a command end with the line, or with the inline code, which may continue on the next line.
 COMMAND = re.compile(
     r"\b(?:pipx? (?:install|download|wheel)|uv (?:add|tool install)|uvx)\b([^`\n]*(?:\n[^`\n]*(?=`))?)"
 )
-# A name of ours that is neither a part of a path nor followed by the place to get it from.
+# A package name of pyptx that is neither part of a path nor followed by a source to install from.
 OURS = re.compile(r"(?<![\w./\\-])pyptx(?:-(?!checkout)\w+)*(?:\[[^\]]*\])?(?![\w/\[-]|\s*@)")
 BRACKETS = re.compile(r"(?<![\w./\\-])pyptx(?:-(?!checkout)\w+)*\[\w")
 COMPUTED = re.compile(r"pip install [^\n]*\{")
 
 
 def texts() -> dict[str, str]:
-    """Return the tracked texts that users read."""
+    """Return the tracked texts that users read, by path."""
     command = ["git", "ls-files", "*.md", "*.py", "*.pyi", "*.toml", "*.sh"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
     paths = [ROOT / name for name in listed if "tests" not in name.split("/")]
@@ -31,7 +31,7 @@ def texts() -> dict[str, str]:
 
 
 def faults(text: str) -> list[str]:
-    """Return the commands that install a package of ours by its name."""
+    """Return the commands that install a package of pyptx by name."""
     told = re.sub(r"\s+(?=\S)", lambda space: "\n" if "\n" in space[0] else " ", text)
     for allowed in (WARNING, EXPLAINED):
         told = re.sub(re.escape(allowed).replace(r"\ ", r"\s"), "", told)
@@ -80,7 +80,7 @@ def test_no_text_installs_a_package_of_ours_by_name() -> None:
 def test_no_page_names_an_extra_as_an_index_would() -> None:
     pages = {path: text for path, text in texts().items() if path.endswith(".md")}
     named = {path for path, text in pages.items() if BRACKETS.search(text.replace(EXPLAINED, ""))}
-    assert named == {"docs/departures.md"}  # which quotes the older system's documents
+    assert named == {"docs/departures.md"}  # it quotes documents of pyptx 0.1.1
 
 
 def test_only_one_module_computes_how_to_install_pyptx() -> None:

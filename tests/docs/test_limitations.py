@@ -1,4 +1,4 @@
-"""Each limitation that docs/limitations.md lists: a test shows that it still holds, and fails when it is gone."""
+"""Limitations listed in docs/limitations.md: a test shows that each still exists, and fails when it is removed."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ TWO = ".param .u64 x, .param .u64 y"
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let calls with CPU tensors pass without a warning."""
+    """Disable the warning for calls with CPU tensors."""
     monkeypatch.setenv("PYPTX_CPU", "quiet")
 
 
 def entries() -> dict[str, str]:
-    """Return the entries of the page: the heading of each, as the name of its test, and its text."""
+    """Return the text of each entry of the page, by the name of its test (derived from its heading)."""
     parts = re.split(r"(?m)^### ", PAGE.read_text(encoding="utf-8").split("\n## ", 1)[1])[1:]
     names = [re.sub(r"\W+", "_", re.sub(r"[^\w\s-]", "", part.splitlines()[0].lower())) for part in parts]
     return dict(zip(names, parts, strict=True))
@@ -96,7 +96,7 @@ def ran(text: str, *args: Any, block: int = 1, grid: int = 1, **options: Any) ->
 
 
 def rules(result: Result) -> set[str]:
-    """Return the names of the rules that a run broke."""
+    """Return the rules of the findings of a run."""
     return {finding.rule for finding in result.findings}
 
 
@@ -143,7 +143,7 @@ def test_halo_of_im2colw() -> None:
 
 
 def readers_of_pixels() -> Mapped:
-    """Return an array of pixels with its tensor map in im2col mode."""
+    """Return an array of pixels with a tensor map in im2col mode."""
     pixels = np.zeros((2, 8, 8), np.float32)
     described = TensorMap("f32", (2, 8, 8), (256, 32, 4), (), (1, 1, 1), im2col=Im2col((0,), (0,), 4, 8))
     return Mapped(pixels, described)
@@ -320,7 +320,7 @@ def test_kernels_for_blackwell_on_a_gpu() -> None:
 
 
 def codes(text: str) -> set[tuple[str, str]]:
-    """Return severity and code of what `pyptx check` finds in a text."""
+    """Return severity and code of the diagnostics of `pyptx check` for a text."""
     return {(found.severity, found.code) for found in check_text(text)}
 
 
@@ -356,7 +356,7 @@ def test_instructions_without_a_function() -> None:
 
 
 def raw_branches(body: str) -> int:
-    """Return how many branches of a kernel stay branches in Python."""
+    """Return the number of branches of a kernel that stay branches in Python."""
     return ptx_to_python(entry(body), sugar=True).count("ptx.inst.bra")
 
 
@@ -403,7 +403,7 @@ def doubled(x, y):
 
 
 def traced(body: Callable[[], object]) -> str:
-    """Return the text of a kernel with this body."""
+    """Return the PTX of a kernel with this body."""
 
     def k() -> None:
         body()

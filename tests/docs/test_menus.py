@@ -1,4 +1,4 @@
-"""Every page can be found: in the index and in a menu; and every link between pages leads somewhere."""
+"""Every page is in the index and in a menu, and every link between pages has a target."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DOCS = ROOT / "docs"
-OWN = sorted(page for page in DOCS.glob("*.md") if page.name != "index.md")
+OWN = sorted(page for page in (*DOCS.glob("*.md"), *DOCS.glob("internals/*.md")) if page != DOCS / "index.md")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)")
 WORDS = re.compile(r"[^\w\- ]")
 
 
 def menu() -> set[str]:
-    """Return the pages of the site's menu."""
+    """Return the pages in the site's menu."""
 
     def pages(entry: Any) -> Iterator[str]:
         match entry:
@@ -37,7 +37,7 @@ def menu() -> set[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the names of a page's headings, as the site makes them, and those that it gives itself."""
+    """Return the anchors of a page: derived by the site from headings, and explicit ones."""
     text = re.sub(r"(?ms)^```.*?^```", "", text_of(page))
     headings = re.findall(r"(?m)^#+ (.+?)(?: \{ ?#([\w-]+) ?\})?$", text)
     made = [given or re.sub(r"[\s-]+", "-", WORDS.sub("", title.lower())).strip("-") for title, given in headings]
@@ -52,7 +52,7 @@ def test_every_page_is_in_a_menu() -> None:
 
 def test_every_page_is_in_the_index() -> None:
     linked = {target for target, _ in LINK.findall((DOCS / "index.md").read_text(encoding="utf-8"))}
-    assert {page.name for page in OWN} <= linked
+    assert {page.relative_to(DOCS).as_posix() for page in OWN} <= linked
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[name(page) for page in PAGES])

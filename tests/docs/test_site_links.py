@@ -1,4 +1,4 @@
-"""The checker of the built site's links finds broken links, and nothing else; `nox -s docs` runs it on the site."""
+"""The link checker of the built site finds broken links only; `nox -s docs` runs it on the site."""
 
 from __future__ import annotations
 

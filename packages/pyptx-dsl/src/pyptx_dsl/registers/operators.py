@@ -1,4 +1,4 @@
-"""The PTX that each operator on registers emits; `docs/operators.md` has the same as one table.
+"""The PTX that each operator on registers emits; `docs/operators.md` has the same as tables.
 
 Operators are helpers. They choose the instruction by the types of their operands and compute nothing in Python. They
 first copy or convert an operand where required: by one `mov` (special register, 16-bit float literal), one `cvt`

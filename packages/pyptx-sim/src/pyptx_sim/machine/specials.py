@@ -147,7 +147,7 @@ class Specials:
     def _workspace(self) -> dict[str, int]:
         """Return the registers that hold the high and the low word of the address of a cooperative grid's workspace.
 
-        `cooperative_groups::this_grid()` of CUDA 13 reads the address from them (FACTS.md).
+        `cooperative_groups::this_grid()` of CUDA 13 reads the address from them (docs/internals/compilers.md).
         """
         machine = self._wave.machine
         offset = machine.program.workspace

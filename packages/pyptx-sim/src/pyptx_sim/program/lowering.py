@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _REGISTERS, _MOST_REGISTERS, _REGISTER_STEP = 65536, 256, 8
 # Stack size of a thread if its depth is unknown before execution (recursion, alloca); CUDA's default is 1 KiB.
 _OPEN_STACK = 64 << 10
-# Workspace of a cooperative grid: its size, and the word of its barrier, initially zero (FACTS.md).
+# Workspace of a cooperative grid: its size, and the word of its barrier, initially zero (docs/internals/compilers.md).
 _WORKSPACE = struct.pack("<II", 8, 0)
 
 

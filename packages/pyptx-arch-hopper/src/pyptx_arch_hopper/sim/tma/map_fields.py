@@ -1,9 +1,10 @@
 """Bit offsets of the fields in a 128-byte tensor map. Manual: "Tensor-map", "tensormap.replace".
 
 The manual does not define the layout. The first half is as devices read it, for every field of `tensormap.replace`:
-ptxas compiles that instruction to a mask, a shift and a store, which a test compares with this table (FACTS.md, "Tensor
-maps"). Other bits of that half belong to the driver and are preserved. The second half is the simulator's own, for
-fields whose offsets are unknown: the numbers of im2col mode, the L2 promotion, and the fields without a valid value.
+ptxas compiles that instruction to a mask, a shift and a store, which a test compares with this table
+(docs/internals/tensor-maps.md). Other bits of that half belong to the driver and are preserved. The second half is the
+simulator's own, for fields whose offsets are unknown: the numbers of im2col mode, the L2 promotion, and the fields
+without a valid value.
 """
 
 from __future__ import annotations

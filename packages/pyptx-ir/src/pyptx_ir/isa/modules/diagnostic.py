@@ -18,7 +18,7 @@ class Diagnostic:
     """A fault (`message`), its position, its severity (`"error"` or `"warning"`), and a `hint`, which may be empty.
 
     `line` and `column` count from 1, in characters; `span` covers the fault in the module's text. `code` is the kind of
-    error; `docs/checking.md` explains each.
+    error; `docs/check-codes.md` explains each.
     """
 
     line: int
