@@ -64,6 +64,7 @@ class Choices:
         self.exited = False  # threads of a CTA may have exited
         self.left = chance.randint(1, 6)  # groups of statements to generate
         self.flags = 0
+        self.last = False  # whether a thread finds out that it is the last one to arrive
         self.barriers = list(range(16))
         chance.shuffle(self.barriers)
         self.mbarrier = chance.random() < 0.5

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from .choices import DATA, FLAGS, exits
+from .choices import DATA, FLAGS, WORDS, exits
 from .programs import (
     WARP,
     Arrive,
+    Atomic,
     Await,
     Break,
     If,
@@ -150,6 +151,20 @@ class CtaStatements(WarpStatements):
             body += [shown, SyncReduce(d, *self.reduction(c)), Break(d)]
         found: Statements = [Loop(counter, self.chance.randint(2, 3), tuple(body), rotated=self.coin())]
         return self.noted(region, found)
+
+    def last_arrival(self, _: Region) -> Statements:
+        """Return a word per thread, a counter, and loads of two of the words by the thread that counts last."""
+        self.last, size = True, self.ctas * self.threads
+        base, at = WORDS + 2 * size, self.chance.choices(range(size), k=2)
+        arrived, last, one, other = self.name("u"), self.name("c"), self.name("u"), self.name("u")
+        loads = (Load(d, "global", base + 2, i) for d, i in zip((one, other), at, strict=True))
+        add = (*loads, Let(one, "add", one, other), Store("global", base + 1, 0, one))
+        return [
+            Store("global", base + 2, "gid", self.operand()),
+            Atomic(arrived, "global", "add", base, 0, 1, acq_rel=True),
+            Let(last, "eq", arrived, size - 1),
+            If(last, add, guarded=self.coin()),
+        ]
 
     def message(self, _: Region) -> Statements:
         """Return a word that a thread of one CTA stores and publishes by a flag, and threads of other CTAs load."""

@@ -75,7 +75,7 @@ class _Generator(CtaStatements):
         together = self.sync()
         body = [*start, *self.body(inner), *self.epilogue()]
         body = [*self.prologue(body), together, *body]
-        words = WORDS + 2 * self.ctas * self.threads
+        words = WORDS + 2 * self.ctas * self.threads + (2 + self.ctas * self.threads) * self.last
         shared = 3 * self.threads + len(UPDATES)
         return Program(
             *(self.ctas, self.threads, self.chance.getrandbits(32), shared, words), tuple(body), tuple(self.functions)
@@ -164,6 +164,7 @@ class _Generator(CtaStatements):
             kinds += [(2, self.phase)] if self.mbarrier and not self.exited else []
             kinds += [(2, self.warps_apart), (2, self.producers)] if len(region.warps) > 1 else []
             kinds += [(1, self.block_loop)] if region.loops < 1 else []
+            kinds += [] if self.exited or region.loops or self.last else [(1, self.last_arrival)]
             kinds += [(1, self.message)] if self.ctas > 1 and not region.loops and self.flags < 4 else []
         elif region.whole and not region.in_function:
             kinds += [(3, self.exchange_among_warps)]

@@ -276,7 +276,8 @@ class _Printer:
                 self.emit(f"{guard}st.{each.space}.u32 {where}, {_text(each.a)};")
             case ast.Atomic():
                 where = self.address(each.space, each.base, each.index, guard)
-                start = f"red.{each.space}" if each.d is None else f"atom.{each.space}"
+                sem = ".acq_rel.gpu" if each.acq_rel else ""
+                start = f"red{sem}.{each.space}" if each.d is None else f"atom{sem}.{each.space}"
                 d = "" if each.d is None else f"{_text(each.d)}, "
                 self.emit(f"{guard}{start}.{_typed(each.op)} {d}{where}, {_text(each.a)};")
             case ast.Publish():

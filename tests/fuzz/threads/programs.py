@@ -279,7 +279,7 @@ class Store(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Atomic(Statement):
-    """`atom` (`red` without `d`) on `space[base + index]`."""
+    """`atom` (`red` without `d`) on `space[base + index]`; `acq_rel`: with `.acq_rel.gpu`."""
 
     d: str | None
     space: str
@@ -287,6 +287,7 @@ class Atomic(Statement):
     base: int
     index: Operand
     a: Operand
+    acq_rel: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,7 @@ class _Grid:
         self.barriers: dict[tuple[int, int], _Barrier] = {}
         self.mbarriers: dict[tuple[int, int], _MBarrier] = {}
         self.flags: dict[int, tuple[int, Clock]] = {}
+        self.released: dict[int, Clock] = {}  # by word of global memory, by its atomics with .acq_rel
         self.left = STEPS
         self.threads: list[_Thread] = []
         size = program.ctas * program.threads
@@ -354,6 +355,9 @@ class _Grid:
             word.store(number, clock, _value(names, each.a))
         else:
             names[each.d or ""] = word.update(number, clock, _operated(each.op, word.value, _value(names, each.a)))
+            if each.acq_rel:  # atomics on a word synchronize with all earlier ones
+                np.maximum(clock, self.released.get(at, clock), out=clock)
+                self.released[at] = thread.release()
 
 
 def _value(names: Names, operand: ast.Operand) -> Value:

@@ -107,8 +107,9 @@ class Starts:
 
     def strong(self, order: Order, space: Space, offsets: Offsets, warps: Offsets, lanes: Offsets) -> None:
         """Let strong reads of what others have written by strong writes tell of these."""
-        threads = warps * LANES + lanes
-        for offset, thread in () if self._settled else {*zip(offsets.tolist(), threads.tolist(), strict=True)}:
+        threads = (warps * LANES + lanes).tolist()
+        accesses = dict.fromkeys(zip(offsets.tolist(), threads, strict=True))  # in the order of the lanes
+        for offset, thread in () if self._settled else accesses:
             if order.reads:
                 self.take((space, offset), np.array([thread]))
             if order.writes:

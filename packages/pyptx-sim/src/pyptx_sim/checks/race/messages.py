@@ -139,12 +139,16 @@ class Messages:
     # --- accesses -------------------------------------------------------------------------------
 
     def exchange(self, order: Order, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> None:
-        """Let strong accesses of lanes take in what lies at `offsets`, and leave what their threads have released."""
+        """Let strong accesses of lanes take in what lies at `offsets`, and leave what their threads have released.
+
+        Updates of one location by several lanes of an instruction are performed in the order of the lanes: each reads
+        the one before.
+        """
         left = self._left.setdefault(space, {})
         leaves = order.writes and (bool(self._fenced) or order.releases)
         if not left and not leaves:
             return
-        level = level_of(order.scope)
+        level, updates = level_of(order.scope), leaves and order.reads and order.hears
         places = np.unique(offsets)
         if not leaves:
             places = np.intersect1d(places, np.fromiter(left, np.int64, len(left)))
@@ -155,7 +159,8 @@ class Messages:
             here = offsets == location
             visitors, masks = by_warp(warps[here], lanes[here])
             for warp, mask in zip(visitors.tolist(), masks, strict=True):
-                self._visit(order, level, (space, location), size, warp, mask)
+                for some in _each(mask) if updates else (mask,):
+                    self._visit(order, level, (space, location), size, warp, some)
 
     def _visit_crowd(
         self, order: Order, level: int, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets
@@ -173,6 +178,8 @@ class Messages:
             if not order.writes:
                 continue
             own = self._releasing_together(order, level, warp, mask)
+            if own and order.reads and order.hears and len(np.unique(offsets[here])) < np.count_nonzero(here):
+                self._take_together(order, level, space, warp, mask, [own])
             for at in offsets[here].tolist():
                 message = _joined(heard[at], own) if order.reads and at in heard else own
                 if message:
@@ -310,6 +317,11 @@ class Messages:
             else:
                 self._clocks.learn(np.array([warp]), mask[None], known)
         return whole
+
+
+def _each(mask: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
+    """Yield the lanes of a mask, each as a mask."""
+    yield from map(_one, np.flatnonzero(mask).tolist())
 
 
 def _one(lane: int) -> NDArray[np.bool_]:
