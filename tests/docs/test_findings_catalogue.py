@@ -126,7 +126,7 @@ def test_the_example_of_a_rule_has_its_finding_and_no_other(rule: str) -> None:
     assert {finding.rule for finding in found} == {rule, *ALSO.get(rule, ())}, [str(finding) for finding in found]
     found = tuple(finding for finding in found if finding.rule == rule)
     assert marked in {line for finding in found for line in (finding.line, finding.other_line)}
-    assert all(finding.hint for finding in found)
+    assert all(finding.help for finding in found)
     first = SECTIONS[rule].strip().partition(".")[0].lower()
     severity = first if first in {"warning", "note"} else "error"
     assert {finding.severity for finding in found} == {rules()[rule].severity} == {severity}

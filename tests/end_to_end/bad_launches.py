@@ -295,7 +295,7 @@ good = plan()
         bad(
             "a driver that refuses",
             "null.fail('cuLaunchKernelEx', 701)\ngood.launch([4096], 0, 0)  # <-",
-            "DriverError", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701)", "hint: a block needs more",
+            "DriverError", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701)", "help: a block needs more",
         ),
         bad("a tensor map of an unknown type", "tensor('f33')", "TensorMapError", "'f33'", "f32"),
         bad("a tensor map of rank 0", "tensor(shape=(), strides=(), box=(), element_strides=())", "TensorMapError", "rank is 0"),

@@ -52,10 +52,10 @@ def module(target: str, directives: str, body: str) -> str:
 
 @pytest.mark.parametrize("name", FOUND)
 def test_a_defect_is_found_at_its_place(name: str) -> None:
-    target, directives, body, (line, column, code, hint) = FOUND[name]
+    target, directives, body, (line, column, code, help) = FOUND[name]
     (found,) = check_text(module(target, directives, body))
     assert (found.line, found.column, found.code) == (line, column, code)
-    assert found.hint.endswith(hint)
+    assert found.help.endswith(help)
 
 
 @pytest.mark.parametrize("name", LEGAL)

@@ -128,14 +128,14 @@ def test_a_cluster_that_no_device_has_is_refused(gpu: Device) -> None:
     place = gpu.upload(np.zeros(1, np.uint32))
     with pytest.raises(DriverError) as caught:
         launched(plan_of(constant(1), Pointer(0), blocks=64, cluster=64), place)
-    assert caught.value.hint
+    assert caught.value.help
 
 
 def test_a_launch_attribute_that_the_driver_does_not_know_is_refused(gpu: Device) -> None:
     place = gpu.upload(np.zeros(1, np.uint32))
     with pytest.raises(DriverError) as caught:
         launched(plan_of(constant(1), Pointer(0), attributes=((9999, ON),)), place)
-    assert caught.value.hint
+    assert caught.value.help
 
 
 # --- where it runs ----------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def test_a_kernel_that_faults_is_an_error_of_the_next_call_and_not_a_dead_proces
     assert found["launch"] is None, "the launch itself is fine: it only starts the kernel"
     assert any(name in str(found["wait"]) for name in names), found
     assert found["next"]["name"] in names
-    assert "the context is lost" in found["next"]["hint"]
+    assert "the context is lost" in found["next"]["help"]
 
 
 @pytest.mark.parametrize("case", ["local", "map"])
@@ -195,6 +195,6 @@ def test_no_memory_for_a_launch_is_an_error_and_the_launch_works_when_there_is_s
     found = outcome(case)
     assert found["launch"] is not None, "there was memory left"
     assert found["launch"]["name"] == "CUDA_ERROR_OUT_OF_MEMORY", found
-    assert "empty_cache" in found["launch"]["hint"]
+    assert "empty_cache" in found["launch"]["help"]
     assert found["next"] is None
     assert found["wait"] is None

@@ -291,9 +291,9 @@ for found in check_text({CHECKED.format(body)!r}):
 
 def test_its_rules_of_check_report_codes_of_its_own_behind_the_others(run: Run) -> None:
     leak = "8 | warning | vault-leak | 'k' takes a line of the vault and gives none back"
-    hint = "acme.free.b32 it before the block ends"
+    help = "acme.free.b32 it before the block ends"
     assert run(checked("acme.free.b32 %r1;")) == ""
-    assert run(checked("")) == f"{leak} | {hint}\n"
+    assert run(checked("")) == f"{leak} | {help}\n"
     both = run(checked("add.s32 %r2, %r1, %r9;")).splitlines()
     assert [line.split(" | ")[2] for line in both] == ["vault-leak", "undefined-register"]
 
@@ -308,7 +308,7 @@ def test_a_rule_of_check_whose_code_has_no_row_is_refused(run: Run, tmp_path: Pa
         PYPTX_PLUGINS="rival",
     )
     assert "PluginError the rule 'rival.rule' of pyptx check reports nonesuch, which is no code" in printed
-    assert "hint: hand its row in by the hook pyptx_check_codes" in printed
+    assert "help: hand its row in by the hook pyptx_check_codes" in printed
 
 
 SLICES = """
@@ -426,7 +426,7 @@ except Exception as error:
         printed = run(text, PYPTX_DISABLE_PLUGIN_AUTOLOAD="1")
         assert f"MissingPluginError {said}" in printed
         assert f'X.descriptor("{kind}")' in printed
-        assert (f"hint: {install_command('hopper')}" in printed) is (kind == "tensor_map")
+        assert (f"help: {install_command('hopper')}" in printed) is (kind == "tensor_map")
 
 
 def test_its_advice_goes_before_what_is_said_less_of(run: Run) -> None:
@@ -478,7 +478,7 @@ except Exception as error:
 """
     printed = run(script)
     assert "acme.frob.b32" in printed
-    assert "hint" in printed
+    assert "help" in printed
 
 
 def test_a_clash_with_another_plugin_names_both(run: Run, tmp_path: Path) -> None:

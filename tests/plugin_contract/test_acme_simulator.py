@@ -260,7 +260,7 @@ for missing, count in (*((warp, 128) for warp in range(4)), (5, 160)):
 def test_the_hint_of_its_own_rule_is_shown(run: Run) -> None:
     printed = run(f"{SCRIPT}print(*[f for f in go({KERNEL.replace(WAIT, '')!r}, late=True)[1]], sep='\\n')")
     assert "unfinished-blend (warning): " in printed
-    assert "hint: acme.wait, or an acme.commit and a wait at its mbarrier" in printed
+    assert "help: acme.wait, or an acme.commit and a wait at its mbarrier" in printed
 
 
 def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:
@@ -276,7 +276,7 @@ def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:
     )
     assert "deadlock" in printed
     assert "waits for a line of the vault: all 64 are taken" in printed
-    assert "hint: let others give lines back first, or take fewer" in printed
+    assert "help: let others give lines back first, or take fewer" in printed
 
 
 def test_its_mutation_is_planted_and_found(run: Run) -> None:

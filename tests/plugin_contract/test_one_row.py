@@ -146,7 +146,7 @@ assert swap.simulate(x, checks="all").findings == ()
     [
         ("ptx.inst.foo.b32(d, px)", "operand 2 of foo.b32, `%rd0`, is a .u64 register; it must be a .b32"),
         ("ptx.inst.foo.b32(d)", "foo.b32 has 1 operand; it takes 2: d, a"),
-        ("ptx.inst.foo.b64(d, a)", "hint: the form is foo.b32 d, a"),
+        ("ptx.inst.foo.b64(d, a)", "help: the form is foo.b32 d, a"),
     ],
 )
 def test_the_check_refuses_what_the_row_does_not_say(run: Run, call: str, said: str) -> None:

@@ -102,7 +102,7 @@ def relay(*, before: bool, after: bool, commit: bool = False) -> tuple[str, ...]
 def test_a_pipeline_that_two_threads_feed_takes_a_fence_of_each(schedule: dict[str, Any]) -> None:
     told = {
         (before, after): [
-            (each.severity, "before" in (each.hint or ""))
+            (each.severity, "before" in (each.help or ""))
             for each in found(*relay(before=before, after=after), **schedule)
             if each.rule == "missing-tcgen05-fence"  # that thread 0 does not commit itself is said, too
         ]
@@ -122,8 +122,8 @@ def test_work_that_a_commit_tells_of_takes_the_second_fence_only(schedule: dict[
     assert found(*relay(before=False, after=True, commit=True), **schedule) == ()
     (note,) = found(*relay(before=False, after=False, commit=True), **schedule)
     assert (note.rule, note.severity) == ("missing-tcgen05-fence", "note")
-    assert note.hint is not None
-    assert "after_thread_sync" in note.hint
+    assert note.help is not None
+    assert "after_thread_sync" in note.help
 
 
 @schedules
@@ -177,8 +177,8 @@ def test_who_gives_columns_back_knows_that_loads_are_over(schedule: dict[str, An
     ]
     (freed,) = early
     assert "gives back lane" in freed.message
-    assert freed.hint is not None
-    assert "tcgen05.wait::ld" in freed.hint
+    assert freed.help is not None
+    assert "tcgen05.wait::ld" in freed.help
 
 
 @schedules
@@ -189,7 +189,7 @@ def test_a_pair_of_which_one_block_does_not_free_is_named_as_the_cause(schedule:
     findings = {each.rule: each for each in found(*body, *leave, blocks=2, grid=2, cluster=2, **schedule)}
     message = findings["deadlock"].message.splitlines()[1]
     assert "waits for a warp of CTA (1, 0, 0), the peer CTA" in message
-    assert "the pair has to allocate and to free" in (findings["deadlock"].hint or "")
+    assert "the pair has to allocate and to free" in (findings["deadlock"].help or "")
 
 
 def test_an_instruction_for_a_pair_is_refused_in_a_block_alone() -> None:

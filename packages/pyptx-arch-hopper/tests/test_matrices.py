@@ -15,7 +15,7 @@ D = "{%f32_1, %f32_2, %f32_3, %f32_4}"
 
 def said(text: str, target: str = "sm_90a") -> str:
     verdict = verdict_on(parse_instruction(text), register_type, target, (9, 5))
-    return "" if verdict is None else f"{verdict.code}: {verdict.message}; {verdict.hint}"
+    return "" if verdict is None else f"{verdict.code}: {verdict.message}; {verdict.help}"
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_a_wrong_descriptor_is_found(fault: str, rule: str, words: str) -> None:
     result, _ = simulate(fault)
     found = [finding for finding in result.findings if finding.rule == rule and words in finding.message]
     assert found, [str(finding) for finding in result.findings]
-    assert all(finding.hint and finding.origin[0].file == __file__ for finding in found)
+    assert all(finding.help and finding.origin[0].file == __file__ for finding in found)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
@@ -181,7 +181,7 @@ def test_sums_that_are_read_before_the_wait_are_those_of_the_gpu(schedule: dict[
     assert [(each.rule, each.severity) for each in found] == [("wgmma-register-before-wait", "warning")] * (
         checks == "all"
     )
-    assert all(each.hint is not None and "C7517" in each.hint for each in found)
+    assert all(each.help is not None and "C7517" in each.help for each in found)
     right = text.replace("FIRST", WAIT).replace("SECOND", "")
     assert run(right, grid=1, block=128, args=[out], **schedule).findings == ()
 

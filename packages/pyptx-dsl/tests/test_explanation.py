@@ -74,7 +74,7 @@ def test_a_dropped_setmaxnreg_is_a_warning_and_an_explanation_with_the_remedy() 
         ptx.ret()
 
     with pytest.warns(
-        PtxasAdvisory, match="setmaxnreg' ignored.*\n?.*hint: say how many registers a thread may count on"
+        PtxasAdvisory, match="setmaxnreg' ignored.*\n?.*help: say how many registers a thread may count on"
     ):
         grows.cubin()
     text = grows.explain()

@@ -552,7 +552,7 @@ def test_auto_asks_the_runtimes(
     monkeypatch: pytest.MonkeyPatch,
     answers: list[Callable[[], tuple[int, int]] | None],
     message: str | None,
-    hint: str | None,
+    help: str | None,
 ) -> None:
     rows = [Runtime(str(number), 0, bool, print, capability=answer) for number, answer in enumerate(answers)]
     monkeypatch.setattr("pyptx_ir.plugins.manager.Plugins.runtimes", lambda _: tuple(rows))
@@ -565,7 +565,7 @@ def test_auto_asks_the_runtimes(
     else:
         with pytest.raises(ArchError, match=f"cannot detect the GPU's target: {message}") as raised:
             kernel(arch="auto")(k)
-        assert str(raised.value.hint).startswith(str(hint))
+        assert str(raised.value.help).startswith(str(help))
     arch_module.detect_arch.cache_clear()
 
 

@@ -117,5 +117,5 @@ def test_what_was_said_stays() -> None:
 def test_what_is_no_style_is_refused(style: Any) -> None:
     with pytest.raises(OperandError, match="is no style") as caught:
         module().ptx(style=style)
-    assert "nvcc" in (caught.value.hint or "")
+    assert "nvcc" in (caught.value.help or "")
     assert "test_module_styles.py" in str(caught.value)

@@ -341,7 +341,7 @@ def test_a_mistake_is_an_error_at_its_line(body: Callable[[], object], error: ty
         traced(body)
     told = caught.value
     assert isinstance(told, PyptxError)
-    assert re.search(words, f"{told.message} {told.hint}"), told  # not where it is: that line holds these words too
+    assert re.search(words, f"{told.message} {told.help}"), told  # not where it is: that line holds these words too
     assert f"{HERE}:" in str(told)
     assert "^" in str(told)
 

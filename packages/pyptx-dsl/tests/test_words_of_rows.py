@@ -161,7 +161,7 @@ def test_a_word_that_no_row_has_is_refused_at_its_line(said: str) -> None:
         kernel(k, arch="sm_90", version=(8, 6)).ptx()
     assert str(caught.value.message).startswith(said)
     assert f"{HERE}:" in str(caught.value)
-    assert caught.value.hint
+    assert caught.value.help
 
 
 def test_a_hint_names_the_types_that_have_a_modifier() -> None:
@@ -171,5 +171,5 @@ def test_a_hint_names_the_types_that_have_a_modifier() -> None:
     with pytest.raises(OperandError) as caught:
         kernel(k, arch="sm_90").ptx()
     assert caught.value.message == "ptx.add of u32 has no modifier 'rounding'"
-    assert "those that have it are" in str(caught.value.hint)
-    assert "f32" in str(caught.value.hint)
+    assert "those that have it are" in str(caught.value.help)
+    assert "f32" in str(caught.value.help)

@@ -97,13 +97,13 @@ def test_legal_instructions_pass_and_so_do_those_that_the_table_does_not_know(te
     ],
 )
 def test_a_wrong_instruction_is_refused_with_what_is_wrong_and_the_form_it_should_have(
-    text: str, said: str, hint: str
+    text: str, said: str, help: str
 ) -> None:
     error = check(text)
     assert error is not None
     assert said in error.message
-    assert error.hint is not None
-    assert hint in error.hint
+    assert error.help is not None
+    assert help in error.help
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_the_target_or_the_version_lacks_is_said_with_what_it_takes(
     error = check(text, target, version)
     assert error is not None
     assert said in error.message
-    assert error.hint
+    assert error.help
 
 
 def test_the_error_knows_which_operand_is_at_fault() -> None:

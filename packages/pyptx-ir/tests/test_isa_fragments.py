@@ -66,7 +66,7 @@ def test_every_product_deals_out_at_least_one_register() -> None:
 
 def said(text: str, target: str = "sm_90a", version: tuple[int, int] = (8, 5)) -> str:
     verdict = verdict_on(parse_instruction(text), register_type, target, version)
-    return "" if verdict is None else f"{verdict.code}: {verdict.message}; {verdict.hint}"
+    return "" if verdict is None else f"{verdict.code}: {verdict.message}; {verdict.help}"
 
 
 F32 = "{%f32_1, %f32_2, %f32_3, %f32_4}"

@@ -41,7 +41,7 @@ class Wrong:
     line: int
     column: int
     message: str
-    hint: str | None = None
+    help: str | None = None
 
 
 WRONG = [
@@ -116,7 +116,7 @@ def test_a_wrong_statement_is_one_error_at_its_place_and_the_rest_is_read(*, wro
     (error,) = errors
     assert (error.line, error.column) == (wrong.line, wrong.column)
     assert wrong.message in error.message
-    assert wrong.hint is None or wrong.hint in str(error.hint)
+    assert wrong.help is None or wrong.help in str(error.help)
     rest = wrong.text.count("ret;") - (1 if wrong.message.startswith("'{' is never") else 0)
     assert rest >= 1
     last = next(node for node in reversed(tree.body) if not isinstance(node, Invalid))
@@ -141,7 +141,7 @@ def test_an_error_shows_the_line_with_a_caret_and_what_to_do() -> None:
         "k.ptx:1:14\n"
         "1 | \tmov.u32\t%r1 %r2;\n"
         "    \t       \t    ^^^\n"
-        "hint: an instruction ends in ';'"
+        "help: an instruction ends in ';'"
     )
 
 

@@ -79,8 +79,8 @@ def test_a_refusal_shows_the_line_with_a_caret_and_keeps_all_remarks() -> None:
 def test_text_that_is_too_new_says_which_release_reads_it() -> None:
     with pytest.raises(ToolchainError, match=r"the text says \.version 99\.9; ptxas .* reads PTX up to") as caught:
         assemble(KERNEL.replace("8.5", "99.9"), "sm_90a")
-    assert caught.value.hint is not None
-    assert "pip install" in caught.value.hint
+    assert caught.value.help is not None
+    assert "pip install" in caught.value.help
 
 
 @pytest.mark.ptxas
@@ -220,8 +220,8 @@ def test_a_missing_tool_says_what_to_install(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setenv(name, str(tmp_path))
     with pytest.raises(ToolchainError, match="fatbinary is not installed") as caught:
         find_tool("fatbinary")
-    assert caught.value.hint is not None
-    assert caught.value.hint.startswith("pip install nvidia-cuda-nvcc")
+    assert caught.value.help is not None
+    assert caught.value.help.startswith("pip install nvidia-cuda-nvcc")
 
 
 @pytest.mark.parametrize(

@@ -132,8 +132,8 @@ def test_without_ptxas_it_does_the_work_and_caches_under_its_own_name(tmp_path: 
 def test_without_both_the_error_names_ptxas_and_what_to_install() -> None:
     with pytest.raises(MissingToolError, match="ptxas is not installed") as caught:
         assemble(KERNEL, "sm_90a")
-    assert caught.value.hint is not None
-    assert caught.value.hint.startswith("pip install nvidia-cuda-nvcc")
+    assert caught.value.help is not None
+    assert caught.value.help.startswith("pip install nvidia-cuda-nvcc")
     with pytest.raises(MissingToolError, match="nvJitLink is not installed"):
         find_nvjitlink()
 
@@ -183,7 +183,7 @@ def test_without_its_bindings_the_error_says_what_to_install(monkeypatch: pytest
     jitlink._find.cache_clear()
     with pytest.raises(MissingToolError, match="nvJitLink cannot be called without cuda-bindings") as caught:
         find_nvjitlink()
-    assert caught.value.hint == "pip install cuda-bindings nvidia-nvjitlink"
+    assert caught.value.help == "pip install cuda-bindings nvidia-nvjitlink"
 
 
 def test_bindings_that_want_a_driver_first_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,4 +194,4 @@ def test_bindings_that_want_a_driver_first_are_told_of(monkeypatch: pytest.Monke
     jitlink._find.cache_clear()
     with pytest.raises(ToolchainError, match=r"cuda-bindings cannot call .*: CUDA driver is not found") as caught:
         find_nvjitlink()
-    assert caught.value.hint == "pip install --upgrade cuda-bindings"
+    assert caught.value.help == "pip install --upgrade cuda-bindings"

@@ -86,7 +86,7 @@ def test_bad_calls_are_refused_at_their_line(case: str, jitted: bool) -> None:  
 
 
 def test_a_traced_keyword_is_refused() -> None:
-    with pytest.raises(KeywordError, match=r"scale is traced.*\n(.*\n)*hint: pass a Python number.*static_argnames"):
+    with pytest.raises(KeywordError, match=r"scale is traced.*\n(.*\n)*help: pass a Python number.*static_argnames"):
         jax.jit(lambda x, scale: product(x, x, scale=scale))(X, 2.0)
     with pytest.raises(KeywordError, match="device= is for calls without arrays"):
         jax.jit(lambda value: fill(N=32, value=value, device=jax.devices()[0]))(2.0)

@@ -116,9 +116,9 @@ def test_an_error_of_the_driver_has_name_meaning_and_hint_and_the_next_launch_wo
     with pytest.raises(DriverError) as raised:
         plan.launch((), 0, 0)
     error = raised.value
-    assert (error.name, error.code, error.hint) == (name, CODES[name], HINTS[name])
+    assert (error.name, error.code, error.help) == (name, CODES[name], HINTS[name])
     first = f"launching k: cuLaunchKernelEx failed with {name} ({error.code}): what the driver says of it"
-    assert str(error) == f"{first}\nhint: {error.hint}"
+    assert str(error) == f"{first}\nhint: {error.help}"
     plan.launch((), 0, 0)
     assert len(null.launches()) == 1
 
@@ -192,10 +192,10 @@ def run_with(path: str, before: str = "") -> list[str]:
 
 
 def test_without_a_driver_everything_imports_and_says_why_nothing_launches():
-    first, reason, hint, *errors = run_with("nowhere/libcuda.so")
+    first, reason, help, *errors = run_with("nowhere/libcuda.so")
     assert first == "[] False"
     assert "nowhere/libcuda.so: cannot open shared object file" in reason
-    assert hint.startswith("hint: install NVIDIA's driver")
+    assert help.startswith("help: install NVIDIA's driver")
     assert errors == [DriverMissingError.__name__] * 3
 
 
@@ -206,10 +206,10 @@ def test_a_library_that_is_no_driver_is_told_from_one():
 
 def test_cuda_python_never_talks_to_another_driver(null, tmp_path):
     nameless = compiled(tmp_path / "nameless")
-    _, reason, hint, *errors = run_with(nameless)
+    _, reason, help, *errors = run_with(nameless)
     assert reason.startswith(f"{nameless} is a driver, and does not call itself libcuda.so.1")
-    assert hint == (
-        "hint: let PYPTX_LIBCUDA name a library whose soname is libcuda.so.1, and set it before anything loads a driver"
+    assert help == (
+        "help: let PYPTX_LIBCUDA name a library whose soname is libcuda.so.1, and set it before anything loads a driver"
     )
     assert errors == [DriverMissingError.__name__] * 3
     other = compiled(tmp_path / "other", "-Wl,-soname,libcuda.so.1")
@@ -234,9 +234,9 @@ def test_a_driver_that_sees_no_device_says_where_to_look(null):
     environment = os.environ | {"PYPTX_LIBCUDA": str(null.path)}
     command = [sys.executable, "-c", script.format(str(null.path))]
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    reason, hint = done.stdout.splitlines()
+    reason, help = done.stdout.splitlines()
     assert reason == "cuInit failed with CUDA_ERROR_NO_DEVICE (100): what the driver says of it"
-    assert hint == f"hint: {HINTS['CUDA_ERROR_NO_DEVICE']}"
+    assert help == f"help: {HINTS['CUDA_ERROR_NO_DEVICE']}"
 
 
 def test_a_driver_too_old_to_tell_of_parameters_launches_all_the_same(null, tmp_path):

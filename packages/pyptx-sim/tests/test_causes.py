@@ -141,7 +141,7 @@ def test_a_flag_that_orders_nothing_says_what_is_wrong_with_it(how: tuple[str, s
     races = [each for each in found if each.rule == "global-race"]
     assert all(": " in each.message for each in races)
     assert any(reason in each.message for each in races)
-    assert all(".release.gpu" in each.hint for each in races)
+    assert all(".release.gpu" in each.help for each in races)
 
 
 def test_a_flag_that_another_thread_raises_names_the_thread() -> None:
@@ -169,13 +169,13 @@ def test_the_hint_fits_who_races() -> None:
     barrier.cluster.arrive; barrier.cluster.wait;
     """
     (found,) = [each for each in findings(body, grid=2, block=1, cluster=2) if each.rule == "shared-race"]
-    assert "cluster" in found.hint
-    assert "bar.sync" not in found.hint
+    assert "cluster" in found.help
+    assert "bar.sync" not in found.help
     body = (
         "setp.eq.u32 %p1, %r0, 0; @%p1 st.global.u32 [%rd0], 1; setp.eq.u32 %p1, %r0, 32; @%p1 st.global.u32 [%rd0], 2;"
     )
     (found,) = findings(body, block=64)
-    assert (found.rule, "bar.sync" in found.hint) == ("global-race", True)
+    assert (found.rule, "bar.sync" in found.help) == ("global-race", True)
 
 
 def test_a_finding_names_the_cta_by_its_coordinates_in_every_wave() -> None:

@@ -105,7 +105,7 @@ def test_a_plain_launch_has_no_workspace() -> None:
     guarded = "mov.u32 %r1, %envreg1; setp.ne.u32 %p1, %r1, 0; @%p1 bra on; trap; on:"
     with pytest.raises(KernelTrap) as caught:
         execute(guarded, np.zeros(1, np.uint32))
-    assert "cooperative=True" in str(caught.value.hint)
+    assert "cooperative=True" in str(caught.value.help)
     assert execute(guarded, np.zeros(1, np.uint32), cooperative=True).clean
 
 

@@ -78,7 +78,7 @@ def test_a_loop_that_never_ends_is_found_soon(loop: str, schedule: dict[str, Any
     (finding,) = [each for each in run(ENDLESS[loop], **schedule).findings if each.rule == "deadlock"]
     assert "repeat the same state with no change of memory" in finding.message
     if "reads" not in loop:
-        assert "the loop never ends" in str(finding.hint)
+        assert "the loop never ends" in str(finding.help)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

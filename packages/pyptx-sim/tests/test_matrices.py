@@ -199,7 +199,7 @@ def test_a_warp_that_is_not_whole_is_found(body, block):
     rules, result = found(body, block=block)
     assert rules == [("membermask-mismatch", body.count("\n"))]
     assert "without its lanes [" in str(result.findings[0])
-    assert "whole" in result.findings[0].hint
+    assert "whole" in result.findings[0].help
 
 
 def test_whole_warps_are_clean():

@@ -297,8 +297,8 @@ def test_an_output_that_is_written_in_part_is_a_finding_with_its_first_missing_e
     (finding,) = result.findings
     assert (finding.rule, finding.line) == ("unwritten-output", 12)
     assert finding.message == "no thread has written 72 of the 200 elements of output 'y': the first is y[2, 28]"
-    assert finding.hint is not None
-    assert "this launch has 128 threads, 2 blocks of 64" in finding.hint
+    assert finding.help is not None
+    assert "this launch has 128 threads, 2 blocks of 64" in finding.help
     assert simulate(Scale(), x, by=2).clean
 
 

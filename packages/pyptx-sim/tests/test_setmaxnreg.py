@@ -79,8 +79,8 @@ def test_an_increase_that_can_never_be_served_is_a_deadlock_with_numbers() -> No
         finding.message
     )
     assert "4 warps of 40 a thread" in finding.message
-    assert finding.hint is not None
-    assert "setmaxnreg.dec" in finding.hint
+    assert finding.help is not None
+    assert "setmaxnreg.dec" in finding.help
 
 
 def test_without_checks_it_is_an_error() -> None:
@@ -155,7 +155,7 @@ def test_what_is_not_defined_is_found(body: str, says: str) -> None:
     findings = found(body)
     assert {finding.rule for finding in findings} == {"setmaxnreg"}
     assert says in findings[0].message
-    assert all(finding.hint for finding in findings)
+    assert all(finding.help for finding in findings)
 
 
 NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # threads start with the registers of the largest increase
@@ -165,7 +165,7 @@ NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # threads start with the 
 @pytest.mark.parametrize(("form", "name", "bound"), [(DEC, "dec", "at most"), (INC, "inc", "at least")])
 def test_the_hint_names_the_counts_that_are_defined(form: str, name: str, bound: str, count: int) -> None:
     """A warp has 168 registers: a count in the bound of the hint has no finding, any other count has one."""
-    hints = [each.hint for each in found(NEVER + form.format(count)) if each.rule == "setmaxnreg"]
+    hints = [each.help for each in found(NEVER + form.format(count)) if each.rule == "setmaxnreg"]
     defined = count <= 168 if form == DEC else count >= 168
     assert hints == (
         [] if defined else [f"pass setmaxnreg.{name} a count of {bound} 168, the current count of the warp"]

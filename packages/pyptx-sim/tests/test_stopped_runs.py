@@ -63,7 +63,7 @@ def test_the_error_has_the_race_and_names_it(body: str, kind: type[SimulationErr
 
 
 def test_errors_come_first_and_a_few_stand_for_all() -> None:
-    error = StepLimitExceeded("too long", hint="wait")
+    error = StepLimitExceeded("too long", help="wait")
     assert str(error) == "too long\nhint: wait"
     severities = ("note", "warning", "error", "note", "error")
     error.findings = tuple(
@@ -111,6 +111,6 @@ def test_the_command_prints_the_findings_and_why_it_stopped(
     assert main(given) == 1
     told = capsys.readouterr()
     assert told.out.startswith("shared-race: ")
-    assert "hint: " in told.out
+    assert "help: " in told.out
     assert reason in told.err
     assert "shared-race" not in told.err

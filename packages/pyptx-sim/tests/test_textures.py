@@ -394,7 +394,7 @@ def test_textures_of_several_samples_are_not_simulated() -> None:
 def test_what_no_device_has_is_refused(make: Any, message: str) -> None:
     with pytest.raises(LaunchError) as caught:
         make()
-    assert message in f"{caught.value.message} {caught.value.hint}"
+    assert message in f"{caught.value.message} {caught.value.help}"
 
 
 def test_a_texture_whose_memory_the_kernel_writes_is_found() -> None:

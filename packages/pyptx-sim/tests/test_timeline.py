@@ -487,7 +487,7 @@ def test_of_a_run_too_long_to_keep_the_end_is_kept(
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(options: dict[str, Any], message: str) -> None:
     with pytest.raises(LaunchError, match=message) as raised:
         numbered(1, **options)
-    assert raised.value.hint
+    assert raised.value.help
 
 
 def test_without_a_trace_the_machine_is_the_plain_one(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -133,8 +133,8 @@ def test_a_wrong_call_is_an_error_at_its_line_and_the_next_good_one_works(call, 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: torch.fx.symbolic_trace(lambda x: double(x)), r"hint: torch\.fx\.symbolic_trace passes no tensors"),  # noqa: PLW0108 - it wants a name
-        (lambda: double(torch.nn.Linear(1, 1)), "hint: pass NumPy arrays, torch tensors or jax arrays"),
+        (lambda: torch.fx.symbolic_trace(lambda x: double(x)), r"help: torch\.fx\.symbolic_trace passes no tensors"),  # noqa: PLW0108 - it wants a name
+        (lambda: double(torch.nn.Linear(1, 1)), "help: pass NumPy arrays, torch tensors or jax arrays"),
     ],
     ids=["symbolic_trace", "module"],
 )

@@ -55,7 +55,7 @@ class Field:
         """Return the number for `value`; raise DescriptorError for an invalid value."""
         found = self._code(value) if self.codes else self._units(value)
         if found is None:
-            raise DescriptorError(f"{self.label}={value!r} of a descriptor", hint=f"{self.label} is {self.known}")
+            raise DescriptorError(f"{self.label}={value!r} of a descriptor", help=f"{self.label} is {self.known}")
         return found
 
     def _code(self, value: object) -> int | None:
@@ -76,7 +76,7 @@ class Field:
         if not found:
             raise DescriptorError(
                 f"{self.bits}, {self.label}, of descriptor {word:#x} hold {number}, which says nothing",
-                hint=", ".join(f"{code} is {value!r}" for value, code in self.codes.items()),
+                help=", ".join(f"{code} is {value!r}" for value, code in self.codes.items()),
             )
         return found[0]
 
@@ -97,7 +97,7 @@ def decode(fields: Sequence[Field], word: int, width: int) -> dict[str, Any]:
     if beyond:
         bit = (beyond & -beyond).bit_length() - 1
         beside = f"bit {bit} of descriptor {word:#x} is set, and no field has it"
-        raise DescriptorError(beside, hint=f"it has {width} bits, of which the reserved ones are 0")
+        raise DescriptorError(beside, help=f"it has {width} bits, of which the reserved ones are 0")
     found: dict[str, Any] = {}
     for each in fields:
         value = each.value(word)

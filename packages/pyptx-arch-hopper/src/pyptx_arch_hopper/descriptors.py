@@ -62,12 +62,12 @@ def _agreed(owner: SharedAlloc, layout: GmmaLayout) -> SharedTile:
     """Return the tile of an allocation with a GmmaLayout; raise OperandError if the two disagree."""
     major = getattr(owner.gmma_major, "name", owner.gmma_major)
     if major is None:
-        raise OperandError(f"{owner!r} does not say which dimension is contiguous", hint='gmma_major="K", or "MN"')
+        raise OperandError(f"{owner!r} does not say which dimension is contiguous", help='gmma_major="K", or "MN"')
     tile = SharedTile(owner.dtype, owner.shape[-2:], major=str(major), swizzle=layout.smem_swizzle)
     if GmmaLayout.of(tile) != layout or owner.swizzle != layout.smem_swizzle:
         raise OperandError(
             f"{owner!r} is no matrix of {layout!r}",
-            hint=f"allocate it with smem.tile({tile!r})\n{tile.picture()}",
+            help=f"allocate it with smem.tile({tile!r})\n{tile.picture()}",
         )
     return tile
 
@@ -81,7 +81,7 @@ def descriptor_of(what: str, value: object, byte_offset: int = 0) -> Reg:
     if tile is None:
         raise OperandError(
             f"{what}: {value!r} does not say how its matrix lies",
-            hint="allocate it with smem.tile(SharedTile(…)), or pass a descriptor of ptx.wgmma.make_descriptor",
+            help="allocate it with smem.tile(SharedTile(…)), or pass a descriptor of ptx.wgmma.make_descriptor",
         )
     if isinstance(value, SharedSlice):
         check_start(what, value, tile)

@@ -37,13 +37,13 @@ def _fragment(what: str, name: str, value: object, count: int, held: str) -> lis
     if len(found) != count or len(every) != count:
         raise OperandError(
             f"{what}: {name} is {count} registers, not {len(every)}",
-            hint=f"{name} = reg.array({held}, {count})",
+            help=f"{name} = reg.array({held}, {count})",
         )
     wrong = next((each for each in found if not _holds(held, each)), None)
     if wrong is not None:
         raise RegisterTypeError(
             f"{what}: {name} is {count} {held} registers, and {wrong.raw_name} is a {wrong.dtype} one",
-            hint=f"{name} = reg.array({held}, {count})",
+            help=f"{name} = reg.array({held}, {count})",
         )
     return found
 
@@ -60,13 +60,13 @@ def factor(what: str, name: str, value: object, byte_offset: int) -> object:
         if value.dtype.bits != u64.bits or not value.dtype.is_integer:
             raise RegisterTypeError(
                 f"{what}: {name} is a descriptor, and {value.raw_name} is a {value.dtype} register",
-                hint="make one: ptx.wgmma.make_descriptor(address, …)",
+                help="make one: ptx.wgmma.make_descriptor(address, …)",
             )
         return advance(value, byte_offset) if byte_offset else value
     if isinstance(value, SharedAlloc | SharedSlice):
         return descriptor_of(f"{what}: {name}", value, byte_offset)
     if name == "b":
-        raise OperandError(f"{what}: b lies in shared memory, not in {value!r}", hint="pass a tile or a descriptor")
+        raise OperandError(f"{what}: b lies in shared memory, not in {value!r}", help="pass a tile or a descriptor")
     if byte_offset:
         raise OperandError(f"{what}: a_k_offset={byte_offset} of a matrix in registers")
     return _fragment(what, "a", value, _A_REGISTERS, "b32")
@@ -96,7 +96,7 @@ def transpositions(
             raise OperandError(f"{what}: trans_{name}={asked!r}: 0 is K-major, 1 is MN-major")
         if tile is not None and told != turn:
             raise OperandError(
-                f"{what}: trans_{name}={asked} contradicts {tile!r}", hint=f"leave trans_{name} out\n{tile.picture()}"
+                f"{what}: trans_{name}={asked} contradicts {tile!r}", help=f"leave trans_{name} out\n{tile.picture()}"
             )
         if turn and (not form.transposes or (name == "a" and in_registers)):
             raise OperandError(
@@ -122,18 +122,18 @@ def check_sizes(
         if tile.dtype.bits != from_name(type_name).bits:
             raise OperandError(
                 f"{what}: {name} is {type_name}, and {tile!r} holds elements of {tile.dtype.bits} bits",
-                hint=f"describe the tile with the type of the product\n{tile.picture()}",
+                help=f"describe the tile with the type of the product\n{tile.picture()}",
             )
         if tile.mn < extent or tile.k < depth:
             raise OperandError(
                 f"{what}: {name} reads {extent} x {depth}, and {tile!r} has {tile.mn} x {tile.k}",
-                hint=f"a product of {type_name} takes all of M or N, and {depth} of K\n{tile.picture()}",
+                help=f"a product of {type_name} takes all of M or N, and {depth} of K\n{tile.picture()}",
             )
         bits = depth * tile.dtype.bits
         if tile.major == "K" and tile.swizzle and bits > tile.panel_width * 8:
             raise OperandError(
                 f"{what}: {name} reads {bits // 8} bytes of a row, and the panels of {tile!r} have {tile.panel_width}",
-                hint=f"use a wider swizzle\n{tile.picture()}",
+                help=f"use a wider swizzle\n{tile.picture()}",
             )
 
 
@@ -141,7 +141,7 @@ def metadata_operands(what: str, form: Form, metadata: Reg, selector: int) -> tu
     """Return the metadata of a sparse operand A, and the selector of the threads that provide it."""
     number = as_integer(selector)
     if number is None or not 0 <= number < form.selectors:
-        raise OperandError(f"{what}: selector={selector!r} of {form.types}", hint=f"0 to {form.selectors - 1}")
+        raise OperandError(f"{what}: selector={selector!r} of {form.types}", help=f"0 to {form.selectors - 1}")
     return (metadata, number)
 
 

@@ -53,7 +53,7 @@ class GmmaLayout:
         if tile.major == Major.MN.name and tile.dtype.bits != _TRANSPOSABLE_BITS:
             raise SpecError(
                 f"{tile!r}: wgmma reads MN-major matrices of 16-bit types only",
-                hint=f"lay it out K-major: transpose it when it is written\n{tile.picture()}",
+                help=f"lay it out K-major: transpose it when it is written\n{tile.picture()}",
             )
         return GmmaLayout(
             LayoutType(tile.swizzle_code),

@@ -126,7 +126,7 @@ CALL_KEYWORDS: dict[str, str] = {
     "trace": 'a plain call takes no trace=: k.simulate(…, trace="run.json") writes a timeline',
     "output": "the arrays to write to are out=",
     "outputs": "the arrays to write to are out=",
-    **{name: hint for name, hint in KERNEL_KEYWORDS.items() if name.startswith("num_")},
+    **{name: help for name, help in KERNEL_KEYWORDS.items() if name.startswith("num_")},
 }
 """Keywords passed to kernel calls by mistake, where another function or the decorator takes them."""
 

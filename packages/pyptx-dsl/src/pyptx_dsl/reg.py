@@ -99,7 +99,7 @@ def declare(
     A pair declares a register group, `%b<8>`. Otherwise like `bank`. Manual: "Register State Space".
     """
     if not names:
-        raise OperandError("reg.declare needs a name", hint='write reg.declare(b32, "%a")')
+        raise OperandError("reg.declare needs a name", help='write reg.declare(b32, "%a")')
     return _declare("reg.declare", dtype, tuple([_written_name(name) for name in names]), vector, align)
 
 
@@ -109,9 +109,9 @@ def _declare(
     trace = active(what)
     kind = as_type(dtype)
     if vector not in {None, 2, 4}:
-        raise OperandError(f"vector={vector!r}: registers are vectors of 2 or 4 elements", hint="vector=2, vector=4")
+        raise OperandError(f"vector={vector!r}: registers are vectors of 2 or 4 elements", help="vector=2, vector=4")
     if vector is not None and kind.kind == "pred":
-        raise RegisterTypeError("predicates are single registers", hint="leave vector= out")
+        raise RegisterTypeError("predicates are single registers", help="leave vector= out")
     word = None if vector is None else f"v{vector}"
     return trace.declare_registers(RegisterDeclaration(kind.name, names, word, alignment(align), lead=trace.lead), kind)
 
@@ -121,14 +121,14 @@ def _written_name(name: object) -> RegisterName:
         return RegisterName(name)
     items = as_items(name)
     if items is None or len(items) != 2:
-        raise OperandError(f"{name!r} names no register", hint='a name, "%a", or a bank, ("%b", 8)')
+        raise OperandError(f"{name!r} names no register", help='a name, "%a", or a bank, ("%b", 8)')
     return _bank_name(*items)
 
 
 def _bank_name(name: object, count: object) -> RegisterName:
     number = as_count(count)
     if number is None or number < 1:
-        raise OperandError(f"a bank needs at least one register, not {count!r}", hint='reg.bank("%r", b32, 8) has 8')
+        raise OperandError(f"a bank needs at least one register, not {count!r}", help='reg.bank("%r", b32, 8) has 8')
     return RegisterName(text("the name of a bank", name), number)
 
 

@@ -122,13 +122,13 @@ def alloc(
     trace = active("smem.alloc")
     dimensions, dtype = _dimensions(shape), as_type(dtype)
     if dtype.memory is None:
-        raise SharedMemoryError(f"{dtype} has no form in memory", hint="allocate u8 or u32, and store selp of the two")
+        raise SharedMemoryError(f"{dtype} has no form in memory", help="allocate u8 or u32, and store selp of the two")
     pattern = find_swizzle(swizzle)
     alignment = _alignment(align, max(find_memory("shared").alignment, 0 if pattern is None else pattern.period))
     if pattern is not None and alignment % pattern.period:
         raise SharedMemoryError(
             f"a {swizzle} swizzle repeats every {pattern.period} bytes, so align={alignment} would shift it",
-            hint="leave align out",
+            help="leave align out",
         )
     size = -(-math.prod(dimensions) * dtype.bits // 8)
     region = trace.memories.shared.allocate(trace, size, alignment, name=name, stem="smem")
@@ -163,7 +163,7 @@ def tile(layout: SharedTile, align: int | None = None, name: str | None = None) 
     if alignment % layout.alignment:
         raise SharedMemoryError(
             f"{layout!r} begins at multiples of {layout.alignment} bytes, so align={alignment} would shift it",
-            hint=f"leave align out\n{layout.picture()}",
+            help=f"leave align out\n{layout.picture()}",
         )
     return alloc_with_layout(
         layout.dtype, shape, layout.swizzle, alignment, name, gmma_layout=layout, gmma_major=layout.major
@@ -198,7 +198,7 @@ def base(name: str | None = None) -> Reg:
     if symbol is None:
         raise SharedMemoryError(
             f"kernel {trace.name!r} declares no dynamic shared memory",
-            hint="decorate it with @kernel(extern_smem=True, smem=<bytes>), or pass a symbol: smem.base('name')",
+            help="decorate it with @kernel(extern_smem=True, smem=<bytes>), or pass a symbol: smem.base('name')",
         )
     result = trace.fresh(u32)
     trace.emit(("mov", "u32"), (result, tree.Symbol(symbol)))
@@ -210,7 +210,7 @@ def apply_swizzle(logical_offset: object, swizzle: str) -> Reg:
     trace = active("smem.apply_swizzle")
     pattern = find_swizzle(swizzle)
     if pattern is None:
-        raise SharedMemoryError("apply_swizzle needs a swizzle", hint='pass "32B", "64B" or "128B"')
+        raise SharedMemoryError("apply_swizzle needs a swizzle", help='pass "32B", "64B" or "128B"')
     return pattern.emit(trace, logical_offset)
 
 
@@ -228,5 +228,5 @@ def _dimensions(shape: Sequence[int] | int) -> tuple[int, ...]:
     sizes = [as_count(size) for size in ([shape] if given is None else given)]
     result = tuple(size for size in sizes if size is not None and size > 0)
     if not result or len(result) != len(sizes):
-        raise SharedMemoryError(f"{shape!r} is no shape", hint="sizes are positive integers")
+        raise SharedMemoryError(f"{shape!r} is no shape", help="sizes are positive integers")
     return result

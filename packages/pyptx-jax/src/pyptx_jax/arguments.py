@@ -55,7 +55,7 @@ def _described(kernel: str, name: str, array: object) -> tuple[tuple[int, ...], 
     if element is None:
         raise unknown_elements(kernel, name, array)
     if held.itemsize == 8 and not wide_types():
-        raise DtypeError(f"{kernel}: {name} holds {held.name}", hint=_WIDE)
+        raise DtypeError(f"{kernel}: {name} holds {held.name}", help=_WIDE)
     return tuple(_size(kernel, name, size) for size in shape), element
 
 
@@ -63,7 +63,7 @@ def _size(kernel: str, name: str, size: object) -> int:
     if not isinstance(size, int):
         raise ShapeError(
             f"{kernel}: a dimension of {name} is {size}, and a kernel is traced for sizes that are numbers",
-            hint="export the function once for each shape, without symbolic dimensions",
+            help="export the function once for each shape, without symbolic dimensions",
         )
     return size
 
@@ -78,7 +78,7 @@ def _check_wide_types(kernel: Launchable[Declaration]) -> None:
         return
     for name, tile in zip(declaration.tensors, declaration.tiles, strict=False):
         if tile.dtype.bits == 64:
-            raise DtypeError(f"{kernel.name}: {name} is {tile!r}, whose elements have 64 bits", hint=_WIDE)
+            raise DtypeError(f"{kernel.name}: {name} is {tile!r}, whose elements have 64 bits", help=_WIDE)
 
 
 def _device(array: object) -> str:
@@ -93,7 +93,7 @@ def result_of(kernel: str, row: Output, varying: frozenset[str]) -> jax.ShapeDty
     name = DTYPES.get(row.dtype)
     if name is None:
         raise DtypeError(
-            f"{kernel}: {row.name} is .{row.dtype}, of which jax has no arrays", hint="declare it as bits: b8, b16"
+            f"{kernel}: {row.name} is .{row.dtype}, of which jax has no arrays", help="declare it as bits: b8, b16"
         )
     return struct(row.shape, dtype(name), varying)
 

@@ -111,7 +111,7 @@ def _not_differentiable(name: str, call: Call) -> Call:
         raise NotDifferentiableError(
             f"{name} is a plain kernel, and has no derivative",
             where=place,
-            hint="join it with the kernel of its gradients by pyptx.differentiable_kernel, or wrap its inputs in "
+            help="join it with the kernel of its gradients by pyptx.differentiable_kernel, or wrap its inputs in "
             "jax.lax.stop_gradient",
         )
 

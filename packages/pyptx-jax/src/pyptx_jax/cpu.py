@@ -61,7 +61,7 @@ def simulate(kernel: Launchable, arrays: Sequence[object], keywords: Mapping[str
         if framework.is_traced(array):
             raise KeywordError(
                 f"{kernel.name}: array {name} has no values while jax traces, so nothing can be simulated",
-                hint="simulate outside of jit, vmap and grad; inside, call the kernel",
+                help="simulate outside of jit, vmap and grad; inside, call the kernel",
             )
     simulation = simulator(kernel.name).simulate
     assert simulation is not None  # noqa: S101  every simulator has it
@@ -84,7 +84,7 @@ def announce(name: str, place: tuple[str, int] | None) -> None:
     policy = os.environ.get("PYPTX_CPU", "warn")
     message = f"{name} runs on the simulator, because its arrays are on the CPU"
     if policy == "error":
-        raise PyptxError(message, hint="move the arrays to a GPU, or set PYPTX_CPU=quiet")
+        raise PyptxError(message, help="move the arrays to a GPU, or set PYPTX_CPU=quiet")
     if policy not in {"quiet", "warn"}:
         raise PyptxError(f"PYPTX_CPU={policy!r} is none of quiet, warn, error")
     if policy == "warn":

@@ -27,7 +27,7 @@ def plan_of(origin: Origin) -> Plan:
         raise KeywordError(
             f"{special.entry}: {names} cannot be traced on a GPU, because a launch takes numbers by value when it is "
             "enqueued, and a traced number is in the device's memory",
-            hint="pass a Python number (static_argnames), or declare Tile(1, f32) and load the number in the kernel",
+            help="pass a Python number (static_argnames), or declare Tile(1, f32) and load the number in the kernel",
         )
     targets = {device.target for device in driver.devices()}
     device = targets.pop() if len(targets) == 1 else None

@@ -108,15 +108,15 @@ def _sorted(
     own, known = dict(keywords), kernel.declaration.keywords
     if "out" in own and "out" not in known:
         raise KeywordError(
-            f"{kernel.name}: jax arrays cannot be written to", hint="leave out=… away; use what is returned"
+            f"{kernel.name}: jax arrays cannot be written to", help="leave out=… away; use what is returned"
         )
     device = None if "device" in known else own.pop("device", None)
     if device is not None and arrays:
         raise KeywordError(
-            f"{kernel.name}: device= is for calls without arrays", hint="a call runs where its arrays are"
+            f"{kernel.name}: device= is for calls without arrays", help="a call runs where its arrays are"
         )
     if device is not None and not is_device(device):
-        raise KeywordError(f"{kernel.name}: device={device!r} is no jax.Device", hint="pass one of jax.devices()")
+        raise KeywordError(f"{kernel.name}: device={device!r} is no jax.Device", help="pass one of jax.devices()")
     return constants(kernel.name, own), device
 
 

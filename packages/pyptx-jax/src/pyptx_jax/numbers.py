@@ -104,6 +104,6 @@ def check_operands(special: Specialization, plain: object) -> tuple[Operand, ...
     if left != set(named) or any(operand.dtype not in _TYPES for operand in operands):
         raise BundleError(
             f"the record of {special.entry} has other numbers than its scalars without a value",
-            hint="export the program again",
+            help="export the program again",
         )
     return operands

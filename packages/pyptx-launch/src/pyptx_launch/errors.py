@@ -29,8 +29,8 @@ class DriverError(LaunchError):
         self.name = name
         self.code = code
         self.meaning = meaning
-        self.hint = HINTS.get(name)
-        super().__init__(message if self.hint is None else f"{message}\nhint: {self.hint}")
+        self.help = HINTS.get(name)
+        super().__init__(message if self.help is None else f"{message}\nhint: {self.help}")
 
 
 class CompileError(DriverError):
@@ -55,10 +55,10 @@ def of(kind: str, message: str, name: str, code: int, meaning: str, log: str) ->
         case "DriverMissingError" if "\nhint: " in message:
             return DriverMissingError(message)
         case "DriverMissingError":
-            hint = HINTS.get(name) or (
+            help = HINTS.get(name) or (
                 "install NVIDIA's driver (580 or newer runs CUDA 13), or name its libcuda.so in PYPTX_LIBCUDA"
             )
-            return DriverMissingError(f"{message}\nhint: {hint}")
+            return DriverMissingError(f"{message}\nhint: {help}")
         case "DriverError":
             return DriverError(message, name=name, code=code, meaning=meaning)
         case "CompileError":

@@ -197,8 +197,8 @@ def check_shape(entry: str, grid: Extents, block: Extents, cluster: Extents, sha
 
 def _check_extents(entry: str, name: str, extents: tuple[int, ...]) -> None:
     if len(extents) != 3 or not all(1 <= extent < 2**31 for extent in extents):
-        hint = "; launch nothing where there is nothing to do" if name == "grid" and 0 in extents else ""
-        raise LaunchError(f"{entry}: {name} must be three extents of at least 1, not {extents}{hint}")
+        help = "; launch nothing where there is nothing to do" if name == "grid" and 0 in extents else ""
+        raise LaunchError(f"{entry}: {name} must be three extents of at least 1, not {extents}{help}")
 
 
 def _check_parameters(entry: str, rows: Sequence[Row], wanted: Sequence[tuple[int, int]] | None) -> None:

@@ -113,7 +113,7 @@ def _bank_of(placing: Placing, program: Program, launch: Launch) -> bytes:
         wanted = ", ".join(f".{place.type} {place.name}" for place in program.parameters) or "none"
         raise LaunchError(
             f"{program.entry.name} takes {len(program.parameters)} arguments, not {len(values)}",
-            hint=f"its parameters: {wanted}",
+            help=f"its parameters: {wanted}",
         )
     bank = bytearray(program.parameter_bytes)
     for number, (place, value) in enumerate(zip(program.parameters, values, strict=True)):
@@ -130,7 +130,7 @@ def _named_handles(placing: Placing, program: Program, launch: Launch) -> Handle
     for name, value in launch.textures.items():
         if name not in variables:
             known = ", ".join(variables) or "none"
-            raise LaunchError(f"no .texref, .samplerref or .surfref {name}", hint=f"the module's: {known}")
+            raise LaunchError(f"no .texref, .samplerref or .surfref {name}", help=f"the module's: {known}")
         handles[GLOBAL_WINDOW + variables[name].offset] = placing.bound(value, f"'{name}'", name)
     return handles
 
@@ -144,7 +144,7 @@ def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
         found = (array for value in values if not isinstance(value, np.ndarray) for array in _arrays(value))
         memories += [array.memory for array in found if isinstance(array, DeviceArray)]
     if any(memory is not memories[0] for memory in memories):
-        raise LaunchError("the launch has arrays of several memories", hint="put all of them into one Memory")
+        raise LaunchError("the launch has arrays of several memories", help="put all of them into one Memory")
     return memories[0] if memories else None
 
 
@@ -179,7 +179,7 @@ def _placing(image: Image, memory: Memory | None, unplaced: Iterable[Region] = (
     if end > memory.module_bytes:
         raise LaunchError(
             f"the module has {end} bytes of variables, and the memory leaves {memory.module_bytes} to it",
-            hint=f"make it with Memory(module_bytes={end})",
+            help=f"make it with Memory(module_bytes={end})",
         )
     return Placing(memory.end, Regions((*memory.regions, *unplaced)), list(memory.placed), variables)
 
@@ -201,7 +201,7 @@ def _packed(placing: Placing, place: Placement, value: Argument, what: str, name
     if len(member.data) != place.size:
         raise LaunchError(
             f"parameter {place.name} has {place.size} bytes, not {len(member.data)}",
-            hint=None if raw else f"this is what was given, as C lays it out: {member.what}",
+            help=None if raw else f"this is what was given, as C lays it out: {member.what}",
         )
     return member.data
 
@@ -214,7 +214,7 @@ def _descriptor(placing: Placing, place: Placement, value: Mapped, what: str, na
     if place.size != byte_size(place.type) or place.size != _POINTER_BYTES:
         raise LaunchError(
             f"parameter {place.name} has {place.size} bytes, and got a {kind.name}",
-            hint=f"declare it .align {kind.alignment} .b8 {place.name}[{len(data)}], or .u64 for a pointer",
+            help=f"declare it .align {kind.alignment} .b8 {place.name}[{len(data)}], or .u64 for a pointer",
         )
     return placing.point_to(data, what)
 
@@ -263,7 +263,7 @@ def _check_pointer(place: Placement) -> None:
     kind = f"a .{place.type}" if place.size == byte_size(place.type) else "a structure"
     raise LaunchError(
         f"parameter {place.name} is {kind} of {place.size} bytes, and got an array",
-        hint="arrays are passed to 64-bit parameters, as pointers; a structure with one in it is a tuple of its "
+        help="arrays are passed to 64-bit parameters, as pointers; a structure with one in it is a tuple of its "
         "members, (array, np.int32(7), …), which is laid out as in C",
     )
 
@@ -273,12 +273,12 @@ def _scalar(place: Placement, value: object) -> bytes:
     if place.size != byte_size(place.type):
         raise LaunchError(
             f"parameter {place.name} is a structure of {place.size} bytes, and got {value!r}",
-            hint="pass a tuple of its members, a structure of ctypes or NumPy, or bytes of exactly that length",
+            help="pass a tuple of its members, a structure of ctypes or NumPy, or bytes of exactly that length",
         )
     number: object = cast("np.number[Any]", value).item() if isinstance(value, np.generic) else value
     if not isinstance(number, int | float):
         raise LaunchError(
-            f"parameter {place.name} cannot be {type(number).__name__}", hint="pass an array, a number or bytes"
+            f"parameter {place.name} cannot be {type(number).__name__}", help="pass an array, a number or bytes"
         )
     _check_range(place, number)
     return encode(number, place.type)
@@ -291,7 +291,7 @@ def _check_range(place: Placement, value: int | float) -> None:
     if isinstance(value, float):
         if place.type[0] in "us":
             raise LaunchError(
-                f"parameter {place.name} is .{place.type} and got the float {value!r}", hint="pass an int"
+                f"parameter {place.name} is .{place.type} and got the float {value!r}", help="pass an int"
             )
         return
     # Compilers declare a C int as .u32, so an unsigned parameter takes negative numbers too.

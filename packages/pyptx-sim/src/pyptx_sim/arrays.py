@@ -77,11 +77,11 @@ def dtype_name(value: object) -> str:
     array, name = _as_array(value), type_of(value)
     known = BY_ARRAY.get(name)
     if known is None:
-        raise LaunchError(f"arrays of {name} cannot be passed to a kernel", hint="convert the array to a PTX type")
+        raise LaunchError(f"arrays of {name} cannot be passed to a kernel", help="convert the array to a PTX type")
     if array is not None and not array.dtype.isnative:
         raise LaunchError(
             f"an array of foreign byte order ({array.dtype.str}) cannot be passed to a kernel",
-            hint='convert it: array.astype(array.dtype.newbyteorder("="))',
+            help='convert it: array.astype(array.dtype.newbyteorder("="))',
         )
     return known.name
 
@@ -115,7 +115,7 @@ def argument_of(value: object) -> Argument:
         ):
             raise LaunchError(
                 f"an array with strides of {array.strides} bytes and elements of {size} cannot be passed to a kernel",
-                hint="pass a copy: each stride must be a multiple of the element size",
+                help="pass a copy: each stride must be a multiple of the element size",
             )
         return Argument(array.shape, dtype_name(array), strides, _address(array), "cpu")
     tensor = cast("Tensor", value)
@@ -139,17 +139,17 @@ def _check_storage(value: object) -> None:
     """
     tensor = cast("Any", value)
     if str(tensor.layout) != "torch.strided":
-        raise LaunchError(f"a {tensor.layout} tensor cannot be passed to a kernel", hint="pass tensor.to_dense()")
+        raise LaunchError(f"a {tensor.layout} tensor cannot be passed to a kernel", help="pass tensor.to_dense()")
     pending = "neg" if tensor.is_neg() else "conj" if tensor.is_conj() else ""
     if pending:
         what = "negation" if pending == "neg" else "conjugation"
         raise LaunchError(
-            f"a tensor whose {what} is pending cannot be passed to a kernel", hint=f"pass tensor.resolve_{pending}()"
+            f"a tensor whose {what} is pending cannot be passed to a kernel", help=f"pass tensor.resolve_{pending}()"
         )
     if tensor.is_quantized:
-        raise LaunchError("a quantized tensor cannot be passed to a kernel", hint="pass tensor.int_repr()")
+        raise LaunchError("a quantized tensor cannot be passed to a kernel", help="pass tensor.int_repr()")
     if tensor.numel() and not (tensor.untyped_storage().nbytes() and tensor.data_ptr()):
-        raise LaunchError("a tensor without memory cannot be passed to a kernel", hint="allocate its storage first")
+        raise LaunchError("a tensor without memory cannot be passed to a kernel", help="allocate its storage first")
 
 
 def span_of(value: object) -> Span:
@@ -244,7 +244,7 @@ class Given:
         if 0 not in argument.shape and any(actual != wanted for extent, actual, wanted in compared if extent > 1):
             raise LaunchError(
                 f"out= for {output.name} has strides {argument.strides}; the kernel writes strides {output.strides}",
-                hint="pass a dense array" if output.strides[-1:] == (1,) else "pass array.T of a dense array",
+                help="pass a dense array" if output.strides[-1:] == (1,) else "pass array.T of a dense array",
             )
         if argument.address % output.alignment:
             place = f"address {argument.address:#x}, no multiple of {output.alignment} bytes"

@@ -98,7 +98,7 @@ def _modules(name: str, options: argparse.Namespace) -> Iterator[Module]:
     texts = [source.load() for source in sources]
     if len(set(map(target_of, texts))) > 1:
         raise SourceError(
-            f"{sources[0].file} holds modules for several targets:\n{described(sources)}", hint="choose one by --arch"
+            f"{sources[0].file} holds modules for several targets:\n{described(sources)}", help="choose one by --arch"
         )
     entry = None if options.entry is None else re.compile(rf"\.entry\s+{re.escape(options.entry)}(?![\w$])")
     defining = [entry is not None and entry.search(text) is not None for text in texts]
@@ -113,7 +113,7 @@ def _saved(text: str, arrays: dict[str, Array], names: list[str]) -> tuple[Array
     name = names[int(name)] if name.isdecimal() and int(name) < len(names) else name
     if name not in arrays or not path:
         raise LaunchError(
-            f"--save {text}: no array is called {name}", hint=f"the arrays: {', '.join(arrays) or 'none'}"
+            f"--save {text}: no array is called {name}", help=f"the arrays: {', '.join(arrays) or 'none'}"
         )
     return arrays[name], path
 

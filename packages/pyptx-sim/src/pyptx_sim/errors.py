@@ -59,12 +59,12 @@ class SimulationError(PyptxError):
         """Add the source line, if the error has none yet."""
         if self.where is None:
             self.line = line
-            PyptxError.__init__(self, self.message, where=where, hint=self.hint)
+            PyptxError.__init__(self, self.message, where=where, help=self.help)
 
     def point_at(self, user: str) -> None:
         """Add the user's own line after the PTX line."""
         if user and self.where is not None and user not in self.where:
-            PyptxError.__init__(self, self.message, where=f"{self.where}\n{user}", hint=self.hint)
+            PyptxError.__init__(self, self.message, where=f"{self.where}\n{user}", help=self.help)
 
 
 class ProgramError(SimulationError):

@@ -129,7 +129,7 @@ def explore(
     """
     schedules = [Schedule(*each) for each in product(dict.fromkeys(seeds), dict.fromkeys(late))]
     if not schedules:
-        raise LaunchError("there is no schedule to explore", hint="name a seed, and a value of late, at least")
+        raise LaunchError("there is no schedule to explore", help="name a seed, and a value of late, at least")
     modules = (ptx,) if isinstance(ptx, str | Module) else tuple(ptx)
     job = modules, launch, options
     if workers == 1:

@@ -60,7 +60,7 @@ def _block(program: Program, launch: Launch) -> Count:
     if block is None:
         raise LaunchError(
             f"{program.entry.name} does not say how many threads its blocks have",
-            hint="launch it with block=… (--block)",
+            help="launch it with block=… (--block)",
         )
     return block
 
@@ -69,27 +69,27 @@ def _check_cluster(program: Program, launch: Configuration, required: Extent) ->
     if launch.cluster != required:
         raise LaunchError(
             f"{program.entry.name} requires clusters of {required} blocks (.reqnctapercluster), not {launch.cluster}",
-            hint="launch it with the cluster that it was written for, or name none",
+            help="launch it with the cluster that it was written for, or name none",
         )
     target = manager().target(program.target)
     if launch.cluster_size > target.cluster_optin:
         raise LaunchError(
             f"clusters of {launch.cluster_size} blocks, where {target.name} has clusters of {target.cluster_optin}",
-            hint="launch smaller clusters, or compile for a device that has them: sm_90 and later",
+            help="launch smaller clusters, or compile for a device that has them: sm_90 and later",
         )
     largest = program.largest_cluster
     if largest is not None and launch.cluster_size > _product(largest):
         raise LaunchError(
             f"{program.entry.name} allows clusters of {_product(largest)} blocks (.maxclusterrank), not "
             f"{launch.cluster_size}",
-            hint="launch smaller clusters",
+            help="launch smaller clusters",
         )
 
 
 def check_seed(seed: object) -> None:
     """Raise LaunchError for a seed that NumPy's generators would reject."""
     if not isinstance(seed, int | np.integer) or seed < 0:
-        raise LaunchError(f"seed={seed!r} is no seed", hint="pass an integer from 0 up; 0 is the fixed order")
+        raise LaunchError(f"seed={seed!r} is no seed", help="pass an integer from 0 up; 0 is the fixed order")
 
 
 def _check_block(program: Program, launch: Configuration) -> None:
@@ -97,12 +97,12 @@ def _check_block(program: Program, launch: Configuration) -> None:
     if required is not None and (*required, 1, 1)[:3] != launch.block:
         raise LaunchError(
             f"{program.entry.name} requires blocks of {required} threads (.reqntid), not {launch.block}",
-            hint="launch it with the block that it was written for",
+            help="launch it with the block that it was written for",
         )
     if largest is not None and volume(launch.block) > _product(largest):
         raise LaunchError(
             f"{program.entry.name} allows blocks of {_product(largest)} threads (.maxntid), not {volume(launch.block)}",
-            hint="launch smaller blocks",
+            help="launch smaller blocks",
         )
 
 
@@ -129,7 +129,7 @@ def _check_resident(program: Program, launch: Configuration) -> None:
         raise LaunchError(
             f"a cooperative grid of {launch.ctas} blocks, of which {most} are resident at once: on "
             f"{MULTIPROCESSORS} multiprocessors, for whose {scarce} {limits[scarce]} blocks fit each",
-            hint="launch no more blocks than fit, and let each do several blocks' work",
+            help="launch no more blocks than fit, and let each do several blocks' work",
         )
 
 
@@ -144,12 +144,12 @@ def _check_shared(program: Program, launch: Configuration) -> None:
     if static > target.shared_static:
         raise LaunchError(
             f"{program.entry.name} declares {static} bytes of shared memory; {target.name} has {target.shared_static}",
-            hint="make the large ones dynamic: .extern .shared, and shared_bytes at launch",
+            help="make the large ones dynamic: .extern .shared, and shared_bytes at launch",
         )
     asked = _shared_bytes(program, launch) - SHARED_BASE
     if asked > target.shared_optin:
         raise LaunchError(
             f"a block of {program.entry.name} needs {asked} bytes of shared memory; {target.name} has "
             f"{target.shared_optin}",
-            hint="use smaller tiles or fewer stages",
+            help="use smaller tiles or fewer stages",
         )

@@ -113,4 +113,4 @@ class Memory:
 def check_dtype(array: Array, what: str) -> None:
     """Raise LaunchError for element types that no kernel can read."""
     if not array.dtype.isnative or array.dtype.hasobject:
-        raise LaunchError(f"the array for {what} has dtype {array.dtype}", hint="use a native numeric dtype")
+        raise LaunchError(f"the array for {what} has dtype {array.dtype}", help="use a native numeric dtype")

@@ -231,7 +231,7 @@ class RunView(Protocol):
         ...
 
     def warp_name(self, warp: int) -> str:
-        """Return the name of a warp of this wave: `warp 0 of CTA (1, 0, 0)`."""
+        """Return the name of a warp of this wave: `warp 0, CTA (1, 0, 0)`."""
         ...
 
     def cta_name(self, slot: int) -> str:

@@ -87,7 +87,7 @@ class Placed:
             if not np.array_equal(now, data):
                 raise LaunchError(
                     f"the kernel has written to {self.name}, which is a read-only array",
-                    hint="pass a writeable copy",
+                    help="pass a writeable copy",
                 )
         elif self._loaded is None:
             data[...] = now
@@ -204,7 +204,7 @@ class Regions:
             if region.fixed:
                 raise LaunchError(
                     f"{name} partially overlaps {region.views[0].name}, which is already in the memory",
-                    hint="put the array that both are views of into the memory first",
+                    help="put the array that both are views of into the memory first",
                 )
         made = Region(host.low, host.high, host.phase)
         if overlapping:

@@ -43,5 +43,5 @@ class Result:
         counts = Counter(finding.severity for finding in self.findings)
         found = ", ".join(f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts.items())
         counted = self.statistics
-        size = f"{counted.instructions} instructions of {counted.warps} warps in {counted.ctas} blocks"
+        size = f"{counted.instructions} instructions of {counted.warps} warps in {counted.ctas} CTAs"
         return self.printed + "\n\n".join([*map(str, self.findings), f"{found or 'nothing found'}: {size}"])

@@ -185,7 +185,7 @@ def _refuse_overlap(outputs: Sequence[tuple[str, object]]) -> None:
         for other, before in outputs[:number]:
             if is_cpu_array(array) and is_cpu_array(before) and shares_memory(array, before):
                 raise LaunchError(
-                    f"out= for {name} and for {other} lie in the same memory", hint="pass an array for each output"
+                    f"out= for {name} and for {other} lie in the same memory", help="pass an array for each output"
                 )
 
 
@@ -198,11 +198,11 @@ def _value(kernel: Launchable, parameter: EntryParameter, tensors: Sequence[Argu
         return parameter.value
     if parameter.kind == "scalar":
         raise LaunchError(
-            f"{kernel.name} needs a value for {parameter.name}", hint=f"pass {parameter.name}=… to the call"
+            f"{kernel.name} needs a value for {parameter.name}", help=f"pass {parameter.name}=… to the call"
         )
     raise LaunchError(
         f"{kernel.name}: {parameter.name} is a {parameter.kind} parameter, which the simulator has no meaning for",
-        hint="install the package of the architecture that the kernel is for",
+        help="install the package of the architecture that the kernel is for",
     )
 
 
@@ -216,7 +216,7 @@ def _announce(name: str) -> None:
     policy = os.environ.get("PYPTX_CPU", "warn")
     message = f"{name} runs on the simulator, because its tensors are on the CPU"
     if policy == "error":
-        raise LaunchError(message, hint="move the tensors to the GPU, or set PYPTX_CPU=quiet")
+        raise LaunchError(message, help="move the tensors to the GPU, or set PYPTX_CPU=quiet")
     if policy == "warn":
         switches = (
             "PYPTX_CPU=quiet silences this; small launches are checked, PYPTX_CHECKS=all checks every one, off none"

@@ -61,9 +61,9 @@ def scalar_member(value: object, what: str) -> Member:
         sizes = "np.int32({0}) or np.int64({0})" if isinstance(value, int) else "np.float32({0}) or np.float64({0})"
         raise LaunchError(
             f"{what} is {value!r}, whose size in a structure nobody says",
-            hint=f"{sizes.format(value)}, as the structure is declared",
+            help=f"{sizes.format(value)}, as the structure is declared",
         )
     raise LaunchError(
         f"{what} cannot be {type(value).__name__}",
-        hint="members are arrays, NumPy scalars, bytes, or structures again: a tuple, a dict, one of ctypes",
+        help="members are arrays, NumPy scalars, bytes, or structures again: a tuple, a dict, one of ctypes",
     )

@@ -43,9 +43,9 @@ class Texture:
         dtype = _check(self.geometry, self.array, *self.levels)
         integers = dtype.kind != "f"
         if self.normalized_float and (not integers or dtype.itemsize > 2):
-            raise LaunchError(f"normalized_float of {dtype}", hint="it reads integers of 8 or 16 bits as fractions")
+            raise LaunchError(f"normalized_float of {dtype}", help="it reads integers of 8 or 16 bits as fractions")
         if self.sampler.filter == "linear" and integers and not self.normalized_float:
-            raise LaunchError(f"linear filtering of {dtype}", hint="set normalized_float, or filter by point")
+            raise LaunchError(f"linear filtering of {dtype}", help="set normalized_float, or filter by point")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,9 +62,9 @@ class Surface:
         """Raise LaunchError for a surface that no device supports."""
         _check(self.geometry, self.array)
         if isinstance(self.array, np.ndarray) and not self.array.flags.c_contiguous:
-            raise LaunchError("a surface of an array that is not contiguous", hint="pass a contiguous copy")
+            raise LaunchError("a surface of an array that is not contiguous", help="pass a contiguous copy")
         if GEOMETRIES[self.geometry].faces > 1:
-            raise LaunchError(f"a surface of geometry {self.geometry}", hint="its faces are the layers of an a2d")
+            raise LaunchError(f"a surface of geometry {self.geometry}", help="its faces are the layers of an a2d")
 
 
 Opaque: TypeAlias = Texture | Surface | Sampler
@@ -86,24 +86,24 @@ def texels_of(array: Array | DeviceArray) -> Array | DeviceArray:
 def _check(geometry: str, *arrays: Array | DeviceArray) -> np.dtype[np.generic]:
     known = GEOMETRIES.get(geometry)
     if known is None:
-        raise LaunchError(f"no geometry {geometry!r}", hint=f"one of {', '.join(GEOMETRIES)}")
+        raise LaunchError(f"no geometry {geometry!r}", help=f"one of {', '.join(GEOMETRIES)}")
     for each in arrays:
         array = each if isinstance(each, np.ndarray) else each.array
         if array.dtype.str[1:] not in _ELEMENTS or array.ndim - known.dimensions not in (0, 1) or not array.size:
             raise LaunchError(
                 f"a {geometry} texture or surface of {array.dtype} elements of shape {array.shape}",
-                hint=f"its array has {known.dimensions} axes, and one more for channels, of 8 to 32 bits",
+                help=f"its array has {known.dimensions} axes, and one more for channels, of 8 to 32 bits",
             )
         if array is not each and not array.flags.c_contiguous:
             raise LaunchError(
                 f"a {geometry} texture or surface of a placed array that is not contiguous",
-                hint="put a contiguous copy into the memory",
+                help="put a contiguous copy into the memory",
             )
         slices, _, channels = extents_of(array, geometry)
         if channels not in _CHANNELS or slices % known.faces:
             raise LaunchError(
                 f"a {geometry} texture or surface of {channels} channels and {slices} slices",
-                hint="texels have 1, 2 or 4 channels, and a cube has 6 faces",
+                help="texels have 1, 2 or 4 channels, and a cube has 6 faces",
             )
     first = arrays[0]
     dtype: np.dtype[np.generic] = (first if isinstance(first, np.ndarray) else first.array).dtype

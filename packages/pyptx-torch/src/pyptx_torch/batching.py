@@ -58,7 +58,7 @@ def _size(operator: Operator, info: VmapInfo, dims: Sequence[int | None]) -> int
         if written and dim is None:
             raise LayoutError(
                 f"{kernel} writes to {name}, which has no batch dimension, once per example of a vmap",
-                hint=f"give {name} the batch too (in_dims), or let the kernel allocate it",
+                help=f"give {name} the batch too (in_dims), or let the kernel allocate it",
             )
     return info.batch_size
 

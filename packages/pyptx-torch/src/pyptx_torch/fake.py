@@ -62,7 +62,7 @@ def _sizes(
     for row in declaration.raw:
         known = row.name in numbers or row.name in given.raw or row.name in bound
         if not known and given.templates.get(row.name) is None:
-            raise KeywordError(f"{kernel} needs the raw parameter {row.name!r}", hint=f"pass {row.name}=…")
+            raise KeywordError(f"{kernel} needs the raw parameter {row.name!r}", help=f"pass {row.name}=…")
     return bound
 
 

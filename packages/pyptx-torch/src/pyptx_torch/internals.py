@@ -77,7 +77,7 @@ class Namespace(_OpNamespace):
         except AttributeError:
             raise AttributeError(
                 f"torch.ops.pyptx has no operator {op_name!r}: no kernel is registered under this name\n"
-                f"hint: pyptx_torch.register(kernel, name={op_name!r}) with the kernel that the program was saved with"
+                f"help: pyptx_torch.register(kernel, name={op_name!r}) with the kernel that the program was saved with"
             ) from None
         vars(self).pop(op_name, None)
         self._dir = [name for name in self._dir if name != op_name]

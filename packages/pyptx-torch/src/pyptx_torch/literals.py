@@ -67,7 +67,7 @@ class Literals:
             if not _is_literal(value):
                 raise KeywordError(
                     f"{self._kernel}: {name} of an exported program must be a literal, got {type(value).__name__}",
-                    hint="pass numbers, strings, types, and tuples of them; or close over the value in a kernel for it",
+                    help="pass numbers, strings, types, and tuples of them; or close over the value in a kernel for it",
                 )
 
     def read(self, text: str) -> dict[str, object]:
@@ -90,7 +90,7 @@ class Literals:
             return
         raise KernelMismatchError(
             f"{self._kernel}: this program was saved with another kernel of this name, or another version of it",
-            hint="export it again; or give each kernel a name, pyptx_torch.register(kernel, name=…), where it is saved "
+            help="export it again; or give each kernel a name, pyptx_torch.register(kernel, name=…), where it is saved "
             "and where it is loaded",
         )
 
@@ -134,7 +134,7 @@ class Literals:
             return self._kept[key]
         raise KeywordError(
             f"{self._kernel}: this graph was made with a template value that another process kept",
-            hint="pass numbers, strings, types, and tuples of them to what is saved",
+            help="pass numbers, strings, types, and tuples of them to what is saved",
         )
 
 

@@ -134,7 +134,7 @@ class Operator:
             if self._chosen and self.name != name:
                 raise OperatorNameError(
                     f"{self.kernel.name} is already registered as {NAME}::{self.name}, got name={name!r}",
-                    hint="register a kernel under one name only",
+                    help="register a kernel under one name only",
                 )
             if self.name != name:
                 _check_name(self.kernel.name, name)
@@ -148,14 +148,14 @@ class Operator:
         """Raise OperatorNameError unless the operator's name identifies this kernel in every process."""
         if self._chosen:
             return
-        hint = (
+        help = (
             f'choose a name: pyptx_torch.register({self.kernel.name}, name="…"), here and where the program is loaded'
         )
         if self._unknown:
             raise OperatorNameError(
                 f"the operator of {self.kernel.name} needs a name: the kernel uses {self._unknown[0]}, "
                 "which another process cannot compare",
-                hint=hint,
+                help=help,
             )
         if self.name == self._base:
             return
@@ -168,7 +168,7 @@ class Operator:
                 return
         raise OperatorNameError(
             f"the operator of {self.kernel.name} needs a name: another living kernel has the same code and values",
-            hint=hint,
+            help=help,
         )
 
     def plans(self, place: Place) -> Plans:
@@ -249,7 +249,7 @@ class Operator:
         if isinstance(value, torch.Tensor):
             raise KeywordError(
                 f"{self.kernel.name}: {number.name} is a number, and a tensor was given",
-                hint=f"pass {number.name}=tensor.item(), which waits for the device",
+                help=f"pass {number.name}=tensor.item(), which waits for the device",
             )
         return number.encode(self.kernel.name, value)
 
@@ -304,12 +304,12 @@ def _check_name(kernel: str, name: str) -> None:
     if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", str(name)) is None:
         raise OperatorNameError(
             f"invalid name for the operator of {kernel}: expected an identifier of ASCII letters, got {name!r}",
-            hint='name="my_kernel" defines pyptx::my_kernel',
+            help='name="my_kernel" defines pyptx::my_kernel',
         )
     if name in _NAMES or hasattr(NAMESPACE, name):
         raise OperatorNameError(
             f"the operator name {NAME}::{name} is taken, got it for {kernel} too",
-            hint="choose another name, and use it where programs are saved and where they are loaded",
+            help="choose another name, and use it where programs are saved and where they are loaded",
         )
 
 

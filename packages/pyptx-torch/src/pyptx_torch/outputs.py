@@ -48,7 +48,7 @@ def check(kernel: str, outputs: Sequence[Output], given: Sequence[torch.Tensor],
             if _overlap(tensor, given[before]):
                 raise LayoutError(
                     f"{kernel}: out= for {outputs[number].name} and for {outputs[before].name} lie in the same memory",
-                    hint="pass a tensor for each output",
+                    help="pass a tensor for each output",
                 )
 
 
@@ -58,7 +58,7 @@ def _check_one(kernel: str, output: Output, tensor: torch.Tensor, device: torch.
     if tensor.device != device:
         raise DeviceError(
             f"{kernel}: {name} is on {tensor.device}, and the kernel runs on {device}",
-            hint=f"allocate it there: torch.empty(…, device={str(device)!r})",
+            help=f"allocate it there: torch.empty(…, device={str(device)!r})",
         )
     wanted = dtype_of(kernel, output.name, output.dtype)
     # Untyped bits may be stored in elements of any type of the same width.
@@ -71,7 +71,7 @@ def _check_one(kernel: str, output: Output, tensor: torch.Tensor, device: torch.
     if 0 not in argument.shape and any(actual != dense for size, actual, dense in compared if size > 1):
         raise LayoutError(
             f"{kernel}: {name} has strides {argument.strides}, and the kernel writes strides {output.strides}",
-            hint="pass a dense tensor",
+            help="pass a dense tensor",
         )
     if argument.address % output.alignment:
         raise AlignmentError(

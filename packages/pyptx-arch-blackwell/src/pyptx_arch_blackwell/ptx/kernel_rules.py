@@ -35,7 +35,7 @@ def one_cta_group(what: str, word: str) -> None:
     if first != word:
         raise OperandError(
             f"{what}: cta_group={word} ({_WHOSE[word]}), and the kernel has instructions of cta_group={first}",
-            hint=f"tcgen05 instructions of a kernel have the same one: cta_group={first} here, or {word} everywhere",
+            help=f"tcgen05 instructions of a kernel have the same one: cta_group={first} here, or {word} everywhere",
         )
 
 
@@ -46,7 +46,7 @@ def allocated(what: str) -> None:
         return
     leak = AllocationError(
         f"{what}: nothing in kernel {trace.name!r} frees these columns of tensor memory: others wait for them in vain",
-        hint="ptx.tcgen05.dealloc(address, columns) in front of ret, or `with ptx.tmem.alloc(columns) as t:`",
+        help="ptx.tcgen05.dealloc(address, columns) in front of ret, or `with ptx.tmem.alloc(columns) as t:`",
     )
     trace.notes[_LEAK] = leak
     trace.faults.append(leak)

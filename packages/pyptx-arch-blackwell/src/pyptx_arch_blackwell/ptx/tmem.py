@@ -94,7 +94,7 @@ class Allocation:
                 f"a thread ends here while {self._columns} columns of tensor memory are allocated: they leak, and "
                 "others wait for them in vain",
                 where=self._trace.recorder.where(site),
-                hint="end it behind the `with ptx.tmem.alloc(…)`, which frees them",
+                help="end it behind the `with ptx.tmem.alloc(…)`, which frees them",
             )
 
 
@@ -145,13 +145,13 @@ class Tmem:
         `address` is a 32-bit register with the word that `tcgen05.alloc` wrote.
         """
         if not isinstance(cast("object", address), Reg):
-            hint = "load the word that tcgen05.alloc has written: smem.load(b32, word)"
-            raise OperandError(f"ptx.tmem.at: {address!r} is no register", hint=hint)
+            help = "load the word that tcgen05.alloc has written: smem.load(b32, word)"
+            raise OperandError(f"ptx.tmem.at: {address!r} is no register", help=help)
         if not address.dtype.is_integer or address.dtype.bits != b32.bits:
             raise RegisterTypeError(f"ptx.tmem.at: {address.raw_name} is a {address.dtype} register, and no address")
         number = as_count(columns)
         if number is None or not 0 < number <= COLUMNS:
-            raise OperandError(f"ptx.tmem.at: {columns!r} columns", hint=f"there are {COLUMNS}")
+            raise OperandError(f"ptx.tmem.at: {columns!r} columns", help=f"there are {COLUMNS}")
         return TensorMemory(address, columns=number)
 
 

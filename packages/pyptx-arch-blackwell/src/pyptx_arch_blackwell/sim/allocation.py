@@ -35,7 +35,7 @@ class Allocation:
     """Allocated columns of each CTA of a wave: by first column, their number and the instruction."""
 
     name = "columns of tensor memory"
-    hint = "let others give columns back first (tcgen05.dealloc), or take fewer"
+    help = "let others give columns back first (tcgen05.dealloc), or take fewer"
     alone = True
 
     def __init__(self, wave: Wave) -> None:
@@ -77,8 +77,8 @@ class Allocation:
         if freed is not None and turn.checked:
             self._wave.report(FREED, f"{accesses}, which were given back", turn.pc, other_pc=freed, count=turn.count)
             return False
-        hint = "tcgen05.alloc columns, and use the address that it writes"
-        turn.fault("out-of-bounds", f"{accesses}, which are not allocated", hint, turn.count)
+        help = "tcgen05.alloc columns, and use the address that it writes"
+        turn.fault("out-of-bounds", f"{accesses}, which are not allocated", help, turn.count)
         return last < COLUMNS
 
     def take(self, turn: Turn, block: int, start: int, count: int) -> None:
@@ -87,7 +87,7 @@ class Allocation:
             turn.report(
                 "tmem-alloc",
                 f"allocates {count} columns, and {self._fewest[block]} before: their number must not increase",
-                hint="allocate the largest part first",
+                help="allocate the largest part first",
             )
         self._fewest[block] = min(self._fewest[block], count)
         self._taken[block][start] = (count, turn.pc)
@@ -133,7 +133,7 @@ class Allocation:
                 f"{turn.wave.geometry.warp_name(int(turn.warps[0]))} allocates behind relinquish_alloc_permit",
                 turn.pc,
                 other_pc=pc,
-                hint="relinquish the permit behind the last allocation of the block",
+                help="relinquish the permit behind the last allocation of the block",
             )
 
     # --- waiting warps --------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class Pairs:
     """
 
     name = "the pair's other block"
-    hint = "a warp of each block of the pair has to allocate and to free, the same columns in the same order"
+    help = "a warp of each block of the pair has to allocate and to free, the same columns in the same order"
     alone = False
 
     def __init__(self, wave: Wave) -> None:
@@ -192,7 +192,7 @@ class Pairs:
             turn.report(
                 PAIR,
                 f"asks to {operation} {count} columns, and the pair's other block {other}",
-                hint=self.hint,
+                help=self.help,
             )
         return other is not None
 
@@ -277,7 +277,7 @@ def _lead(turn: Turn, source: Reader) -> int:
     """Return the first thread's operand; report it if other threads have other values."""
     values = turn.each(source)
     if turn.checked and (values != values[0]).any():
-        turn.report("tmem-alloc", "threads of the warp ask for different things", hint="pass all of them the same")
+        turn.report("tmem-alloc", "threads of the warp ask for different things", help="pass all of them the same")
     return int(values[0])
 
 
@@ -286,8 +286,8 @@ def _count(turn: Turn, source: Reader) -> int:
     count = _lead(turn, source)
     if count in range(_FEWEST, COLUMNS + 1) and count & (count - 1) == 0:
         return count
-    message, hint = f"asks for {count} columns of tensor memory", "ask for 32, 64, 128, 256 or 512"
-    turn.misuse("tmem-alloc", message, hint)
+    message, help = f"asks for {count} columns of tensor memory", "ask for 32, 64, 128, 256 or 512"
+    turn.misuse("tmem-alloc", message, help)
     return min(max(_FEWEST, 1 << (count - 1).bit_length()), COLUMNS)
 
 

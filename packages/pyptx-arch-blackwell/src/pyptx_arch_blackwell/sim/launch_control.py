@@ -28,7 +28,7 @@ _WORD: Final = 4
 # Last word of a response.
 _CANCELED, _FAILED = 0xC1C0_0001, 0xC1C0_0000
 _AXES: Final = "xyz"
-_HINT: Final = "ask query_cancel.is_canceled first, and use get_first_ctaid only where it holds"
+_HELP: Final = "ask query_cancel.is_canceled first, and use get_first_ctaid only where it holds"
 _UNKNOWN: Final = np.uint32(0xFFFFFFFF)  # result for a response without a cluster
 
 
@@ -163,7 +163,7 @@ def compile_query(operands: Operands) -> Action:
 
 def _no_block(pc: int) -> Origin:
     """Return the origin of a CTA index read from a response without a cluster: compilers read it before the check."""
-    return Origin("cancel-response", "the first block of a cluster whose launch was not cancelled", pc, _HINT)
+    return Origin("cancel-response", "the first block of a cluster whose launch was not cancelled", pc, _HELP)
 
 
 def _words(turn: Turn, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
@@ -175,7 +175,7 @@ def _words(turn: Turn, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
         turn.report(
             "cancel-response",
             "asks a value that is no response of clusterlaunchcontrol.try_cancel",
-            hint="load the 16 bytes that the request was given, behind the wait for its mbarrier",
+            help="load the 16 bytes that the request was given, behind the wait for its mbarrier",
             count=int(np.count_nonzero(foreign)),
         )
     return words
@@ -185,12 +185,12 @@ RULES: Final = (
     Rule(
         name="cancel-response",
         summary="ctaid read from a try_cancel response that was not canceled",
-        hint=_HINT,
+        help=_HELP,
     ),
     Rule(
         name="cancel-after-failure",
         summary="try_cancel after a failed try_cancel",
-        hint="leave the loop when is_canceled is false",
+        help="leave the loop when is_canceled is false",
         severity="warning",
     ),
 )

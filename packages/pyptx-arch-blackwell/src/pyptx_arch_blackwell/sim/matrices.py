@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["RULE", "located", "matrix_of", "readable", "said", "unwritten"]
 
 RULE = "tcgen05-descriptor"
-_HINT = "describe the tile once (SharedTile), and take the descriptor from that"
+_HELP = "describe the tile once (SharedTile), and take the descriptor from that"
 
 
 _VERSION = 46  # the lowest of the bits that the manual fixes as 0b001
@@ -48,7 +48,7 @@ def said(error: ValueError) -> str:
     """Return the message of an error on one line."""
     if not isinstance(error, PyptxError):
         return str(error)
-    return f"{error.message} ({error.hint})" if error.hint else error.message
+    return f"{error.message} ({error.help})" if error.help else error.message
 
 
 @lru_cache(maxsize=512)
@@ -64,20 +64,20 @@ def readable(turn: Turn, bits: int, name: str, extent: Extent) -> bool:
     try:
         matrix = matrix_of(bits)
     except ValueError as error:
-        turn.fault(RULE, f"the descriptor {bits:#018x} of {name} does not fit: {said(error)}", _HINT, turn.count)
+        turn.fault(RULE, f"the descriptor {bits:#018x} of {name} does not fit: {said(error)}", _HELP, turn.count)
         return False
     if lacks_version(bits):
         message = f"the descriptor {bits:#018x} of {name} has zeros in bits 46 to 48, which are 0b001"
-        turn.wave.report(RULE, message, turn.pc, hint=_HINT, count=turn.count, severity="note")
+        turn.wave.report(RULE, message, turn.pc, help=_HELP, count=turn.count, severity="note")
     start, end, overlaps = _reach(matrix, extent)
     if start < memory.start or end > memory.end:
         message = f"{name}, {extent.mn} x {extent.k} at {matrix.start:#x}, reaches from {start:#x} to {end:#x}"
-        hint = f"shared memory lies from {memory.start:#x} to {memory.end:#x}; look at the address and the strides"
-        turn.fault("out-of-bounds", message, hint, turn.count)
+        help = f"shared memory lies from {memory.start:#x} to {memory.end:#x}; look at the address and the strides"
+        turn.fault("out-of-bounds", message, help, turn.count)
         return False
     if overlaps:
         strides = f"leading {matrix.leading}, stride {matrix.stride}"
-        turn.report(RULE, f"{name}, {extent.mn} x {extent.k}, overlaps itself: {strides}", hint=_HINT)
+        turn.report(RULE, f"{name}, {extent.mn} x {extent.k}, overlaps itself: {strides}", help=_HELP)
     return True
 
 

@@ -57,7 +57,7 @@ STORES: Final = GroupKind(
 _SHAPES: Final = ("16x64b", "16x128b", "16x256b", "32x32b", "16x32bx2")
 _WORD: Final = np.dtype(np.uint32)
 _LOW: Final = 0xFFFF
-_HINT: Final = "add 32 * (warp % 4) to the lane field (bits 31-16) of the address"
+_HELP: Final = "add 32 * (warp % 4) to the lane field (bits 31-16) of the address"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class _Move:
         first = turn.mask[rows].argmax(axis=1)
         addresses = values[rows, first]
         if turn.checked and (turn.mask[rows] & (values[rows] != addresses[:, None])).any():
-            turn.report("tmem-lanes", "threads of a warp give different addresses", hint="give all of them the same")
+            turn.report("tmem-lanes", "threads of a warp give different addresses", help="give all of them the same")
         lanes, columns, blocks = lanes_of(addresses), columns_of(addresses), wave.geometry.cta[warps]
         reached = self._reached(turn, warps, lanes)
         if reached is None or not self._allocated(turn, blocks, columns):
@@ -160,14 +160,14 @@ class _Move:
             name = geometry.warp_name(int(warps[int(unnamed.argmax())]))
             message = f"{name} names no quarter of tensor memory's lanes, and reaches its own"
             count = int(np.count_nonzero(unnamed))
-            turn.wave.report("tmem-lanes", message, turn.pc, hint=_HINT, count=count, severity="note")
+            turn.wave.report("tmem-lanes", message, turn.pc, help=_HELP, count=count, severity="note")
         if not foreign.any():
             return own
         at = int(foreign.argmax())
         low, first = int(lanes[at]), int(quarter[at])
         message = f"{geometry.warp_name(int(warps[at]))} accesses lanes {low} to {low + window.lanes - 1}"
         reaches = f"{message} of tensor memory, and reaches lanes {first} to {first + PARTITION - 1}"
-        turn.fault("tmem-lanes", reaches, _HINT, int(np.count_nonzero(foreign)))
+        turn.fault("tmem-lanes", reaches, _HELP, int(np.count_nonzero(foreign)))
         return None
 
     def _allocated(self, turn: Turn, blocks: IntArray, columns: IntArray) -> bool:

@@ -32,8 +32,8 @@ class Pairing:
         known, pc = self._said = self._said or (blocks, turn.pc)
         if known != blocks:
             message = f"an instruction for {_WORDS[blocks]} (.cta_group::{blocks}), and one for {_WORDS[known]} before"
-            hint = "name the same .cta_group in all tcgen05 instructions of a kernel"
-            self._wave.report(PAIR, message, turn.pc, other_pc=pc, hint=hint, cause=blocks)
+            help = "name the same .cta_group in all tcgen05 instructions of a kernel"
+            self._wave.report(PAIR, message, turn.pc, other_pc=pc, help=help, cause=blocks)
         if blocks == 1:
             return True
         ranks = self._wave.rank[turn.warps].tolist()

@@ -112,13 +112,13 @@ class ThreadOrder:
     def _need_after(self, now: _Issue, then: _Issue) -> None:
         if self._fenced["after"][now.warp, now.lane] < then.time:
             message = f"{self._named(now)} issues work behind a synchronisation, and no fence orders the two"
-            self._wave.report(FENCE, message, now.pc, other_pc=then.pc, hint=_AFTER, cause=("after", then.pc))
+            self._wave.report(FENCE, message, now.pc, other_pc=then.pc, help=_AFTER, cause=("after", then.pc))
 
     def _need_before(self, now: _Issue, then: _Issue) -> None:
         done = max(self._fenced["before"][then.warp, then.lane], self._committed[then.warp, then.lane])
         if done < then.time:
             message = f"{self._named(then)} lets another thread go on behind its work, and no fence orders the two"
-            self._wave.report(FENCE, message, then.pc, other_pc=now.pc, hint=_BEFORE, cause=("before", then.pc))
+            self._wave.report(FENCE, message, then.pc, other_pc=now.pc, help=_BEFORE, cause=("before", then.pc))
 
     def _named(self, issue_: _Issue) -> str:
         return self._wave.geometry.thread_name(issue_.warp, issue_.lane)

@@ -143,7 +143,7 @@ class Cluster:
         if bits is None or not 0 < bits < 1 << _MOST_BLOCKS:
             raise OperandError(
                 f"ptx.cluster.arrive_multicast: mask={mask!r}: one bit for each of up to {_MOST_BLOCKS} blocks",
-                hint="for a rank in a register, use arrive_remote",
+                help="for a rank in a register, use arrive_remote",
             )
         for rank in range(_MOST_BLOCKS):
             if bits >> rank & 1:
@@ -156,10 +156,10 @@ def _mapped(
     if isinstance(address, Reg) and (address.dtype.bits != u32.bits or not address.dtype.is_integer):
         raise RegisterTypeError(
             f"a shared address has 32 bits, and {address.raw_name} is a {address.dtype} register",
-            hint="a generic address goes through ptx.cluster.map_shared_u64",
+            help="a generic address goes through ptx.cluster.map_shared_u64",
         )
     if isinstance(address, AddressOperand):
-        raise OperandError("mapa takes an address, not what lies there", hint="leave ptx.addr(…) away")
+        raise OperandError("mapa takes an address, not what lies there", help="leave ptx.addr(…) away")
     result = trace.fresh(u32) if dst is None else dst
     trace.emit(words, (result, address, cta_id), guard)
     return result

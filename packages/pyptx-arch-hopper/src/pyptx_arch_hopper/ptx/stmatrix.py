@@ -46,7 +46,7 @@ def stmatrix_x4_trans_f32_bf16(
     registers = list(cast("Sequence[Reg]", given))
     if len(registers) % _GROUP:
         raise OperandError(
-            f"ptx.stmatrix_x4_trans_f32_bf16: frag has {len(registers)} registers", hint="N/2 of them, N by sixteens"
+            f"ptx.stmatrix_x4_trans_f32_bf16: frag has {len(registers)} registers", help="N/2 of them, N by sixteens"
         )
     trace = active("ptx.stmatrix_x4_trans_f32_bf16")
     halves = [trace.fresh(b16) for _ in range(8)] if tmp_bf16 is None else list(tmp_bf16)

@@ -72,7 +72,7 @@ def load_box(
         **_overridden(address),
     )
     if mbar is None:
-        raise OperandError(f"{what} needs the mbarrier that counts its bytes", hint="pass mbar=")
+        raise OperandError(f"{what} needs the mbarrier that counts its bytes", help="pass mbar=")
     trace = active(what)
     box = _box(trace, what, rank, src, coord, mode, address)
     operands = (as_address(dst), box, as_address(mbar), *_offsets(what, rank, offsets, mode))
@@ -185,13 +185,13 @@ def _box(
     if len(given) != count:
         rows = " (one column, four rows)" if count != rank else ""
         raise OperandError(
-            f"{what} takes {count} coordinates{rows}, not {len(given)}", hint="innermost first: coord=(column, row)"
+            f"{what} takes {count} coordinates{rows}, not {len(given)}", help="innermost first: coord=(column, row)"
         )
     address = tensor.tma_desc() if isinstance(tensor, TensorSpec) else tensor
     if isinstance(address, Reg) and address.dtype.bits != u64.bits:
         raise RegisterTypeError(
             f"{what}: {address.raw_name} is a {address.dtype} register, and no tensor map",
-            hint="pass the tensor, or its tma_desc()",
+            help="pass the tensor, or its tma_desc()",
         )
     parts = [lower(each, trace) for each in (address, *_between(elsewhere))]
     return tree.TensorAddress((*parts, tree.Vector(tuple([lower(each, trace) for each in given]))))
@@ -201,7 +201,7 @@ def _offsets(what: str, rank: int, offsets: Coordinates, mode: str | None) -> tu
     """Return the operand with the offsets of an im2col copy; an empty tuple for other modes."""
     if mode is None or not mode.startswith("im2col"):
         if offsets:
-            raise OperandError(f"{what}: offsets={offsets!r} belong to im2col copies", hint='pass mode="im2col"')
+            raise OperandError(f"{what}: offsets={offsets!r} belong to im2col copies", help='pass mode="im2col"')
         return ()
     count = rank - 2 if mode == "im2col" else 2
     if len(offsets) != count:

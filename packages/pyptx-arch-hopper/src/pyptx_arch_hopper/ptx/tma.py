@@ -102,7 +102,7 @@ def _coordinates(what: str, row: object, col: object, coords: Coordinates | None
             raise OperandError(f"{what} takes row and col, or coords, not both")
         return coords
     if row is None or col is None:
-        raise OperandError(f"{what} needs row and col", hint="or coords=(0, row, slab)")
+        raise OperandError(f"{what} needs row and col", help="or coords=(0, row, slab)")
     if isinstance(col, Reg):
         trace = active(what)
         slab = trace.fresh(u32)

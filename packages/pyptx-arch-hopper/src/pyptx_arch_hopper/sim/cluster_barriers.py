@@ -16,7 +16,7 @@ class ClusterBarriers:
     """The barrier of each cluster of a wave, with split arrive and wait."""
 
     name = "the cluster's barrier"
-    hint = None
+    help = None
     alone = False
 
     def __init__(self, wave: Wave) -> None:
@@ -47,9 +47,9 @@ class ClusterBarriers:
 
     def _check_pairs(self, turn: Turn, wrong: Mask, what: str) -> None:
         if wrong.any():
-            hint = "pair each barrier.cluster.arrive with one barrier.cluster.wait"
+            help = "pair each barrier.cluster.arrive with one barrier.cluster.wait"
             count = int(np.count_nonzero(wrong))
-            self._wave.report("barrier-divergence", f"a thread {what}", turn.pc, hint=hint, count=count)
+            self._wave.report("barrier-divergence", f"a thread {what}", turn.pc, help=help, count=count)
 
     def wait(self, turn: Turn) -> None:
         """Block lanes until all threads of their cluster have arrived."""

@@ -15,7 +15,7 @@ from pyptx_sim.extension import WARP
 if TYPE_CHECKING:
     from pyptx_sim.extension import IntArray, Turn, Wave
 
-_WARPGROUP_HINT = "let all four warps of a warpgroup execute the same setmaxnreg"
+_WARPGROUP_HELP = "let all four warps of a warpgroup execute the same setmaxnreg"
 
 
 class RegisterPool:
@@ -23,7 +23,7 @@ class RegisterPool:
 
     name = "registers"
     alone = True
-    hint = "let other warpgroups give up as many first, by setmaxnreg.dec, or ask for fewer"
+    help = "let other warpgroups give up as many first, by setmaxnreg.dec, or ask for fewer"
 
     def __init__(self, wave: Wave, registers: int) -> None:
         """Start with empty pools: each warp owns `registers` per thread."""
@@ -66,8 +66,8 @@ class RegisterPool:
     def _undefined(self, turn: Turn, warp: int, does: str, opcode: str, bound: str) -> None:
         name, owned = self._wave.geometry.warp_name(warp), int(self._owned[warp])
         message = f"{name} {does} a thread and has {owned}: what that does is not defined"
-        hint = f"pass {opcode} a count of {bound} {owned}, the current count of the warp"
-        self._wave.report("setmaxnreg", message, turn.pc, hint=hint)
+        help = f"pass {opcode} a count of {bound} {owned}, the current count of the warp"
+        self._wave.report("setmaxnreg", message, turn.pc, help=help)
 
     def _serve(self) -> None:
         """Resume, in warp order, the waiting warps whose requests the pools can satisfy."""
@@ -115,7 +115,7 @@ class RegisterPool:
             if self._counts[warp]:
                 name = self._wave.geometry.warp_name(warp)
                 message = f"{name} belongs to no whole warpgroup, and sets its registers"
-                self._wave.report("setmaxnreg", message, self._counts[warp][0][1], hint=_WARPGROUP_HINT)
+                self._wave.report("setmaxnreg", message, self._counts[warp][0][1], help=_WARPGROUP_HELP)
 
     def _report_odd(self, warp: int, odd: int) -> None:
         """Report the first count that a warp set and another warp of its warpgroup did not."""
@@ -125,4 +125,4 @@ class RegisterPool:
         name = self._wave.geometry.warp_name
         message = f"{name(warp)} sets {count} registers a thread, and {name(odd)} of its warpgroup does not"
         other_pc = other[same][1] if same < len(other) else None
-        self._wave.report("setmaxnreg", message, pc, other_pc=other_pc, hint=_WARPGROUP_HINT)
+        self._wave.report("setmaxnreg", message, pc, other_pc=other_pc, help=_WARPGROUP_HELP)

@@ -10,7 +10,7 @@ RULES: Final = (
     Rule(
         name="unfinished-wgmma",
         summary="warp exits with outstanding wgmma groups",
-        hint="wgmma.commit_group and wgmma.wait_group 0 before exit",
+        help="wgmma.commit_group and wgmma.wait_group 0 before exit",
         severity="warning",
     ),
     Rule(
@@ -29,7 +29,7 @@ RULES: Final = (
     Rule(
         name="wgmma-descriptor",
         summary="matrix descriptor invalid, or different from the layout in shared memory",
-        hint="build the descriptor and the TMA box from one SharedTile",
+        help="build the descriptor and the TMA box from one SharedTile",
         observer="races",
     ),
     Rule(
@@ -43,7 +43,7 @@ RULES: Final = (
     Rule(
         name="missing-tensormap-fence",
         summary="modified tensor map used without a tensormap proxy fence",
-        hint="fence.proxy.tensormap::generic.release after the modification, synchronize, ….acquire before the copy",
+        help="fence.proxy.tensormap::generic.release after the modification, synchronize, ….acquire before the copy",
         observer="races",
     ),
 )

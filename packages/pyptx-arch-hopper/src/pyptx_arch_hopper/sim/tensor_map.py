@@ -49,7 +49,7 @@ class TensorMap(Row):
         held = getattr(array, "array", array)
         name, shape = _elements(tuple(held.shape), dtype, held.dtype)
         if len(box) != len(shape):
-            raise LaunchError(f"a box of {tuple(box)} in a tensor of {shape}", hint="both have the same dimensions")
+            raise LaunchError(f"a box of {tuple(box)} in a tensor of {shape}", help="both have the same dimensions")
         strides = _strides(held)
         steps = (1,) * len(shape) if element_strides is None else tuple(element_strides)
         return cls(name, shape, strides, tuple(box), steps, swizzle, l2_promotion=l2_promotion, fill=fill)
@@ -75,7 +75,7 @@ class TensorMap(Row):
             raise LaunchError(f"{len(data)} bytes that are no tensor map")
         fault = record.fault()
         if fault is not None:
-            raise LaunchError(f"no tensor map has {fault[0]}", hint=fault[1])
+            raise LaunchError(f"no tensor map has {fault[0]}", help=fault[1])
         return cls._said(record), record.address
 
     @classmethod
@@ -107,7 +107,7 @@ def _strides(array: Any) -> tuple[int, ...]:  # noqa: ANN401 - a NumPy array, or
     if found and found[-1] != array.dtype.itemsize:
         raise LaunchError(
             f"tensor map of an array with strides of {array.strides} bytes: innermost elements are not adjacent",
-            hint="make the tensor map of array.T, or of a contiguous copy",
+            help="make the tensor map of array.T, or of a contiguous copy",
         )
     return found
 
@@ -121,6 +121,6 @@ def _elements(shape: tuple[int, ...], dtype: str | None, stored: DType) -> tuple
     if known is None or known.tensor_map is None or known.bytes != size:
         raise LaunchError(
             f"no tensor map has elements of {dtype or stored} in {size} bytes",
-            hint="name a type of PTX: dtype='bf16', say",
+            help="name a type of PTX: dtype='bf16', say",
         )
     return known.name, shape

@@ -39,7 +39,7 @@ def tensor_map(tile: Tile, sizes: Mapping[str, int]) -> TensorMap:
         if columns % slab:
             raise SpecError(
                 f"{tile!r}: {columns} columns are no whole slabs of {slab}, which tma_rank=3 is made of",
-                hint=f"pad the array to {-(-columns // slab) * slab} columns, or take tma_rank=2, which cuts boxes off",
+                help=f"pad the array to {-(-columns // slab) * slab} columns, or take tma_rank=2, which cuts boxes off",
             )
         shape = (columns // slab, rows, slab)
         box = (slabs, box_rows, (_PADDED_BYTES if tile.tma_padding else _SLAB_BYTES) // width)
@@ -80,7 +80,7 @@ def _check_swizzle(tile: Tile, inner: int) -> None:
     panels = SharedTile(tile.dtype, (8, span * 8 // tile.dtype.bits), swizzle=tile.layout.swizzle)
     raise SpecError(
         f"{tile!r}: a row of {inner} elements is {row} bytes, wider than its {tile.layout.swizzle} swizzle",
-        hint=f"copy panels of {panels.panel_columns} columns: SharedTile(…).tma_tile(…) gives their box\n"
+        help=f"copy panels of {panels.panel_columns} columns: SharedTile(…).tma_tile(…) gives their box\n"
         f"{panels.picture()}",
     )
 

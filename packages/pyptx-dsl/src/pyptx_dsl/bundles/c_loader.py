@@ -55,7 +55,7 @@ def check_expressible(name: str, special: Specialization) -> None:
         if row.kind == "descriptor" and row.type != "b8":
             raise BundleError(
                 f"{name}: the descriptor {row.name} is passed as a pointer, which a C program would have to keep",
-                hint='leave out tma_slots="pointer": descriptors are then passed by value',
+                help='leave out tma_slots="pointer": descriptors are then passed by value',
             )
         if row.kind == "descriptor" and code_of(row.descriptor) is None:
             raise BundleError(f"{name}: a C program has no way to make the descriptor {row.name}")

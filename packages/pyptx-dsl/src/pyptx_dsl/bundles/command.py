@@ -50,7 +50,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _told(error: PyptxError, here: str | None) -> str:
     """Return an error without its location, if that is only the program that runs this command."""
-    return str(error if error.where != here else PyptxError(error.message, hint=error.hint))
+    return str(error if error.where != here else PyptxError(error.message, help=error.help))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -97,7 +97,7 @@ def _value(default: object, word: str) -> object:
         try:
             return from_name(word)
         except UnknownTypeError as error:
-            raise BundleError(error.message, hint=error.hint) from None
+            raise BundleError(error.message, help=error.help) from None
     try:
         return ast.literal_eval(word)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -108,15 +108,15 @@ def find_kernel(word: str) -> Kernel:
     """Return the kernel named `module:kernel` or `path/to/file.py:kernel`; raise BundleError if there is none."""
     place, colon, name = word.rpartition(":")
     if not (colon and place and name):
-        raise BundleError(f"{word!r} names no kernel", hint="write MODULE:KERNEL, as in my.kernels:rms_norm")
+        raise BundleError(f"{word!r} names no kernel", help="write MODULE:KERNEL, as in my.kernels:rms_norm")
     module = _module(place)
     found = getattr(module, name, None)
     if isinstance(found, Kernel):
         return cast("Kernel", found)
     kernels = tuple(each for each, value in vars(module).items() if isinstance(value, Kernel))
     problem = "is no kernel" if hasattr(module, name) else "is not there"
-    hint = close(name, kernels) if kernels else "there is no kernel in it; decorate a function with @kernel"
-    raise BundleError(f"{place}: {name} {problem}", hint=hint)
+    help = close(name, kernels) if kernels else "there is no kernel in it; decorate a function with @kernel"
+    raise BundleError(f"{place}: {name} {problem}", help=help)
 
 
 def _module(place: str) -> ModuleType:

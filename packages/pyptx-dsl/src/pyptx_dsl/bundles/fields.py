@@ -26,7 +26,7 @@ class Field:
     def wrong(self, problem: str) -> BundleError:
         """Return the error for an invalid value."""
         return BundleError(
-            f"{self.path} is {self._shown()}: {problem}", hint="the bundle is damaged; export the kernel again"
+            f"{self.path} is {self._shown()}: {problem}", help="the bundle is damaged; export the kernel again"
         )
 
     def _shown(self) -> str:

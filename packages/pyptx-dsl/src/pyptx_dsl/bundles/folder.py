@@ -55,7 +55,7 @@ def refuse_strangers(path: Path) -> None:
     """Raise BundleError if `path` exists and is neither a bundle nor an empty folder, to protect other files."""
     if not path.is_symlink() and (not path.exists() or (path.is_dir() and _is_ours(path))):
         return
-    raise BundleError(f"{path} is there already, and is no bundle", hint="name another folder, or remove it")
+    raise BundleError(f"{path} is there already, and is no bundle", help="name another folder, or remove it")
 
 
 def _is_ours(path: Path) -> bool:
@@ -90,7 +90,7 @@ def _exchange(fresh: Path, path: Path) -> None:
 def read_manifest_bytes(path: Path) -> bytes:
     """Return the manifest of the bundle at `path`."""
     if not path.is_dir():
-        raise BundleError(f"{path} is no folder", hint="pyptx export MODULE:KERNEL --shape … -o FOLDER makes a bundle")
+        raise BundleError(f"{path} is no folder", help="pyptx export MODULE:KERNEL --shape … -o FOLDER makes a bundle")
     if not os.path.lexists(path / NAME):
         raise BundleError(f"{path} is no bundle: it has no {NAME}")
     return _read(path, NAME, _MOST_MANIFEST)
@@ -114,9 +114,9 @@ def _check_listing(path: Path, named: Sequence[str]) -> None:
     wanted = {NAME, *named}
     missing, extra = sorted(wanted - present), sorted(present - wanted)
     if missing:
-        raise BundleError(f"{path} lacks {_some(missing)}, which its manifest names", hint="copy the bundle again")
+        raise BundleError(f"{path} lacks {_some(missing)}, which its manifest names", help="copy the bundle again")
     if extra:
-        raise BundleError(f"{path} holds {_some(extra)}, which its manifest does not name", hint="remove it")
+        raise BundleError(f"{path} holds {_some(extra)}, which its manifest does not name", help="remove it")
 
 
 def _some(names: Sequence[str]) -> str:
@@ -142,8 +142,8 @@ def _read(path: Path, name: str, most: int) -> bytes:
 def _checked(file: File, data: bytes) -> bytes:
     if len(data) != file.bytes:
         raise BundleError(
-            f"{file.name} has {len(data)} bytes, and the manifest says {file.bytes}", hint="copy the bundle again"
+            f"{file.name} has {len(data)} bytes, and the manifest says {file.bytes}", help="copy the bundle again"
         )
     if hashlib.sha256(data).hexdigest() != file.sha256:
-        raise BundleError(f"{file.name} is not what was exported: its SHA-256 differs", hint="copy the bundle again")
+        raise BundleError(f"{file.name} is not what was exported: its SHA-256 differs", help="copy the bundle again")
     return data

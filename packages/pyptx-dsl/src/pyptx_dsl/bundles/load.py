@@ -59,7 +59,7 @@ def _check_names(manifest: Manifest) -> None:
     if wanted != named:
         odd = min(wanted ^ named)
         problem = "does not name the file" if odd in wanted else "names a file that is no part of a bundle,"
-        raise BundleError(f"the manifest {problem} {odd[:80]!a}", hint="export the kernel again")
+        raise BundleError(f"the manifest {problem} {odd[:80]!a}", help="export the kernel again")
 
 
 def _entry(announced: Announced, files: Mapping[str, bytes]) -> Entry:

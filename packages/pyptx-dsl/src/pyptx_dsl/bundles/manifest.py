@@ -146,7 +146,7 @@ def _check_format(field: Field) -> None:
     if field.integer(0, 2**31) != FORMAT:
         raise BundleError(
             f"the bundle has format {field.value}, and this pyptx reads format {FORMAT}",
-            hint="export the kernel again with this version, or load it with the version that exported it",
+            help="export the kernel again with this version, or load it with the version that exported it",
         )
 
 

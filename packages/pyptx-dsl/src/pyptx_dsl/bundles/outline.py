@@ -140,7 +140,7 @@ def check_outline(outline: Outline, entries: Sequence[Entry]) -> None:
         if not _agrees(outline, entry.special, entry.keywords):
             raise BundleError(
                 f"{entry.name} has other arrays or scalars than its kernel, {outline.name}",
-                hint="the bundle is damaged; export the kernel again",
+                help="the bundle is damaged; export the kernel again",
             )
 
 

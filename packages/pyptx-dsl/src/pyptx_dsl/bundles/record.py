@@ -212,7 +212,7 @@ def _description(field: Field) -> object:
     try:
         kind = find_descriptor_kind(Field(f"a name in {field.path}", name).text(_LONGEST_NAME, _NAME))
     except MissingPluginError as error:
-        raise BundleError(f"{described.path}: {error.message}", hint=error.hint) from None
+        raise BundleError(f"{described.path}: {error.message}", help=error.help) from None
     return kind.restore(described)
 
 

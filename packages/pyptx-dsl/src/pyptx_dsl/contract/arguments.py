@@ -54,7 +54,7 @@ def _check_dtype(kernel: str, name: str, tile: Tile, argument: Argument) -> None
         return
     raise DtypeError(
         f"{kernel}: {name} holds {argument.dtype}, and {tile!r} wants {tile.dtype}",
-        hint=f"convert {name} before the call, or declare the kernel for {argument.dtype}",
+        help=f"convert {name} before the call, or declare the kernel for {argument.dtype}",
     )
 
 
@@ -64,7 +64,7 @@ def _check_shape(
     if len(argument.shape) != tile.rank:
         raise RankError(
             f"{kernel}: {name} has {len(argument.shape)} dimensions {argument.shape}, and {tile!r} has {tile.rank}",
-            hint=f"reshape {name}",
+            help=f"reshape {name}",
         )
     for axis, (declared, actual) in enumerate(zip(tile.shape, argument.shape, strict=True)):
         if isinstance(declared, str):
@@ -72,12 +72,12 @@ def _check_shape(
             if env.setdefault(declared, actual) != actual:
                 raise ShapeError(
                     f"{kernel}: {declared} is {env[declared]} in {owner}, and {actual} in {name}.shape[{axis}]",
-                    hint=f"{name} has shape {argument.shape}, and {tile!r} is declared",
+                    help=f"{name} has shape {argument.shape}, and {tile!r} is declared",
                 )
         elif declared != actual:
             raise ShapeError(
                 f"{kernel}: {name}.shape[{axis}] is {actual}, and {tile!r} wants {declared}",
-                hint="build the kernel for these sizes, or name the dimension in the Tile",
+                help="build the kernel for these sizes, or name the dimension in the Tile",
             )
 
 
@@ -91,7 +91,7 @@ def _check_strides(kernel: str, name: str, tile: Tile, argument: Argument) -> No
     raise LayoutError(
         f"{kernel}: {name} has strides {argument.strides} for shape {argument.shape}; "
         f"Layout.{tile.layout.name} is dense by {how}, strides {wanted}",
-        hint=f"pass {name}.T of an array stored by columns"
+        help=f"pass {name}.T of an array stored by columns"
         if tile.layout is Layout.COL
         else f"pass a contiguous copy of {name}",
     )
@@ -114,7 +114,7 @@ def _check_alignment(kernel: str, name: str, tile: Tile, argument: Argument) -> 
     if argument.address % wanted:
         raise AlignmentError(
             f"{kernel}: {name} starts at address {argument.address:#x}, which is not a multiple of {wanted} bytes",
-            hint=f"pass a copy of {name}",
+            help=f"pass a copy of {name}",
         )
 
 
@@ -123,5 +123,5 @@ def _check_devices(kernel: str, names: Sequence[str], arguments: Sequence[Argume
         if argument.device != arguments[0].device:
             raise DeviceError(
                 f"{kernel}: {names[0]} is on {arguments[0].device}, and {name} on {argument.device}",
-                hint="move all arrays to one device",
+                help="move all arrays to one device",
             )

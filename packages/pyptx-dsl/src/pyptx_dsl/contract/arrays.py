@@ -70,7 +70,7 @@ def foreign(kernel: str, name: str, value: object, wanted: ArrayKind) -> Foreign
     function = "from_dlpack" if hasattr(value, "__dlpack__") else wanted.function
     return ForeignArrayError(
         f"{kernel}: {name} is {what}, in a call with {wanted.name}s",
-        hint=f"convert it: {wanted.prefix}.{function}({name})",
+        help=f"convert it: {wanted.prefix}.{function}({name})",
     )
 
 
@@ -84,7 +84,7 @@ def unknown_elements(kernel: str, name: str, array: object) -> DtypeError:
     """Return the error for an array with an element type that PTX lacks."""
     return DtypeError(
         f"{kernel}: {name} holds {element_name(array)}, which PTX has no type for",
-        hint=f"convert {name} before the call",
+        help=f"convert {name} before the call",
     )
 
 
@@ -96,12 +96,12 @@ def _check_numpy(kernel: str, name: str, array: object) -> None:
     if not dtype.isnative:
         raise DtypeError(
             f"{kernel}: {name} is of foreign byte order ({dtype.str})",
-            hint=f'convert it: {name}.astype({name}.dtype.newbyteorder("="))',
+            help=f'convert it: {name}.astype({name}.dtype.newbyteorder("="))',
         )
     if isinstance(array, sys.modules["numpy"].ma.MaskedArray):
         raise LayoutError(
             f"{kernel}: {name} is a masked array, whose mask would be lost",
-            hint=f"pass {name}.filled(value), or {name}.data and the mask as arrays of their own",
+            help=f"pass {name}.filled(value), or {name}.data and the mask as arrays of their own",
         )
 
 

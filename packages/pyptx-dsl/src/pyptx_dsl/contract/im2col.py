@@ -46,7 +46,7 @@ class Im2col(Value):
         if not len(self.upper) == len(self.strides) == spatial or spatial not in _CORNER_BITS:
             raise SpecError(
                 f"{self!r}: lower, upper and strides have an entry for each of W, H and D",
-                hint="one to three: the tensor has three to five dimensions",
+                help="one to three: the tensor has three to five dimensions",
             )
         for what, number, most in (
             ("pixels", self.pixels, _MOST_PIXELS),
@@ -80,7 +80,7 @@ class Im2col(Value):
         if len({count, len(before), len(steps), len(gaps)}) > 1:
             raise SpecError(
                 f"a filter {tuple(filter_size)} with padding {before}, stride {steps} and dilation {gaps}",
-                hint="a number for all dimensions, or one for each",
+                help="a number for all dimensions, or one for each",
             )
         after = (pad - (size - 1) * gap for pad, size, gap in zip(before, filter_size, gaps, strict=True))
         return cls(pixels, channels, tuple(-pad for pad in before), tuple(after), steps)

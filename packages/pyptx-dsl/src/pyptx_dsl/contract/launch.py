@@ -29,14 +29,14 @@ def three(what: str, value: object, least: int = 1) -> Dims:
     sizes = [as_count(size) for size in given]
     known = [size for size in sizes if size is not None]
     if not 1 <= len(sizes) <= 3 or len(known) != len(sizes):
-        hint = f"write one to three integers: {what}=(x, y, z)"
+        help = f"write one to three integers: {what}=(x, y, z)"
         if any(isinstance(each, float) for each in (value, *given)):
-            hint = "divide with //; -(-N // 128) rounds up"
-        raise LaunchError(f"{what}={value!r} is no size", hint=hint)
+            help = "divide with //; -(-N // 128) rounds up"
+        raise LaunchError(f"{what}={value!r} is no size", help=help)
     if min(known) < least:
         allowed = "every dimension is at least 1"
-        hint = f"{allowed}: round up, -(-N // 128); only a call with an empty array may have no CTAs"
-        raise LaunchError(f"{what}={value!r} is empty", hint=hint if what == "grid" else allowed)
+        help = f"{allowed}: round up, -(-N // 128); only a call with an empty array may have no CTAs"
+        raise LaunchError(f"{what}={value!r} is empty", help=help if what == "grid" else allowed)
     x, y, z = (*known, 1, 1)[:3]
     return x, y, z
 
@@ -54,7 +54,7 @@ def check_block(block: Dims, target: TargetRow) -> None:
     if threads > target.threads:
         raise LaunchError(
             f"block={block} has {threads} threads; a block on {target.name} has at most {target.threads}",
-            hint="use more blocks",
+            help="use more blocks",
         )
 
 
@@ -64,7 +64,7 @@ def check_cluster(cluster: Dims, target: TargetRow) -> None:
     if blocks > target.cluster_optin:
         have = f"at most {target.cluster_optin} blocks" if target.cluster_optin > 1 else "no clusters"
         raise LaunchError(
-            f"cluster={cluster} has {blocks} blocks; {target.name} has {have}", hint="clusters need sm_90 or later"
+            f"cluster={cluster} has {blocks} blocks; {target.name} has {have}", help="clusters need sm_90 or later"
         )
 
 
@@ -74,12 +74,12 @@ def check_grid(grid: Dims, cluster: Dims, persistent: int = 0) -> None:
     if persistent and grid[1:] != (1, 1):
         raise LaunchError(
             f"grid={grid} has several dimensions, and a persistent kernel one: how many blocks there are, at most",
-            hint="number the work, and let each block take every nctaid.x-th piece from its ctaid.x on",
+            help="number the work, and let each block take every nctaid.x-th piece from its ctaid.x on",
         )
     for axis, blocks, group in zip("xyz", grid, cluster, strict=True):
         if blocks % group:
             raise LaunchError(
-                f"grid.{axis} is {blocks}, which clusters of {group} don't divide", hint="round the grid up"
+                f"grid.{axis} is {blocks}, which clusters of {group} don't divide", help="round the grid up"
             )
 
 
@@ -135,6 +135,6 @@ def size_parameters(
     shown = str(signature(function))[1:-1]
     raise SignatureError(
         f"the {what} asks for {', '.join(unknown) or shown}, and this kernel has {', '.join(names) or 'no dimensions'}",
-        hint=f"a {what} function takes dimensions and template parameters by their names: "
+        help=f"a {what} function takes dimensions and template parameters by their names: "
         f"lambda {', '.join(dimensions)}: …",
     )

@@ -30,9 +30,9 @@ class Scalar(Value):
     def __init__(self, dtype: PtxType) -> None:
         """Describe a number; raise SpecError for a type that is not valid for parameters."""
         if not is_type(dtype):
-            raise SpecError(f"Scalar({dtype!r}) has no PTX type", hint="write a type of pyptx.types: Scalar(f32)")
+            raise SpecError(f"Scalar({dtype!r}) has no PTX type", help="write a type of pyptx.types: Scalar(f32)")
         if dtype.memory != dtype.name:
-            raise SpecError(f"a parameter cannot be .{dtype}", hint=f"write Scalar({dtype.memory or 'u32'})")
+            raise SpecError(f"a parameter cannot be .{dtype}", help=f"write Scalar({dtype.memory or 'u32'})")
         object.__setattr__(self, "dtype", dtype)
 
     def __repr__(self) -> str:

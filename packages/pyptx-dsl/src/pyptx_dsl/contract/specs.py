@@ -122,10 +122,10 @@ class Tile(Value):
                     shape.append(_dim(item))
         if dtype is None:
             last = shape[-1] if shape and shape[-1] in BY_NAME else None
-            hint = f"{last!r} is the name of a dimension here; the type is {last}, without quotes" if last else ""
-            raise SpecError(f"Tile{dims_and_dtype!r} has no dtype", hint=hint or 'write it last: Tile("M", "N", f32)')
+            help = f"{last!r} is the name of a dimension here; the type is {last}, without quotes" if last else ""
+            raise SpecError(f"Tile{dims_and_dtype!r} has no dtype", help=help or 'write it last: Tile("M", "N", f32)')
         if not shape:
-            raise SpecError(f"Tile({dtype}) has no dimension", hint="a single number is a Tile(1, …)")
+            raise SpecError(f"Tile({dtype}) has no dimension", help="a single number is a Tile(1, …)")
         box = None if tma_box is None else tuple(_dim(size) for size in tma_box)
         values = {"shape": tuple(shape), "dtype": dtype, "layout": layout, "tma_box": box}
         modes = {"tma_rank": tma_rank, "tma_padding": tma_padding, "im2col": im2col, "align": align}
@@ -141,18 +141,18 @@ class Tile(Value):
         align = as_count(self.align)
         if align is None or not 0 < align <= MAX_ALIGN or align & (align - 1):
             raise SpecError(
-                f"align={self.align!r} is no alignment", hint=f"a power of two up to {MAX_ALIGN}, in bytes: align=16"
+                f"align={self.align!r} is no alignment", help=f"a power of two up to {MAX_ALIGN}, in bytes: align=16"
             )
         for name, word, known in (
             ("tma_promotion", self.tma_promotion, L2_PROMOTIONS),
             ("tma_fill", self.tma_fill, FILLS),
         ):
             if word not in known:
-                raise SpecError(f"{name}={word!r} is no such word", hint=f"one of {', '.join(map(repr, known))}")
+                raise SpecError(f"{name}={word!r} is no such word", help=f"one of {', '.join(map(repr, known))}")
         self._check_elements()
         if self.tma_fill == "nan" and not (self.dtype.is_float and self.dtype.bits >= 16):
             raise SpecError(
-                f"tma_fill='nan': TMA knows no NaN of {self.dtype}", hint="it fills so for f16, bf16, tf32, f32 and f64"
+                f"tma_fill='nan': TMA knows no NaN of {self.dtype}", help="it fills so for f16, bf16, tf32, f32 and f64"
             )
         if self.tma_box is not None and len(self.tma_box) != self.rank:
             raise SpecError(f"tma_box={self.tma_box} has {len(self.tma_box)} dimensions, the tile {self.rank}")
@@ -165,11 +165,11 @@ class Tile(Value):
             return
         if self.tma_elements not in PACKED_ELEMENTS:
             known = ", ".join(map(repr, PACKED_ELEMENTS))
-            raise SpecError(f"tma_elements={self.tma_elements!r} is no such word", hint=f"one of {known}")
+            raise SpecError(f"tma_elements={self.tma_elements!r} is no such word", help=f"one of {known}")
         if self.dtype.bytes != 1 or self.dtype.is_float:
             raise SpecError(
                 f"tma_elements={self.tma_elements!r}: elements of {self.dtype} share no bytes",
-                hint="declare the tile of u8, b8 or e2m1x2; its sizes then count bytes",
+                help="declare the tile of u8, b8 or e2m1x2; its sizes then count bytes",
             )
 
     @property
@@ -182,7 +182,7 @@ class Tile(Value):
         if self.rank != rank:
             raise SpecError(
                 f"{self!r}: columns with corners of {rank - 2} dimensions are for a tensor of {rank}, not {self.rank}",
-                hint="N, then an extent for each offset of the corners, then C",
+                help="N, then an extent for each offset of the corners, then C",
             )
         if self.tma_box is not None or self.layout is Layout.COL:
             raise SpecError(f"{self!r}: im2col copies take columns of pixels: tma_box and Layout.COL mean nothing")
@@ -207,7 +207,7 @@ class Tile(Value):
         missing = [name for name in self.symbolic_dims if name not in env]
         if missing:
             raise UnboundDimensionsError(
-                f"{self!r}: no size for {', '.join(missing)}", hint=f"known: {', '.join(sorted(env)) or 'none'}"
+                f"{self!r}: no size for {', '.join(missing)}", help=f"known: {', '.join(sorted(env)) or 'none'}"
             )
         return tuple(env[size] if isinstance(size, str) else size for size in self.shape)
 
@@ -287,15 +287,15 @@ def _dim(size: object) -> Dim:
     if meant:
         raise SpecError(
             f"{size!r} is no dimension; an element type is a type of PTX",
-            hint=f"write Tile(…, {meant}): from pyptx.types import {meant}",
+            help=f"write Tile(…, {meant}): from pyptx.types import {meant}",
         )
     if isinstance(size, str):
         if not size.isidentifier():
-            raise SpecError(f"{size!r} is no name for a dimension", hint="use an identifier such as 'M'")
+            raise SpecError(f"{size!r} is no name for a dimension", help="use an identifier such as 'M'")
         return size
     number = as_count(size)
     if number is None or number < 1:
-        raise SpecError(f"{size!r} is no dimension", hint="dimensions are positive sizes or names")
+        raise SpecError(f"{size!r} is no dimension", help="dimensions are positive sizes or names")
     return number
 
 
@@ -319,7 +319,7 @@ def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
             return layout
     if width == _SWIZZLE_BYTES["INTERLEAVED"]:
         return Layout.ROW
-    raise SpecError(f"an operand {inner} x {dtype} wide has rows of {width} bytes", hint="use 16, 32, 64 or 128 bytes")
+    raise SpecError(f"an operand {inner} x {dtype} wide has rows of {width} bytes", help="use 16, 32, 64 or 128 bytes")
 
 
 def unify_envs(envs: Iterable[Mapping[str, int]]) -> dict[str, int]:

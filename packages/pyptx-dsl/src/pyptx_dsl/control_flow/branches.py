@@ -98,11 +98,11 @@ def predicate(value: object, what: str) -> Reg:
         if value.dtype.kind != "pred":
             raise RegisterTypeError(
                 f"{what} takes a predicate, and {value.raw_name} is a {value.dtype} register",
-                hint=f"compare it: {what}(value != 0)",
+                help=f"compare it: {what}(value != 0)",
             )
         return value
-    hint = "a plain Python `if` decides such things while tracing" if isinstance(value, bool) else "compare registers"
-    raise OperandError(f"{what} takes a predicate register, not {value!r}", hint=hint)
+    help = "a plain Python `if` decides such things while tracing" if isinstance(value, bool) else "compare registers"
+    raise OperandError(f"{what} takes a predicate register, not {value!r}", help=help)
 
 
 def evaluate(condition: object, what: str) -> Reg:
@@ -118,7 +118,7 @@ def jump(trace: Trace, target: str, guard: Reg | None = None, *, uniform: bool =
 def refuse_unnamed(keyword: str, label: str | None, *, define: bool) -> None:
     """Raise OperandError for an unnamed label that is defined elsewhere; `keyword` is the argument that names it."""
     if label is None and not define:
-        raise OperandError("a label that another place defines needs its name", hint=f'name it: {keyword}="$L__BB0_2"')
+        raise OperandError("a label that another place defines needs its name", help=f'name it: {keyword}="$L__BB0_2"')
 
 
 # --- if, elif, else ---------------------------------------------------------------------------------
@@ -305,12 +305,12 @@ def _pending(trace: Trace, what: str) -> Chain:
     if not isinstance(chain, Chain) or chain.complete or chain.scope is not trace.open_scope:
         raise ControlFlowError(
             f"ptx.{what} without ptx.if_: no block of if_ or elif_ ends directly above it",
-            hint=f"write `with ptx.{what}(…):` right behind the block of `with ptx.if_(…):`, at the same indentation",
+            help=f"write `with ptx.{what}(…):` right behind the block of `with ptx.if_(…):`, at the same indentation",
         )
     if chain.skip is None:
         raise ControlFlowError(
             f"ptx.{what} begins at the label of the block before it, which stands elsewhere: define_label=False",
-            hint="let that block define its label, or branch with ptx.bra",
+            help="let that block define its label, or branch with ptx.bra",
         )
     if len(chain.scope.nodes) <= chain.index or chain.scope.nodes[chain.index] is not chain.skip:
         raise _misplaced(what)
@@ -328,7 +328,7 @@ def behind_block(trace: Trace) -> bool:
 def _misplaced(what: str) -> ControlFlowError:
     return ControlFlowError(
         f"instructions stand between the block of ptx.if_ and this ptx.{what}",
-        hint="move them above the ptx.if_, or into one of its blocks",
+        help="move them above the ptx.if_, or into one of its blocks",
     )
 
 
@@ -355,7 +355,7 @@ def _name_end(chain: Chain, labels: BranchLabels) -> None:
     if chain.end not in {None, labels.end_label}:
         raise ControlFlowError(
             f"the blocks before leave for {chain.end!r}, and this one for {labels.end_label!r}",
-            hint="give every elif_ and else_ of the chain the same end_label",
+            help="give every elif_ and else_ of the chain the same end_label",
         )
     chain.end, chain.named, chain.defines_end = labels.end_label, True, labels.define_end
 

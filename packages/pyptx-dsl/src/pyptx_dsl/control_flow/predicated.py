@@ -57,7 +57,7 @@ class PredicatedBlock:
                 raise ControlFlowError(
                     f"ptx.predicated guards instructions one by one, and {wrong}",
                     where=self._trace.recorder.where(self._scope.sites[place]),
-                    hint="branch around it: with ptx.if_(…)",
+                    help="branch around it: with ptx.if_(…)",
                 )
             if isinstance(node, nodes.Instruction):
                 self._scope.nodes[place] = instruction(node.opcode, node.operands, self._guard, node.lead)

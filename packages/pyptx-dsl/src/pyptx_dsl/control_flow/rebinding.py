@@ -125,7 +125,7 @@ class Watch:
             f"`{name}` is bound to another {'number' if number else 'register'} in a block of {self._what}, "
             f"{_EFFECTS[again, number]}",
             where=place,
-            hint=_remedy(name, before),
+            help=_remedy(name, before),
         )
 
 

@@ -68,7 +68,7 @@ def _finding(said: str, where: str | None) -> Iterator[str]:
     advice = advice_on(said)
     if advice is not None:
         yield f"  meaning: {advice.meaning}"
-        yield f"  to do: {advice.hint}"
+        yield f"  to do: {advice.help}"
 
 
 def _local_traffic(declaration: Declaration, traced: Traced) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _local_traffic(declaration: Declaration, traced: Traced) -> Iterator[str]:
         assembly: Assembly = assemble(numbered(traced), declaration.target.name)
         sass = disassemble(assembly.cubin, lines=True)
     except ToolchainError as error:
-        yield f"  which lines: {error.message}" + (f" ({error.hint})" if error.hint else "")
+        yield f"  which lines: {error.message}" + (f" ({error.help})" if error.help else "")
         return
     counted = local_accesses(sass)
     shown = Counter[str]()

@@ -155,20 +155,20 @@ class MultiplyAdd(Wrapper):
             dtype, dst, a, b, c = args
             checked = ptx_type(dtype, "ptx.mad")
             if isinstance(dst, bool | int | float):
-                raise OperandError(f"ptx.mad writes a register, not {dst!r}", hint="write ptx.mad(u32, d, a, b, c)")
+                raise OperandError(f"ptx.mad writes a register, not {dst!r}", help="write ptx.mad(u32, d, a, b, c)")
             self._emit(checked, (dst, a, b, c), modifiers, pred)
             return cast("Reg", dst)
         if len(args) != 3:
             raise OperandError(
                 f"ptx.mad takes (type, d, a, b, c) or (a, b, c), not {len(args)} values",
-                hint="write ptx.mad(u32, d, a, b, c)",
+                help="write ptx.mad(u32, d, a, b, c)",
             )
         return self._expression(args, pred, modifiers)
 
     def _expression(self, args: tuple[object, ...], pred: Reg | None, modifiers: Modifiers) -> Reg:
         factor = next((value for value in args[:2] if isinstance(value, Reg)), None)
         if factor is None:
-            raise OperandError("ptx.mad(a, b, c) needs a register among a and b", hint="write ptx.mad(u32, d, a, b, c)")
+            raise OperandError("ptx.mad(a, b, c) needs a register among a and b", help="write ptx.mad(u32, d, a, b, c)")
         trace = active("ptx.mad")
         dtype = factor.dtype
         a, b, c = args

@@ -36,7 +36,7 @@ class AsmRegion:
         trace.unopened.pop(self._promise, None)
         if _OPEN in trace.notes:
             raise ControlFlowError(
-                "ptx.asm_region inside another one: compilers never nest them", hint="end the outer region first"
+                "ptx.asm_region inside another one: compilers never nest them", help="end the outer region first"
             )
         trace.notes[_OPEN] = self
         trace.comment(self._begin)
@@ -57,5 +57,5 @@ def asm_region(*, begin: str = "begin inline asm", end: str = "end inline asm") 
     """
     for comment in (begin, end):
         if len(text("a comment", comment).splitlines()) != 1:
-            raise OperandError(f"{comment!r} is no comment of one line", hint="ptx.comment writes several")
+            raise OperandError(f"{comment!r} is no comment of one line", help="ptx.comment writes several")
     return AsmRegion(active("ptx.asm_region"), begin, end)

@@ -141,7 +141,7 @@ def _size(cache: str, value: object) -> int:
     if size is None or size not in _SIZES[cache]:
         allowed = ", ".join(map(str, _SIZES[cache]))
         raise OperandError(
-            f"cp.async.{cache} copies {allowed} bytes, not {value!r}", hint="use several copies, or ld and st"
+            f"cp.async.{cache} copies {allowed} bytes, not {value!r}", help="use several copies, or ld and st"
         )
     return size
 

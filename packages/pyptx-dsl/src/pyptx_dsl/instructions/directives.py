@@ -43,7 +43,7 @@ def deviation(lead: str | None, spelling: str | None, *, unchecked: bool) -> Dev
 def trivia(what: str, text: object) -> str:
     """Return a text of whitespace and comments; raise OperandError for any other."""
     if not isinstance(text, str) or not _is_trivia(text):
-        raise OperandError(f"{what}={text!r} is not white space and comments", hint="comments are // … or /* … */")
+        raise OperandError(f"{what}={text!r} is not white space and comments", help="comments are // … or /* … */")
     return text
 
 
@@ -102,7 +102,7 @@ def directive(name: str, *arguments: object, terminated: bool = True) -> None:
 def directive_node(name: str, arguments: tuple[object, ...], *, terminated: bool) -> nodes.Directive:
     """Return a directive that has no node class of its own."""
     if not _NAME.match(text_of("the name of a directive", name)):
-        raise OperandError(f"{name!r} is no name of a directive", hint='write it without its dot: "maxnreg"')
+        raise OperandError(f"{name!r} is no name of a directive", help='write it without its dot: "maxnreg"')
     return nodes.Directive(name, tuple([_argument(each) for each in arguments]), terminated)
 
 
@@ -122,10 +122,10 @@ def word(text: str) -> Operand:
     try:
         statements = parse_statements(f".b8 {text}")
     except PtxSyntaxError as error:
-        hint = error.hint or "a number, a label, label+4, or a difference of labels"
-        raise OperandError(f"{text!r} is no value: {error.message}", hint=hint) from None
+        help = error.help or "a number, a label, label+4, or a difference of labels"
+        raise OperandError(f"{text!r} is no value: {error.message}", help=help) from None
     match statements:
         case (nodes.SectionData(values=(operand,)),):
             return operand
         case _:
-            raise OperandError(f"{text!r} is no value", hint="pass one value for each argument")
+            raise OperandError(f"{text!r} is no value", help="pass one value for each argument")

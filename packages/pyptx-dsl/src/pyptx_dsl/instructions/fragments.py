@@ -31,7 +31,7 @@ def fragment(name: str, value: object, count: int) -> list[object]:
     """Return the registers of a fragment; raise OperandError unless there are `count`."""
     registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
     if len(registers) != count:
-        raise OperandError(f"{name} is {count} registers, not {len(registers)}", hint="the docstring has a table")
+        raise OperandError(f"{name} is {count} registers, not {len(registers)}", help="the docstring has a table")
     return registers
 
 
@@ -72,11 +72,11 @@ def held(name: Name, value: object, share: Share, layout: Callable[[Name], Layou
     registers: list[object] = [value] if isinstance(value, Reg) else list(cast("Sequence[object]", value))
     if len(registers) != share.registers:
         wrong = f"{name} is {share.registers} registers, not {len(registers)}"
-        raise OperandError(wrong, hint=_taken(share, layout and layout(name)))
+        raise OperandError(wrong, help=_taken(share, layout and layout(name)))
     for register in registers:
         if isinstance(register, Reg) and register.dtype.checked not in share.types:
             wrong = f"{name} is {share}, and {register.raw_name} is a .{register.dtype} register"
-            raise OperandError(wrong, hint=_taken(share, layout and layout(name)))
+            raise OperandError(wrong, help=_taken(share, layout and layout(name)))
     return registers
 
 

@@ -49,7 +49,7 @@ class LaneInstruction(InstructionForms):
     def misused(self, wrong: str) -> OperandError:
         """Return the error for wrong operands, with both forms in its hint."""
         cuda = f"; CUDA's spelling of it is {self._cuda}" if self._cuda else ""
-        return OperandError(f"{self._what}: {wrong}", hint=f"write {self._what}({self._operands}){cuda}")
+        return OperandError(f"{self._what}: {wrong}", help=f"write {self._what}({self._operands}){cuda}")
 
     def source(self, value: object, dst: object) -> object:
         """Return the source; raise OperandError unless source and destination are registers (or strings)."""

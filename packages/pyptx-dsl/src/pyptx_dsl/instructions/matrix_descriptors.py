@@ -58,7 +58,7 @@ def field_units(name: str, value: object) -> int:
     if number is None or number % UNIT_BYTES or not 0 <= number // UNIT_BYTES <= _MOST:
         raise OperandError(
             f"{name}={value!r}: a descriptor counts in {UNIT_BYTES} bytes, up to {_MOST * UNIT_BYTES}",
-            hint="take the numbers from a SharedTile",
+            help="take the numbers from a SharedTile",
         )
     return number // UNIT_BYTES
 
@@ -94,12 +94,12 @@ def emit_steps(
     said |= zip(("byte_offset", "mask", "const_bits"), numbers, strict=True)
     opcodes = [tuple(step.split(".")) for step in steps.split()]
     if temps is not None and len(temps) != len(opcodes):
-        raise OperandError(f"{len(temps)} registers for {len(opcodes)} steps", hint="each step writes one")
+        raise OperandError(f"{len(temps)} registers for {len(opcodes)} steps", help="each step writes one")
     value = base
     for number, opcode in enumerate(opcodes):
         if opcode[0] not in STEPS or opcode[-1] not in BY_NAME:
-            hint = f"there are {', '.join(STEPS)}, each with its type"
-            raise OperandError(f"{'.'.join(opcode)!r} is no step to a descriptor", hint=hint)
+            help = f"there are {', '.join(STEPS)}, each with its type"
+            raise OperandError(f"{'.'.join(opcode)!r} is no step to a descriptor", help=help)
         result = trace.fresh(result_type(opcode)) if temps is None else temps[number]
         more = [said[each] if isinstance(each, str) else each for each in STEPS[opcode[0]]]
         trace.emit(opcode, (result, value, *more))
@@ -113,12 +113,12 @@ def _start(trace: Trace, base: object, byte_offset: int) -> Reg:
         base = base.register
     if isinstance(base, Reg):
         if not base.dtype.is_integer or base.dtype.bits < u32.bits:
-            raise RegisterTypeError(f"{base.raw_name} is a {base.dtype} register, and no address", hint="pass a u32")
+            raise RegisterTypeError(f"{base.raw_name} is a {base.dtype} register, and no address", help="pass a u32")
         return base + byte_offset if byte_offset else base
     if isinstance(base, SharedAlloc):
         base = SharedAddress(base.name, 0, trace)
     if not isinstance(base, SharedAddress | AddressOperand | str):
-        raise OperandError(f"{base!r} is no address in shared memory", hint="pass a tile, a stage of one, or a u32")
+        raise OperandError(f"{base!r} is no address in shared memory", help="pass a tile, a stage of one, or a u32")
     return _moved(trace, base, byte_offset)
 
 
@@ -127,7 +127,7 @@ def _moved(trace: Trace, base: SharedAddress | AddressOperand | str, byte_offset
     address = AddressOperand(base, byte_offset).__ptx_operand__(trace)
     assert isinstance(address, tree.Address)  # noqa: S101  an AddressOperand becomes an Address
     if isinstance(address.base, tree.Register):
-        raise OperandError("a descriptor is made of an address, not of ptx.addr(register)", hint="pass the register")
+        raise OperandError("a descriptor is made of an address, not of ptx.addr(register)", help="pass the register")
     whole = address.base if address.offset is None else tree.Binary("+", address.base, address.offset)
     result = trace.fresh(u32)
     trace.emit(("mov", "u32"), (result, whole))
@@ -144,11 +144,11 @@ def advance(what: str, descriptor: Reg, byte_offset: int, times: Reg | None = No
     """
     if descriptor.dtype.bits != u64.bits:
         raise RegisterTypeError(
-            f"{descriptor.raw_name} is a {descriptor.dtype} register, and no descriptor", hint="descriptors are u64"
+            f"{descriptor.raw_name} is a {descriptor.dtype} register, and no descriptor", help="descriptors are u64"
         )
     number = as_integer(byte_offset)
     if number is None or number % UNIT_BYTES:
-        raise OperandError(f"a descriptor cannot advance by {byte_offset!r} bytes", hint=f"it counts in {UNIT_BYTES}")
+        raise OperandError(f"a descriptor cannot advance by {byte_offset!r} bytes", help=f"it counts in {UNIT_BYTES}")
     trace = active(what)
     low, high, result = trace.fresh(u32), trace.fresh(u32), trace.fresh(u64)
     trace.emit(("mov", "b64"), ([low, high], descriptor))
@@ -173,10 +173,10 @@ def check_start(what: str, part: SharedSlice, tile: SharedTile) -> None:
     if part.register is not None and len(part.indices) > outer:
         raise OperandError(
             f"{what}: {part!r} begins at a row that only the GPU knows",
-            hint="make the descriptor of a stage, and let it advance by tile.offset(…)",
+            help="make the descriptor of a stage, and let it advance by tile.offset(…)",
         )
     if part.register is None and part.byte_offset % (CORE_ROWS * tile.panel_width):
         raise OperandError(
             f"{what}: {part!r} begins {part.byte_offset} bytes into {tile!r}, inside the pattern of its rows",
-            hint=f"begin at a stage, or at a multiple of {CORE_ROWS} rows\n{tile.picture()}",
+            help=f"begin at a stage, or at a multiple of {CORE_ROWS} rows\n{tile.picture()}",
         )

@@ -187,7 +187,7 @@ def _check_formats(dtype: PtxType, operand: object, what: str) -> None:
         if each.dtype.kind in _FORMATS and dtype.kind in _FORMATS:
             raise RegisterTypeError(
                 f"{what}({dtype}, …) cannot access {each.raw_name}, a register of {each.dtype}",
-                hint="convert with ptx.cvt before the store, or load into a register of the type in memory",
+                help="convert with ptx.cvt before the store, or load into a register of the type in memory",
             )
 
 
@@ -195,7 +195,7 @@ def _in_memory(dtype: object, what: str) -> PtxType:
     """Return the type with which `ld` and `st` access values of a type."""
     checked = ptx_type(dtype, what)
     if checked.memory is None:
-        raise RegisterTypeError(f"{checked} is not in memory", hint="load a u8 and compare it with 0, or select a u8")
+        raise RegisterTypeError(f"{checked} is not in memory", help="load a u8 and compare it with 0, or select a u8")
     return from_name(checked.memory)
 
 

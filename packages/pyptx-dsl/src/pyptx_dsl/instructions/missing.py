@@ -27,11 +27,11 @@ def namespace(name: str, known: Sequence[str]) -> object:
     if found is not None:
         return found
     _refuse_missing(name)
-    raise UnknownNameError(f"ptx has no {name!r}", hint=meaning_of(name) or _nearest(name, known))
+    raise UnknownNameError(f"ptx has no {name!r}", help=meaning_of(name) or _nearest(name, known))
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    """Return a hint: the `ptx.inst` form of an instruction without a function, or the nearest known names."""
+    """Return a help: the `ptx.inst` form of an instruction without a function, or the nearest known names."""
     from pyptx_ir.plugins.manager import manager
 
     if manager().instructions_of(to_ptx(name)):
@@ -51,7 +51,7 @@ def extension(parent: str, name: str) -> object:
         return found
     _refuse_missing(full)
     raise UnknownNameError(
-        f"ptx.{parent} has no {name!r}", hint=f"any instruction can be written as ptx.inst.{full}.…(…)"
+        f"ptx.{parent} has no {name!r}", help=f"any instruction can be written as ptx.inst.{full}.…(…)"
     )
 
 
@@ -72,4 +72,4 @@ def _refuse_missing(name: str) -> None:
 
     home = home_of_namespace(name)
     if home is not None:
-        raise MissingNamespaceError(f"ptx.{name} needs {home}", hint=install_hint(home))
+        raise MissingNamespaceError(f"ptx.{name} needs {home}", help=install_hint(home))

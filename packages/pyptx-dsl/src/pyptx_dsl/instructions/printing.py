@@ -93,20 +93,20 @@ def printf(format: str, *values: object) -> None:  # noqa: A002  C's name
 def _fields(format: str, values: Sequence[object]) -> list[tuple[PtxType, object]]:  # noqa: A002  as above
     """Return each directive's buffer type and value; raise OperandError if format and values do not match."""
     if not isinstance(cast("object", format), str):
-        raise OperandError("ptx.printf takes the format first, a Python string", hint='write ptx.printf("%d\\n", x)')
+        raise OperandError("ptx.printf takes the format first, a Python string", help='write ptx.printf("%d\\n", x)')
     if "\0" in format:
-        raise OperandError("the format of ptx.printf holds a zero byte, which ends it", hint="take it out")
+        raise OperandError("the format of ptx.printf holds a zero byte, which ends it", help="take it out")
     found = [match for match in _DIRECTIVE.finditer(format) if match["kind"] != "%"]
     for match in found:
         if match["kind"] not in _KINDS or match["length"] == "L":
             raise OperandError(
-                f"ptx.printf: {match[0]!r} is no directive of CUDA's printf", hint=f"one of %{' %'.join(_KINDS)}, or %%"
+                f"ptx.printf: {match[0]!r} is no directive of CUDA's printf", help=f"one of %{' %'.join(_KINDS)}, or %%"
             )
     if len(found) != len(values) or len(found) > _MOST_VALUES:
         most = f"; at most {_MOST_VALUES}" if len(found) > _MOST_VALUES else ""
         raise OperandError(
             f"ptx.printf: {len(found)} directives and {len(values)} values{most}",
-            hint=f"the directives are {' '.join(match[0] for match in found) or 'none'}",
+            help=f"the directives are {' '.join(match[0] for match in found) or 'none'}",
         )
     return [(_type_for(match, value), value) for match, value in zip(found, values, strict=True)]
 
@@ -116,7 +116,7 @@ def _type_for(match: re.Match[str], value: object) -> PtxType:
     kind = _KINDS[match["kind"]]
     dtype = kind.wide if match["length"] in _WIDE else kind.narrow
     if dtype is None or not _takes(kind, dtype, value):
-        raise OperandError(f"ptx.printf: {match[0]} takes {kind.shown}, not {_shown(value)}", hint=_meant(value))
+        raise OperandError(f"ptx.printf: {match[0]} takes {kind.shown}, not {_shown(value)}", help=_meant(value))
     return dtype
 
 

@@ -27,7 +27,7 @@ def detect_arch() -> str:
 
         raise ArchError(
             "cannot detect the GPU's target: no runtime that launches on GPUs is installed",
-            hint=f"{gpu_remedy()}, or name the target: {_NAME_IT}",
+            help=f"{gpu_remedy()}, or name the target: {_NAME_IT}",
         )
     reasons: list[str] = []
     for capability in asked:
@@ -35,7 +35,7 @@ def detect_arch() -> str:
             return target_of(*capability())
         except RuntimeError as error:
             reasons.append(str(error).partition("\nhint: ")[0])
-    raise ArchError(f"cannot detect the GPU's target: {reasons[0]}", hint=f"name it: {_NAME_IT}")
+    raise ArchError(f"cannot detect the GPU's target: {reasons[0]}", help=f"name it: {_NAME_IT}")
 
 
 def target_of(major: int, minor: int) -> str:

@@ -39,7 +39,7 @@ def sort_keywords(declaration: Declaration, keywords: Mapping[str, object]) -> K
     missing = [name for name in declaration.required if name not in keywords]
     if missing:
         raise KeywordError(
-            f"{kernel} needs {', '.join(missing)}", hint=f"pass {', '.join(f'{name}=…' for name in missing)}"
+            f"{kernel} needs {', '.join(missing)}", help=f"pass {', '.join(f'{name}=…' for name in missing)}"
         )
     templates = {name: keywords.get(name, default) for name, default in declaration.templates.items()}
     return Keywords(templates, sizes, {name: keywords[name] for name in raw_names if name in keywords})
@@ -73,7 +73,7 @@ def bind(declaration: Declaration, sizes: Mapping[str, int], templates: Mapping[
         shown = ", ".join(f"{name}={bound.get(name, '…')}" for name in declaration.dimensions)
         error = UnboundDimensionsError(
             f"{declaration.name}: no size for {', '.join(missing)}",
-            hint=f"give the call the sizes that no input has: {shown}",
+            help=f"give the call the sizes that no input has: {shown}",
         )
         error.sizes = shown
         raise error
@@ -114,9 +114,9 @@ def scalar_of(kernel: str, parameter: RawParameter, keywords: Keywords, bound: M
     if not parameter.is_scalar:
         raise KeywordError(
             f"{kernel}: the raw parameter {name!r} is an array of bytes, which a call cannot pass",
-            hint="tensor maps come from Tiles: A.tma_desc(); else launch the cubin yourself",
+            help="tensor maps come from Tiles: A.tma_desc(); else launch the cubin yourself",
         )
     for values in (keywords.raw, bound, keywords.templates):
         if values.get(name) is not None:
             return parameter.value(values[name])
-    raise KeywordError(f"{kernel} needs the raw parameter {name!r}", hint=f"pass {name}=…")
+    raise KeywordError(f"{kernel} needs the raw parameter {name!r}", help=f"pass {name}=…")

@@ -190,7 +190,7 @@ class Kernel(Generic[OutSpecs_co]):
 
         raise CallError(
             f"{self.name}[{grid!r}]: a kernel is called with its arrays alone, without a grid",
-            hint=f"the decorator says it, @kernel(grid=…), as numbers or a function of the dimensions: {self.name}(…)",
+            help=f"the decorator says it, @kernel(grid=…), as numbers or a function of the dimensions: {self.name}(…)",
         )
 
     # --- inspection -------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def _refuse_identity(value: object, name: str) -> None:
         told = kind.__qualname__
         raise KeywordError(
             f"{name or 'a template value'} must have a value to compare, got an instance of {told}, which may change",
-            hint=f"make {told} a frozen dataclass, or pass numbers, strings, types, functions and tuples",
+            help=f"make {told} a frozen dataclass, or pass numbers, strings, types, functions and tuples",
         )
 
 

@@ -50,7 +50,7 @@ class KernelPair:
         if count != self.gradients:
             raise ArgumentCountError(
                 f"{name_of(self.backward)} returns {count} gradients; {self.gradients} inputs have one",
-                hint="num_grad_inputs says how many inputs have gradients",
+                help="num_grad_inputs says how many inputs have gradients",
             )
 
 
@@ -72,7 +72,7 @@ def pair_of(forward: Kernel, backward: Backward, keywords: Mapping[str, object],
         words = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
         raise KeywordError(
             f"{forward.name}: {words} says nothing to differentiable_kernel",
-            hint="save_for_backward=[0, 1] names inputs, save_outputs=[0] outputs, num_grad_inputs=2 says how many "
+            help="save_for_backward=[0, 1] names inputs, save_outputs=[0] outputs, num_grad_inputs=2 says how many "
             "inputs have gradients",
         )
     pair = KernelPair(forward, backward, inputs, outputs, gradients, keywords_of(backward))
@@ -111,7 +111,7 @@ def _check_writes(pair: KernelPair) -> None:
         if declaration.mutated:
             raise KernelError(
                 f"{declaration.name} writes to its inputs, and what is differentiated must not",
-                hint="return what it writes: name it in out_specs",
+                help="return what it writes: name it in out_specs",
             )
 
 
@@ -122,7 +122,7 @@ def _check_indices(pair: KernelPair, inputs: int) -> None:
         raise ArgumentCountError(
             f"{name} has {inputs} inputs and {outputs} outputs, which save_for_backward={list(pair.inputs)}, "
             f"save_outputs={list(pair.outputs)} and num_grad_inputs={pair.gradients} don't fit",
-            hint="indices count from 0, num_grad_inputs at most to the number of inputs",
+            help="indices count from 0, num_grad_inputs at most to the number of inputs",
         )
 
 
@@ -137,6 +137,6 @@ def _check_backward(pair: KernelPair, arrays: str) -> None:
         raise ArgumentCountError(
             f"{backward.name} would get {takes} {arrays} ({saved} saved, and a gradient for each of {outputs} "
             f"outputs) and return {pair.gradients}; it takes {len(backward.in_specs)} and returns {returns}",
-            hint="save_for_backward names the inputs to save, save_outputs the outputs, and num_grad_inputs says "
+            help="save_for_backward names the inputs to save, save_outputs the outputs, and num_grad_inputs says "
             "how many inputs have gradients",
         )

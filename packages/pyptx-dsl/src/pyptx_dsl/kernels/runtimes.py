@@ -148,7 +148,7 @@ def simulator(kernel: str) -> Runtime:
 
     raise RuntimeMissingError(
         f"{kernel}: arrays on the CPU run on the simulator, which is not installed",
-        hint=f"{install_command('sim')}, or move the arrays to a GPU",
+        help=f"{install_command('sim')}, or move the arrays to a GPU",
     )
 
 
@@ -212,7 +212,7 @@ def compilable_runtime(kernel: str) -> Runtime:
     from pyptx_ir.origins import install_command
 
     raise RuntimeMissingError(
-        f"{kernel}: no installed runtime differentiates in torch.compile", hint=install_command("torch")
+        f"{kernel}: no installed runtime differentiates in torch.compile", help=install_command("torch")
     )
 
 
@@ -228,20 +228,20 @@ def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[s
     if verb == "differentiates" and list(types) == ["ndarray"]:
         return RuntimeMissingError(
             f"{kernel}: NumPy arrays have no gradients",
-            hint="pass torch tensors or jax arrays",
+            help="pass torch tensors or jax arrays",
         )
     from pyptx_dsl.contract.tensors import TensorSpec
 
     if any(isinstance(array, TensorSpec) for array in arrays):  # a kernel is called in the body of another one
         return RuntimeMissingError(
             f"{kernel}: a kernel cannot be called in a kernel",
-            hint="write what both do as a plain Python function that emits it, or launch one after the other",
+            help="write what both do as a plain Python function that emits it, or launch one after the other",
         )
     named = [(type(array).__name__, name) for array, name in zip(arrays, names, strict=False)]
     told = [", ".join(name for kind, name in named if kind == each) for each in types]
     shown = ", ".join(f"{each} ({which})" if which else each for each, which in zip(types, told, strict=True))
     return RuntimeMissingError(
-        f"{kernel}: no installed runtime {verb} arguments of type {shown or 'no arrays'}", hint=_remedy(arrays)
+        f"{kernel}: no installed runtime {verb} arguments of type {shown or 'no arrays'}", help=_remedy(arrays)
     )
 
 

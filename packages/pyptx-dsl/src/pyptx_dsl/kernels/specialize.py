@@ -89,7 +89,7 @@ def _refuse_self(declaration: Declaration) -> None:
         if trace.notes.get(_DECLARATION) is declaration:
             raise SelfTraceError(
                 f"the body of kernel {declaration.name!r} asks for the text of {declaration.name!r} itself",
-                hint="ask for it outside the function; a body only emits",
+                help="ask for it outside the function; a body only emits",
             )
         outer = trace.notes.get(_OUTER)
         trace = outer if isinstance(outer, Trace) else None
@@ -100,7 +100,7 @@ def _returned(declaration: Declaration, value: object) -> ReturnedValueError:
     return ReturnedValueError(
         f"kernel {declaration.name!r} returns {value!r}, which a launch cannot: what its function returns is lost",
         where=last_return(declaration.function.__code__),
-        hint="store it to an output: name a Tile in out_specs and a parameter for it; the call returns that array",
+        help="store it to an output: name a Tile in out_specs and a parameter for it; the call returns that array",
     )
 
 

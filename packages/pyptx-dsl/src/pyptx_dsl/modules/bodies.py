@@ -87,24 +87,24 @@ def _arguments(function: Callable[..., object], header: nodes.Function) -> tuple
         return names[:wanted]
     raise CallError(
         f"the body of {header.name!r} has {wanted} arguments, the function {len(names)} parameters",
-        hint="write one argument for each parameter, and for what is returned; or none",
+        help="write one argument for each parameter, and for what is returned; or none",
     )
 
 
 def _refuse(function: object, name: str) -> None:
     """Raise CallError for an object that is not a function, and for a function that would not run."""
     if isinstance(function, Kernel):
-        raise CallError(f"the body of {name!r} is a kernel by itself", hint="take @kernel away from it")
+        raise CallError(f"the body of {name!r} is a kernel by itself", help="take @kernel away from it")
     code = getattr(function, "__code__", None)
     if not callable(function) or isinstance(function, type) or requires_keywords(function):
         raise CallError(
             f"the body of {name!r} is a function of its parameters' names, or of nothing, not {function!r}",
-            hint='parameters are read: ptx.inst.ld.param.u64(p, ptx.addr("name"))',
+            help='parameters are read: ptx.inst.ld.param.u64(p, ptx.addr("name"))',
         )
     if code is not None and code.co_flags & _SUSPENDED:
         raise CallError(
             f"the body of {name!r} is a generator or a coroutine, of which nothing would run",
-            hint="write a plain function: no yield, no async",
+            help="write a plain function: no yield, no async",
         )
 
 
@@ -113,5 +113,5 @@ def _returned(function: object, name: str, value: object) -> ReturnedValueError:
     return ReturnedValueError(
         f"the body of {name!r} returns {value!r}, which is lost",
         where=None if code is None else last_return(code),
-        hint="a device function returns by st.param to a parameter of its returns=[…]",
+        help="a device function returns by st.param to a parameter of its returns=[…]",
     )

@@ -37,7 +37,7 @@ def in_pieces(function: Callable[..., str]) -> Callable[..., None]:
     '''
     if not isinstance(function, FunctionType):
         raise CallError(
-            f"{function!r} is no function that returns the text of a body", hint="put @pyptx.in_pieces above a def"
+            f"{function!r} is no function that returns the text of a body", help="put @pyptx.in_pieces above a def"
         )
 
     @wraps(function)
@@ -59,7 +59,7 @@ def _pieces(text: object, code: CodeType) -> Iterator[CodeType]:
     if first or not lines or not _STATEMENT.match(lines[0]):
         raise OperandError(
             f"{code.co_qualname!r} returns no text of a body: its lines begin below the quotes, by four blanks",
-            hint=f'def {code.co_name}(…):\n    return r"""\n    ptx.inst.ret()\n    """',
+            help=f'def {code.co_name}(…):\n    return r"""\n    ptx.inst.ret()\n    """',
         )
     begin = max(line for _, _, line in code.co_lines() if line is not None) + 1  # the line after `return r"""`
     for start, end in pairwise(_cuts(lines)):

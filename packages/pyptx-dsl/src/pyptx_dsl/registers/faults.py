@@ -44,17 +44,17 @@ def refusal(operation: str, left: Handle, right: object) -> RegisterTypeError:
     if hasattr(right, "tma_desc"):  # `right` is a TensorSpec, whose module depends on this one
         name = getattr(right, "name", "X")
         return RegisterTypeError(
-            f"{SYMBOLS[operation]} is not defined for {left.dtype} and the array {name}", hint=pointer_hint(name)
+            f"{SYMBOLS[operation]} is not defined for {left.dtype} and the array {name}", help=pointer_hint(name)
         )
     other = f" and {right.dtype}" if isinstance(right, Handle) else "" if right is None else f" and {right!r}"
     if hasattr(right, "byte_offset"):  # `right` is a SharedAddress, whose module depends on this one
         return RegisterTypeError(
             f"{SYMBOLS[operation]} is not defined for {left.dtype} and an address in shared memory",
-            hint="s[index] is an element; for bytes, move the address to a register: "
+            help="s[index] is an element; for bytes, move the address to a register: "
             "a = reg.from_(s.address(0), u32), then ptx.addr(a + offset)",
         )
     return RegisterTypeError(
-        f"{SYMBOLS[operation]} is not defined for {left.dtype}{other}", hint=_advice(operation, left, right)
+        f"{SYMBOLS[operation]} is not defined for {left.dtype}{other}", help=_advice(operation, left, right)
     )
 
 
@@ -77,5 +77,5 @@ def no_temporary(
     return OperandError(
         "ptx.expr has no temporary left for this result, or one of another type",
         where=where,
-        hint=f"name one more in temps=(…), in the order of emission, or {otherwise}",
+        help=f"name one more in temps=(…), in the order of emission, or {otherwise}",
     )

@@ -182,7 +182,7 @@ class OffsetSlot:
             name = self.narrow.raw_name
             raise RewrittenOffsetError(
                 f"this writes {name}, an offset whose wider form met a pointer and may be read again by a loop",
-                hint=f"make {name} a register of its own before the loop: offset = reg.from_(offset, u32)",
+                help=f"make {name} a register of its own before the loop: offset = reg.from_(offset, u32)",
             )
         self.stale = True
 

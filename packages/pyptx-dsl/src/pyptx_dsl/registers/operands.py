@@ -89,7 +89,7 @@ class AddressOperand(Unique):
         """Return the address `offset` bytes higher; nothing is emitted."""
         more = as_integer(offset)
         if more is None or not (self.offset is None or as_integer(self.offset) is not None):
-            raise OperandError(f"cannot add {offset!r} to an address", hint="only integers can be added to an address")
+            raise OperandError(f"cannot add {offset!r} to an address", help="only integers can be added to an address")
         return AddressOperand(self.base, (as_integer(self.offset) or 0) + more)
 
 
@@ -101,7 +101,7 @@ def _offset(value: object | None, trace: Trace) -> Operand | None:
     if isinstance(lowered, tree.Register):
         raise OperandError(
             "the offset of an address is a constant, not a register",
-            hint="add the register first: ptx.addr(base + offset)",
+            help="add the register first: ptx.addr(base + offset)",
         )
     return lowered
 
@@ -138,7 +138,7 @@ def alignment(value: object) -> int | None:
         return None
     number = as_count(value)
     if number is None or number < 1 or number & (number - 1):
-        raise OperandError(f"align={value!r} is no alignment", hint="an alignment is a power of two, in bytes")
+        raise OperandError(f"align={value!r} is no alignment", help="an alignment is a power of two, in bytes")
     return number
 
 
@@ -244,10 +244,10 @@ def parse_text(text: str) -> Operand:
     try:
         return parse_operand(text)
     except PtxSyntaxError as error:
-        hint = error.hint or "a text is one operand: a name, a number, an expression"
+        help = error.help or "a text is one operand: a name, a number, an expression"
         if "Reg(" in text:  # an f-string
-            hint = "a register is an operand itself, without a text: ptx.addr(p + offset), pred=p, pred=~p"
-        raise OperandError(f"{text!r} is no operand: {error.message}", hint=hint) from None
+            help = "a register is an operand itself, without a text: ptx.addr(p + offset), pred=p, pred=~p"
+        raise OperandError(f"{text!r} is no operand: {error.message}", help=help) from None
 
 
 def _lower_int(value: int, _trace: Trace, opcode: tuple[str, ...]) -> Operand:
@@ -267,7 +267,7 @@ def _lower_float(value: float, _trace: Trace, opcode: tuple[str, ...]) -> Operan
     if not bits:
         raise OperandError(
             f"{'.'.join(opcode)} takes no floating-point literal ({value!r}): PTX has them for f32 and f64 only",
-            hint="put the number into a register first: reg.scalar(dtype, init=…)",
+            help="put the number into a register first: reg.scalar(dtype, init=…)",
         )
     return tree.Immediate(float_text(value, bits))
 
@@ -330,7 +330,7 @@ class TypeOperandError(OperandError):
     def __init__(self, dtype: PtxType, opcode: tuple[str, ...]) -> None:
         """Keep the type and the opcode of the wrong call."""
         name = ".".join(opcode)
-        super().__init__(f"{name}: the type {dtype} is no operand", hint="its type is one of its words")
+        super().__init__(f"{name}: the type {dtype} is no operand", help="its type is one of its words")
         self.dtype, self.opcode = dtype, opcode
 
 
@@ -357,7 +357,7 @@ def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operan
     if isinstance(value, PtxType):
         raise TypeOperandError(value, opcode)
     if callable(value) and not hasattr(value, "__len__"):
-        raise OperandError(f"{_called(value)} is no operand: it is not called", hint=f"write {_called(value)}()")
+        raise OperandError(f"{_called(value)} is no operand: it is not called", help=f"write {_called(value)}()")
     whole = as_integer(value)
     if whole is not None:
         return _lower_int(whole, trace, opcode)
@@ -372,7 +372,7 @@ def _lower_other(value: object, trace: Trace, opcode: tuple[str, ...]) -> Operan
         return _lower_list(cast("Sequence[object]", value), trace, opcode)
     raise OperandError(
         f"{type(value).__name__} {value!r} is no operand",
-        hint="operands are registers, numbers, strings (symbols), lists (vectors), ptx.addr(…) and shared allocations",
+        help="operands are registers, numbers, strings (symbols), lists (vectors), ptx.addr(…) and shared allocations",
     )
 
 

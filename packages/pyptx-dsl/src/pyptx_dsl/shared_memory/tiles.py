@@ -82,10 +82,10 @@ class SharedTile(Value):
         """Describe a tile; raise SpecError for one that no matrix descriptor can represent."""
         if not is_type(dtype):
             swapped = f": SharedTile({shape}, {dtype!r})" if is_type(shape) else ""
-            raise SpecError(f"a shared tile has a type first, not {dtype!r}", hint=f"write the type first{swapped}")
+            raise SpecError(f"a shared tile has a type first, not {dtype!r}", help=f"write the type first{swapped}")
         sizes = tuple(number for number in map(as_count, shape) if number is not None and number > 0)
         if len(sizes) != 2 or len(shape) != 2:
-            raise SpecError(f"a shared tile has two sizes, not {shape!r}", hint="stages are a keyword: stages=4")
+            raise SpecError(f"a shared tile has two sizes, not {shape!r}", help="stages are a keyword: stages=4")
         chosen = swizzle if swizzle != "widest" else widest_swizzle(sizes[1] * dtype.bits // 8)
         values = {"dtype": dtype, "shape": sizes, "major": str(major), "swizzle": chosen, "stages": stages}
         for name, held in values.items():
@@ -275,9 +275,9 @@ class SharedTile(Value):
     def _check(self) -> None:
         """Raise SpecError if no matrix descriptor can represent the tile, the most basic mistake first."""
         if self.major not in Major.__members__:
-            raise SpecError(f"major={self.major!r}: a matrix is K-major or MN-major", hint="one of K, MN")
+            raise SpecError(f"major={self.major!r}: a matrix is K-major or MN-major", help="one of K, MN")
         if self.swizzle not in _CODES:
-            raise SpecError(f"unknown swizzle {self.swizzle!r}", hint="one of 128B, 64B, 32B, None, widest")
+            raise SpecError(f"unknown swizzle {self.swizzle!r}", help="one of 128B, 64B, 32B, None, widest")
         stages = as_count(self.stages)
         if stages is None or stages < 1:
             raise SpecError(f"stages={self.stages!r}: a tile is there once or more often")
@@ -309,7 +309,7 @@ class SharedTile(Value):
 
     def _wrong(self, rule: str, advice: str) -> SpecError:
         """Return the error for a violated rule, with the picture of the tile below the advice."""
-        return SpecError(f"{self!r}: {rule}", hint=f"{advice}\n{self.picture()}")
+        return SpecError(f"{self!r}: {rule}", help=f"{advice}\n{self.picture()}")
 
 
 def widest_swizzle(row_bytes: int) -> str | None:

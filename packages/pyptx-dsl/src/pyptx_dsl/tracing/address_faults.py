@@ -45,12 +45,12 @@ def _refuse(node: Instruction, name: str, kind: str, shown: str) -> None:
     if kind == ".shared":
         raise InstructionUseError(
             f"{'.'.join(node.opcode)}: {shown} is shared memory, and the instruction goes to {space} addresses",
-            hint=shared,
+            help=shared,
         )
     if WIDTHS.get(kind, _POINTER_BITS) < _POINTER_BITS:
         raise InstructionUseError(
             f"{'.'.join(node.opcode)}: {name} is a {kind} register, and {space} addresses have 64 bits",
-            hint=f"begin with a pointer: (p,) = ptx.global_ptrs(X), then ptx.addr(p + index * 4); {shared}",
+            help=f"begin with a pointer: (p,) = ptx.global_ptrs(X), then ptx.addr(p + index * 4); {shared}",
         )
 
 

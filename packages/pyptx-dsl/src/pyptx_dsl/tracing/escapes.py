@@ -51,7 +51,7 @@ def enter_block(trace: Trace, promise: int) -> None:
         f"Python's `{word}` inside a block of ptx.if_ or a loop ends the tracing for all threads: what follows would "
         "be missing from the PTX",
         where=show(code.co_filename, escape.lineno, code.co_qualname),
-        hint=f"write {_INSTEAD[word]} for the threads that are in the block, and move the Python `{word}` out of it",
+        help=f"write {_INSTEAD[word]} for the threads that are in the block, and move the Python `{word}` out of it",
     )
 
 
@@ -62,7 +62,7 @@ def refuse_unopened(trace: Trace) -> None:
         raise ControlFlowError(
             f"{what}(…) alone does nothing: its block is the body of a `{word.split(maxsplit=1)[0]}`",
             where=trace.recorder.where(site),
-            hint=f"write `{word} {what}(…):` and indent what belongs into the block",
+            help=f"write `{word} {what}(…):` and indent what belongs into the block",
         )
 
 

@@ -143,7 +143,7 @@ def _check_labels(trace: Trace) -> None:
             raise UndefinedLabelError(
                 f"kernel {trace.name!r} branches to {name!r}, and defines no such label here",
                 where=trace.recorder.where(site),
-                hint=f"define it with ptx.label({name!r}); labels inside a scope are not seen outside",
+                help=f"define it with ptx.label({name!r}); labels inside a scope are not seen outside",
             )
 
 

@@ -61,7 +61,7 @@ def label_names(scheme: object, function: int) -> LabelNames | None:
     if len(parts) != 2:
         raise OperandError(
             f"labels={given!r} has to count blocks or labels, once",
-            hint='"$L__BB{function}_{block}" names them as LLVM does',
+            help='"$L__BB{function}_{block}" names them as LLVM does',
         )
     found = LabelNames(parts[0], parts[1], "{block}" in given)
     identifier(found.name(0), "a label")
@@ -140,7 +140,7 @@ def _take(trace: Trace, name: str, site: Site) -> None:
         raise DuplicateNameError(
             f"a label without a name is called {name!r} here, as another one is",
             where=trace.recorder.where(site),
-            hint="give it a name, or take the other one's away",
+            help="give it a name, or take the other one's away",
         )
     trace.names.labels.add(name)
 

@@ -77,19 +77,19 @@ class MemoryLayout:
         memory, target, total = find_memory(self.space), find_target(trace.target), allocated + self.beside()
         limit = memory.limit(target)
         if not limit:
-            raise self.fault(f"{target.name} has no {memory.words}", hint="choose a target that has it as arch=")
+            raise self.fault(f"{target.name} has no {memory.words}", help="choose a target that has it as arch=")
         if total > limit:
             raise self.fault(
                 f"kernel {trace.name!r} needs {total} bytes of {memory.words} with this; "
                 f"a block on {target.name} has {limit // 1024} KiB ({limit} bytes)",
-                hint=memory.hint,
+                help=memory.help,
             )
 
     def _symbol(self, trace: Trace, name: str | None, stem: str, *, declared: bool) -> str:
         if name is None:
             return trace.fresh_symbol(stem, self.space) if declared else f"{stem}_{len(self.regions)}"
         if not (isinstance(cast("object", name), str) and name.isidentifier() and name.isascii()):
-            raise self.fault(f"{name!r} cannot name an allocation", hint="use an ASCII identifier")
+            raise self.fault(f"{name!r} cannot name an allocation", help="use an ASCII identifier")
         if declared:
             trace.claim_symbol(name, self.space)
         return name

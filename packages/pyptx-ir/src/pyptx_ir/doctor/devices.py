@@ -71,8 +71,8 @@ def devices() -> tuple[Diagnosis, ...]:
     driver = cast("Driver", import_module(f"{LAUNCHER}.driver"))
     reason = driver.reason()
     if reason is not None:
-        said, _, hint = reason.partition("\nhint: ")
-        return (Diagnosis("driver", "missing", said, hint or "on a machine with an NVIDIA GPU, install its driver"),)
+        said, _, help = reason.partition("\nhint: ")
+        return (Diagnosis("driver", "missing", said, help or "on a machine with an NVIDIA GPU, install its driver"),)
     found, version = driver.devices(), ".".join(map(str, driver.version()))
     count = f"{len(found)} device{'s' * (len(found) != 1)}"
     return (Diagnosis("driver", "ok", f"CUDA {version}, {count}"), *map(_device, found))
@@ -86,5 +86,5 @@ def _device(device: Device) -> Diagnosis:
     )
     if 10 * major + minor == find_target(DEFAULT_ARCH).number:
         return Diagnosis(subject, "ok", f"{found}; runs kernels of the default arch, {DEFAULT_ARCH}")
-    hint = f'its kernels need an arch of their own: @kernel(arch="sm_{major}{minor}"), or arch="auto"'
-    return Diagnosis(subject, "ok", f"{found}; does not run the default arch, {DEFAULT_ARCH}", hint)
+    help = f'its kernels need an arch of their own: @kernel(arch="sm_{major}{minor}"), or arch="auto"'
+    return Diagnosis(subject, "ok", f"{found}; does not run the default arch, {DEFAULT_ARCH}", help)

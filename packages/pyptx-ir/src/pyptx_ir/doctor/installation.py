@@ -43,8 +43,8 @@ def distributions() -> tuple[Diagnosis, ...]:
     older = [name for name, release in releases.items() if release < max(releases.values())]
     if older:
         extras = ",".join(home.extra for home in HOMES if home.extra and home.distribution in found)
-        hint = f"{', '.join(older)}: older than the others; install one release of all: {install_command(extras)}"
-        return (Diagnosis("pyptx", "broken", listed, hint),)
+        help = f"{', '.join(older)}: older than the others; install one release of all: {install_command(extras)}"
+        return (Diagnosis("pyptx", "broken", listed, help),)
     return (Diagnosis("pyptx", "ok", listed),)
 
 
@@ -66,7 +66,7 @@ def plugins() -> tuple[Diagnosis, ...]:
     """Report the loaded plugins, and the errors of the others."""
     from pyptx_ir.plugins.manager import manager
 
-    broken = [Diagnosis("plugin", "broken", error.message, error.hint) for error in manager().broken()]
+    broken = [Diagnosis("plugin", "broken", error.message, error.help) for error in manager().broken()]
     return (Diagnosis("plugins", "ok", ", ".join(manager().loaded())), *broken, *_clashes())
 
 
@@ -81,7 +81,7 @@ def _clashes() -> tuple[Diagnosis, ...]:
         try:
             ask()
         except PyptxError as error:
-            return (Diagnosis("plugins", "broken", error.message, error.hint),)
+            return (Diagnosis("plugins", "broken", error.message, error.help),)
     return ()
 
 

@@ -32,9 +32,9 @@ def _tool(name: str) -> Diagnosis:
     try:
         tool = find_nvjitlink() if name == NVJITLINK else find_tool(name)
     except MissingToolError as error:
-        return Diagnosis(name, "missing", f"{error.message}: it {_PURPOSES[name]}", error.hint)
+        return Diagnosis(name, "missing", f"{error.message}: it {_PURPOSES[name]}", error.help)
     except ToolchainError as error:
-        return Diagnosis(name, "broken", error.message, error.hint)
+        return Diagnosis(name, "broken", error.message, error.help)
     if not tool.version:
         return Diagnosis(name, "broken", f"{tool.path} does not tell its version", f"reinstall {name}")
     reads = f", reads PTX up to {'.'.join(map(str, tool.newest_ptx))}" if name in COMPILERS else ""
@@ -46,8 +46,8 @@ def cubin_cache() -> tuple[Diagnosis, ...]:
     cache = CubinCache()
     refused = _refused(cache.folder)
     if refused:
-        hint = "every process compiles anew; set PYPTX_CACHE_DIR to a folder that can be written"
-        return (Diagnosis("cubin cache", "warning", f"{cache.folder} can't be written: {refused}", hint),)
+        help = "every process compiles anew; set PYPTX_CACHE_DIR to a folder that can be written"
+        return (Diagnosis("cubin cache", "warning", f"{cache.folder} can't be written: {refused}", help),)
     size = f"{cache.size() / 1e6:.1f} MB of at most {cache.max_bytes / 1e6:.0f}"
     return (Diagnosis("cubin cache", "ok", f"{cache.folder}, {len(cache)} cubins, {size}"),)
 

@@ -59,7 +59,7 @@ class Verdict:
 
     code: str
     message: str
-    hint: str | None = None
+    help: str | None = None
     operand: int | None = None
     severity: str = "error"
     in_file: str | None = None
@@ -89,7 +89,7 @@ def check_instruction(
     """
     verdict = verdict_on(instruction, declared, target, version)
     if verdict is not None and verdict.severity == "error":
-        raise InstructionError(verdict.message, hint=verdict.hint, operand=verdict.operand, code=verdict.code)
+        raise InstructionError(verdict.message, help=verdict.help, operand=verdict.operand, code=verdict.code)
 
 
 def verdict_on(
@@ -171,7 +171,7 @@ def worded(diagnostic: FormDiagnostic, instruction: Instruction) -> Verdict:
 
         message = message.replace("{operand}", spell(instruction.operands[diagnostic.operand]))
     return Verdict(
-        diagnostic.code, message, diagnostic.hint, diagnostic.operand, diagnostic.severity, diagnostic.in_file
+        diagnostic.code, message, diagnostic.help, diagnostic.operand, diagnostic.severity, diagnostic.in_file
     )
 
 

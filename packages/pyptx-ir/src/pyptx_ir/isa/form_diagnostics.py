@@ -40,7 +40,7 @@ class FormDiagnostic:
 
     code: str
     message: str
-    hint: str | None = None
+    help: str | None = None
     operand: int | None = None
     severity: str = "error"
     in_file: str | None = None
@@ -53,8 +53,8 @@ def unknown(opcode: tuple[str, ...]) -> FormDiagnostic:
     message = f"{'.'.join(opcode)} is not in the instruction table"
     home = home_of_instruction(opcode)
     if home is not None:
-        hint = f"its rows are in {home}: {install_hint(home)}"
-        return FormDiagnostic(UNKNOWN_INSTRUCTION, message, hint, severity="warning")
+        help = f"its rows are in {home}: {install_hint(home)}"
+        return FormDiagnostic(UNKNOWN_INSTRUCTION, message, help, severity="warning")
     close = close_names(opcode[0], _known_opcodes(), most=1)
     meant = f"did you mean {close[0]}? " if close else ""
     return FormDiagnostic(
@@ -79,7 +79,7 @@ def unknown_hint(opcode: tuple[str, ...]) -> str | None:
 
     if manager().instructions_of(opcode[0]):
         return None
-    return unknown(opcode).hint
+    return unknown(opcode).help
 
 
 def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
@@ -114,7 +114,7 @@ def _removed(
     from pyptx_ir.plugins.manager import manager
 
     today = tuple(compile_row(other) for other in manager().instructions_of(row.opcode) if not other.before)
-    return FormDiagnostic(REMOVED, f"{name} was removed in PTX {major}.{minor}", misspelt(opcode, today).hint)
+    return FormDiagnostic(REMOVED, f"{name} was removed in PTX {major}.{minor}", misspelt(opcode, today).help)
 
 
 def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> FormDiagnostic | None:
@@ -160,7 +160,7 @@ def _unready(
         wanted,
         code=VERSION,
         message=f"{wanted.message}. It needs PTX {least}, too; this module is version {have}",
-        hint=f"{wanted.hint}, and version=({since[0]}, {since[1]}) or later",
+        help=f"{wanted.help}, and version=({since[0]}, {since[1]}) or later",
         in_file=f"{wanted.in_file}, and .version {least} or later",
     )
 
@@ -172,8 +172,8 @@ def _needs_target(name: str, targets: tuple[str, ...], target: str) -> FormDiagn
     message = f"{name} needs {wanted}{later}; the target is {target}"
     sibling = _sibling(targets, target)
     if sibling:
-        hint = f"did you mean {sibling}? The kernel's arch is {target!r}"
-        return FormDiagnostic(TARGET, message, hint, in_file=f"did you mean .target {sibling}?")
+        help = f"did you mean {sibling}? The kernel's arch is {target!r}"
+        return FormDiagnostic(TARGET, message, help, in_file=f"did you mean .target {sibling}?")
     return FormDiagnostic(TARGET, message, f"choose arch={targets[0]!r}", in_file=f"write .target {targets[0]}")
 
 
@@ -242,9 +242,9 @@ def _with_values(form: str, pattern: Pattern) -> str:
 def misused(opcode: tuple[str, ...], pattern: Pattern, fault: Fault) -> FormDiagnostic:
     """Return the diagnostic for an operand that the row does not accept."""
     name = ".".join(opcode)
-    hint = f"the form is {pattern.row.syntax}"
+    help = f"the form is {pattern.row.syntax}"
     if fault.operand is None:
-        return FormDiagnostic(fault.code, f"{name} {fault.message}; it takes {fault.wanted}", hint)
+        return FormDiagnostic(fault.code, f"{name} {fault.message}; it takes {fault.wanted}", help)
     ordinal = f"operand {fault.operand + 1} of {name}"
     message = f"{ordinal}, `{{operand}}`, is {fault.message}; it must be {fault.wanted}"
-    return FormDiagnostic(fault.code, message, hint, fault.operand)
+    return FormDiagnostic(fault.code, message, help, fault.operand)

@@ -27,7 +27,7 @@ class Memory(Value):
     limit: Callable[[TargetRow], int]
     alignment: int = 1
     declared: bool = False
-    hint: str | None = None
+    help: str | None = None
 
 
 MEMORIES: Final = (
@@ -37,6 +37,6 @@ MEMORIES: Final = (
         lambda target: target.shared_optin,
         alignment=128,  # required by bulk tensor copies. Manual: "Tensors", "cp.async.bulk.tensor"
         declared=True,
-        hint="use fewer stages or smaller tiles",
+        help="use fewer stages or smaller tiles",
     ),
 )

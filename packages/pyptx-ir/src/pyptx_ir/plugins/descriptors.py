@@ -37,7 +37,7 @@ def descriptor_kind_of(described: type) -> DescriptorKind:
     if found is None:
         raise MissingPluginError(
             f"no installed plugin has descriptors that a {described.__name__} describes",
-            hint="install the package of the architecture",
+            help="install the package of the architecture",
         )
     return found
 

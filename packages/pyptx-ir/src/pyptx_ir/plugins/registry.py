@@ -90,7 +90,7 @@ class Registry(pluggy.PluginManager):
             self.remove(candidate)
             if not isinstance(error, pluggy.PluginValidationError):
                 raise
-            raise PluginError(f"{candidate.label}: {' '.join(str(error).split())}", hint=_hooks_hint()) from error
+            raise PluginError(f"{candidate.label}: {' '.join(str(error).split())}", help=_hooks_hint()) from error
         self.candidates[candidate.name] = candidate
 
     def remove(self, candidate: Candidate) -> None:
@@ -129,13 +129,13 @@ class Registry(pluggy.PluginManager):
         if implementation is None:
             raise PluginError(
                 f"{candidate.label} does not say which version of the hooks it was written for",
-                hint="implement the hook pyptx_api_version, returning pyptx_ir.plugins.API_VERSION as it was then",
+                help="implement the hook pyptx_api_version, returning pyptx_ir.plugins.API_VERSION as it was then",
             )
         version = _call(candidate, "pyptx_api_version", implementation)
         if version != API_VERSION:
             raise PluginError(
                 f"{candidate.label} speaks version {version} of the hooks; this pyptx-ir speaks {API_VERSION}",
-                hint=f"install versions of {candidate.distribution} and pyptx-ir that go together",
+                help=f"install versions of {candidate.distribution} and pyptx-ir that go together",
             )
 
 
@@ -147,7 +147,7 @@ def _imported(candidate: Candidate) -> object:
             raise
         raise PluginError(
             f"{candidate.label} failed to import: {type(error).__name__}: {error}",
-            hint=f"repair or uninstall {candidate.distribution}",
+            help=f"repair or uninstall {candidate.distribution}",
         ) from error
 
 
@@ -157,7 +157,7 @@ def _call(candidate: Candidate, hook: str, implementation: pluggy.HookImpl) -> o
     except Exception as error:
         raise PluginError(
             f"{hook} of {candidate.label} failed: {type(error).__name__}: {error}",
-            hint=f"repair or uninstall {candidate.distribution}",
+            help=f"repair or uninstall {candidate.distribution}",
         ) from error
 
 

@@ -248,7 +248,7 @@ class Fault(Protocol):
         ...
 
     @property
-    def hint(self) -> str | None:
+    def help(self) -> str | None:
         """How to fix it."""
         ...
 
@@ -379,7 +379,7 @@ class Diagnosis(Value):
     subject: str
     state: str
     found: str
-    hint: str | None = None
+    help: str | None = None
 
 
 @value

@@ -64,9 +64,9 @@ class Qualifiers:
         """Raise a fault if anything other than linking precedes a function."""
         others = (self.space, self.alignment, self.vector, self.pointer)
         if self.linking == "common" or self.attributes or any(other is not None for other in others):
-            hint = "attributes stand behind it" if self.attributes else "drop the other words"
+            help = "attributes stand behind it" if self.attributes else "drop the other words"
             allowed = ".visible, .extern or .weak"
-            raise Fault(f"in front of '{word}' stands {allowed}, and nothing else", at, at + len(word), hint)
+            raise Fault(f"in front of '{word}' stands {allowed}, and nothing else", at, at + len(word), help)
 
     def _word(self, cursor: Cursor, word: str, at: int) -> None:
         if word in ("align", "ptr") and self.pointer is not None:
@@ -231,10 +231,10 @@ def _parameter(cursor: Cursor) -> Parameter:
     at = cursor.skip()
     qualifiers.read(cursor)
     if qualifiers.space is None:
-        hint = "a parameter looks like '.param .u64 name'"
+        help = "a parameter looks like '.param .u64 name'"
         if cursor.at == at:
-            cursor.refuse("a parameter", hint)
-        cursor.refuse("'.param' or '.reg' in a parameter", hint)
+            cursor.refuse("a parameter", help)
+        cursor.refuse("'.param' or '.reg' in a parameter", help)
     if qualifiers.type is None:
         cursor.refuse("a type", "such as .b32 or .f64")
     name = cursor.take(NAME) or ("_" if cursor.eat("_") else "")

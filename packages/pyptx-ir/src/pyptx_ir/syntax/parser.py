@@ -124,7 +124,7 @@ def _raise_first(errors: tuple[PtxSyntaxError, ...]) -> None:
 
 
 def _located(fault: Fault, source: Source) -> PtxSyntaxError:
-    return PtxSyntaxError(fault.message, source, Span(fault.start, fault.end), fault.hint)
+    return PtxSyntaxError(fault.message, source, Span(fault.start, fault.end), fault.help)
 
 
 class _Parser:

@@ -115,14 +115,14 @@ def refusal(tool: Tool, text: str, target: str, outcome: Outcome) -> ToolchainEr
     if unknown:
         return ToolchainError(
             f"{tool.name} {tool.version} does not know the target {unknown[1] or unknown[2] or target}",
-            hint=f"pip install --upgrade {wheel}, or choose another arch (CUDA 13 dropped those before sm_75)",
+            help=f"pip install --upgrade {wheel}, or choose another arch (CUDA 13 dropped those before sm_75)",
         )
     remarks = parse_log(log)
     errors = [remark for remark in remarks if remark.is_error]
     if not errors and outcome.signal:
         return ToolchainError(
             f"{tool.name} {tool.version} crashed ({outcome.signal}) and did not say why",
-            hint="some malformed instructions make it do so: halve the text to find the line",
+            help="some malformed instructions make it do so: halve the text to find the line",
         )
     if not errors:
         return AssemblyError(f"{tool.name} {tool.version} failed for {target}", where=log.strip() or None, log=log)
@@ -139,7 +139,7 @@ def _too_new(tool: Tool, wheel: str, wanted: tuple[int, int], newest: str) -> To
     major, minor = release_for(wanted)
     return ToolchainError(
         f"the text says .version {wanted[0]}.{wanted[1]}; {tool.name} {tool.version} reads PTX up to {newest}",
-        hint=f'pip install --upgrade "{wheel}>={major}.{minor}", or ask for .version {newest}',
+        help=f'pip install --upgrade "{wheel}>={major}.{minor}", or ask for .version {newest}',
     )
 
 

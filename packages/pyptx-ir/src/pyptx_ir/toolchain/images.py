@@ -43,7 +43,7 @@ def extract(image: bytes) -> bytes:
     if b".version" not in listing:
         raise ToolchainError(
             "there is no PTX in this image, only machine code",
-            hint="compile it with PTX: nvcc -gencode …,code=compute_90",
+            help="compile it with PTX: nvcc -gencode …,code=compute_90",
         )
     return listing
 
@@ -80,10 +80,10 @@ def _listing(data: fatbin.Bytes, missing: Sequence[str]) -> str:
     except MissingToolError as error:
         raise SourceError(
             f"the PTX is compressed, and {' and '.join(missing)} to decompress it is not installed, nor is cuobjdump",
-            hint=f"pip install {' '.join(missing)}",
+            help=f"pip install {' '.join(missing)}",
         ) from error
     except ToolchainError as error:
-        raise SourceError(error.message, hint=error.hint) from error
+        raise SourceError(error.message, help=error.help) from error
 
 
 def _without_ptx(source: Input, found: Sequence[fatbin.Image]) -> SourceError:
@@ -92,7 +92,7 @@ def _without_ptx(source: Input, found: Sequence[fatbin.Image]) -> SourceError:
     kinds = Counter(fatbin.KINDS.get(image.kind, f"kind {image.kind}") for image in found)
     held = ", ".join(f"{count} of {kind}" for kind, count in kinds.items()) or "one of machine code"
     return SourceError(
-        f"there is no PTX in it, but images: {held}", hint="compile it with PTX: nvcc -gencode …,code=compute_90"
+        f"there is no PTX in it, but images: {held}", help="compile it with PTX: nvcc -gencode …,code=compute_90"
     )
 
 
@@ -102,7 +102,7 @@ def _named(source: Input) -> Iterator[None]:
     try:
         yield
     except SourceError as error:
-        raise SourceError(f"{source.name}: {error.message}", hint=error.hint) from error.__cause__
+        raise SourceError(f"{source.name}: {error.message}", help=error.help) from error.__cause__
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
         pc = writes.last.get(item.name)
         stores = "" if pc is not None else "; no instruction stores there"
         place = written_down[-1] if pc is None else pc
-        machine.log.report(UNWRITTEN, f"{message}: the first is {first}{stores}", place, hint=_hint(machine))
+        machine.log.report(UNWRITTEN, f"{message}: the first is {first}{stores}", place, help=_help(machine))
 
 
 def unwritten_without_blocks(outputs: Iterable[Output]) -> Iterator[Finding]:
@@ -84,7 +84,7 @@ def unwritten_without_blocks(outputs: Iterable[Output]) -> Iterator[Finding]:
         count = math.prod(output.shape)
         if count:
             message = f"no thread has written the {count} elements of output '{output.name}': the grid has no CTAs"
-            yield Finding(UNWRITTEN, message, hint="launch CTAs for empty inputs as well, or return before the call")
+            yield Finding(UNWRITTEN, message, help="launch CTAs for empty inputs as well, or return before the call")
 
 
 def _first(output: Output, missing: Offsets) -> tuple[int, ...]:
@@ -97,7 +97,7 @@ def _first(output: Output, missing: Offsets) -> tuple[int, ...]:
     return tuple(int(column[at]) for column in columns)
 
 
-def _hint(machine: Machine) -> str:
+def _help(machine: Machine) -> str:
     launch = machine.launch
     block = math.prod(launch.block)
     return (

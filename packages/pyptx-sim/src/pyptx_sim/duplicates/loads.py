@@ -76,7 +76,7 @@ class Uses(FindingLog):
     @classmethod
     def like(cls, log: FindingLog) -> Uses:
         """Return an empty log with the places, origins and rules of another one."""
-        made = cls(log.place_of, log.origins, log.rules)
+        made = cls(log.place_of, log.opcode_of, log.origins, log.rules)
         made.used = False
         return made
 

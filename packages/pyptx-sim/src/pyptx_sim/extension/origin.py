@@ -18,5 +18,5 @@ class Origin:
     rule: str
     what: str
     pc: int
-    hint: str
+    help: str
     padding: bool = False

@@ -54,7 +54,7 @@ def extensions() -> Mapping[str, Extension]:
         if loaded.version != VERSION:
             raise PluginError(
                 f"the simulator's extension {row.name!r} is for version {loaded.version} of it; this is {VERSION}",
-                hint="install versions of the plugin and of pyptx-sim that go together",
+                help="install versions of the plugin and of pyptx-sim that go together",
             )
         found[row.name] = loaded
     return found

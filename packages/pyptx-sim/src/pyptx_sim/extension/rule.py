@@ -16,13 +16,20 @@ Severity: TypeAlias = Literal["error", "warning", "note"]
 
 
 class FindingDetails(TypedDict, total=False):
-    """Optional arguments of `report`: `hint` and `severity` override the rule's; `count` is the number of lanes (1).
+    """Optional arguments of `report`.
+
+    `label` states what the instruction did: the kind of access and its thread (default: the opcode); `other_label` is
+    that of the second instruction. `notes` are facts that explain the fault. `help` and `severity` override the rule's.
+    `count` is the number of lanes (1).
 
     Reports with equal rule and `cause` are merged into one finding, and their counts add up. The default cause is the
     pair of instructions.
     """
 
-    hint: str | None
+    label: str | None
+    other_label: str | None
+    notes: tuple[str, ...]
+    help: str | None
     count: int
     cause: Hashable
     severity: Severity | None
@@ -32,7 +39,7 @@ class FindingDetails(TypedDict, total=False):
 class Rule:
     """A kind of fault that a run can report. `name` is accepted by `checks=`; `summary` is one sentence on the fault.
 
-    `hint` is the help text of findings without their own. `severity`: `error`, the result can be wrong; `warning`,
+    `help` is the help of findings without their own: the change that removes the fault. `severity`: `error`, the result can be wrong; `warning`,
     undefined by the manual; `note`, violates the manual but works in practice.
 
     `observer(view)` creates the checker that reports the rule; rules with the same checker share one instance.
@@ -42,6 +49,6 @@ class Rule:
 
     name: str
     summary: str
-    hint: str | None = None
+    help: str | None = None
     severity: Severity = "error"
     observer: ObserverFactory | Literal["races"] | None = None

@@ -16,7 +16,7 @@ class Stall(Protocol):
         ...
 
     @property
-    def hint(self) -> str | None:
+    def help(self) -> str | None:
         """Help text for a wait that never ends; None for the default, to find the missing thread."""
         ...
 

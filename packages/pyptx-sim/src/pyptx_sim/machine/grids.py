@@ -31,7 +31,7 @@ class Grids:
     """Dependencies between a grid and its prerequisite and dependent grids; as a `Stall`, `griddepcontrol.wait`."""
 
     name = "the prerequisite grid"
-    hint: str | None = None
+    help: str | None = None
     alone = False
 
     def __init__(self, machine: Machine) -> None:

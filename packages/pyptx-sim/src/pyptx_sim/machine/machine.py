@@ -259,5 +259,5 @@ class Machine:
             raise StepLimitExceeded(
                 f"the kernel is still running after {self.step_limit} steps",
                 where=self.where(wave.pc),
-                hint="look for a loop that does not end, or raise step_limit",
+                help="look for a loop that does not end, or raise step_limit",
             )

@@ -120,8 +120,8 @@ class UndefinedRegisters(dict[int, Undefined]):
         known = self[slot].origin
         if known is not None:
             return known
-        hint = f"write {name} on every path that leads here"
-        return Origin("uninitialized-register", f"{name}, which the thread never wrote", pc, hint)
+        help = f"write {name} on every path that leads here"
+        return Origin("uninitialized-register", f"{name}, which the thread never wrote", pc, help)
 
     def used(self, slot: int, name: str, lanes: Lanes, low: int = 0) -> None:
         """Report a use of a register's value, in the active lanes in which it is undefined.
@@ -140,7 +140,7 @@ class UndefinedRegisters(dict[int, Undefined]):
         held = (known for known in self.values() if known.origin is not None and self._is_held(known.bits))
         for origin in {known.origin: None for known in held if known.origin is not None}:
             cause = (origin.pc, origin.rule)
-            self._wave.machine.log.report(origin.rule, origin.what, origin.pc, hint=origin.hint, cause=cause)
+            self._wave.machine.log.report(origin.rule, origin.what, origin.pc, help=origin.help, cause=cause)
 
     def _report(self, slot: int, name: str, lanes: Lanes, where: Mask) -> None:
         wave, origin = self._wave, self[slot].origin
@@ -148,13 +148,13 @@ class UndefinedRegisters(dict[int, Undefined]):
         count = int(np.count_nonzero(where))
         if origin is None:
             text = f"{name} is read by {thread}, which never wrote it"
-            hint = f"write {name} on every path that leads here"
+            help = f"write {name} on every path that leads here"
             log = wave.machine.log
-            log.report("uninitialized-register", text, wave.pc, hint=hint, count=count, cause=(slot, None))
+            log.report("uninitialized-register", text, wave.pc, help=help, count=count, cause=(slot, None))
             return
         text = f"{name}, which {thread} uses, depends on {origin.what}"
         log, cause = wave.machine.log, (origin.pc, origin.rule)
-        log.report(origin.rule, text, wave.pc, other_pc=origin.pc, hint=origin.hint, count=count, cause=cause)
+        log.report(origin.rule, text, wave.pc, other_pc=origin.pc, help=origin.help, count=count, cause=cause)
 
 
 def first_thread(wave: Wave, lanes: Lanes, where: Mask) -> str:

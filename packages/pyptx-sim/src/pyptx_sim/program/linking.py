@@ -152,7 +152,7 @@ class _Linker:
         if meant is None and not alone:
             raise ProgramError(
                 f"{declared.name}, which modules[{declared.module}] declares .extern, is defined in no module",
-                hint="link the module that defines it .visible",
+                help="link the module that defines it .visible",
             )
         meant = meant or declared
         _check_same(declared, meant)
@@ -195,7 +195,7 @@ def _chosen(candidates: list[Declared]) -> Declared:
         if other.node.linking == "visible":
             raise ProgramError(
                 f"{other.name} is defined in modules[{other.module}], and first in modules[{ranked[0].module}]",
-                hint="let one module define it, and the others declare it .extern",
+                help="let one module define it, and the others declare it .extern",
             )
         _check_same(other, ranked[0])
     return ranked[0]
@@ -211,7 +211,7 @@ def _check_same(declared: Declared, meant: Declared) -> None:
     raise ProgramError(
         f"modules[{declared.module}] declares {declared.name} otherwise than modules[{meant.module}] defines it: "
         f"{_described(declared)}, and {_described(meant)}",
-        hint="use one header for both",
+        help="use one header for both",
     )
 
 

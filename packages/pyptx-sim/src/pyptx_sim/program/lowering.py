@@ -140,7 +140,7 @@ class _Lowering:
         try:
             return manager().target(named.names[0]).name
         except TargetError as error:
-            unknown = ProgramError(error.message, hint=error.hint)
+            unknown = ProgramError(error.message, help=error.help)
             unknown.statement = named
             raise unknown from error
 
@@ -225,12 +225,12 @@ def _pick_entry(functions: Mapping[str, LinkedFunction], entry: str | None) -> F
     names = ", ".join(function.name for function in entries) or "none"
     if entry is None:
         if len(entries) != 1:
-            raise ProgramError(f"the module has {len(entries)} entries ({names})", hint="name one with entry=")
+            raise ProgramError(f"the module has {len(entries)} entries ({names})", help="name one with entry=")
         return entries[0]
     for function in entries:
         if function.name == entry:
             return function
-    raise ProgramError(f"the module defines no entry named {entry}", hint=f"its entries: {names}")
+    raise ProgramError(f"the module defines no entry named {entry}", help=f"its entries: {names}")
 
 
 def _extent(entry: Function, directive: str) -> tuple[int, ...] | None:

@@ -246,6 +246,10 @@ class Program:
         ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
         return self._places[ordinal] if ordinal >= 0 else None
 
+    def opcode(self, pc: int) -> str:
+        """Return the opcode of an instruction, with its modifiers; empty if there is no such instruction."""
+        return ".".join(self.sites[pc].instruction.opcode) if 0 <= pc < len(self.sites) else ""
+
     def spell(self, pc: int) -> str:
         """Return the canonical source text of an instruction."""
         return spell(self.sites[pc].instruction).strip()

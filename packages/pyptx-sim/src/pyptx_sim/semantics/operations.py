@@ -48,7 +48,7 @@ def _types(form: Bound, names: Iterable[str]) -> tuple[str, ...]:
         if types is None:
             raise MissingSemantics(
                 f"the row {form.row.syntax!r} does not tell the type of {name}, which is {form.places[name].kind}",
-                hint="bind the instruction to an Operation: Semantics(opcode, bind=...)",
+                help="bind the instruction to an Operation: Semantics(opcode, bind=...)",
             )
         found += types
     return tuple(found)

@@ -44,11 +44,11 @@ class Recording:
         self._path = Path(path)
         form = _FORMATS.get(self._path.suffix)
         if form is None:
-            raise LaunchError(f"trace={str(path)!r} is neither .json nor .svg", hint='trace="timeline.json"')
+            raise LaunchError(f"trace={str(path)!r} is neither .json nor .svg", help='trace="timeline.json"')
         if not self._path.parent.is_dir():
-            raise LaunchError(f"trace={str(path)!r}: there is no such folder", hint="create it first")
+            raise LaunchError(f"trace={str(path)!r}: there is no such folder", help="create it first")
         if ctas is not None and ctas < 1:
-            raise LaunchError(f"trace_blocks={ctas} records nothing", hint="pass a positive number of blocks")
+            raise LaunchError(f"trace_blocks={ctas} records nothing", help="pass a positive number of blocks")
         self._write = form.write
         self._places = Places(machine.program, machine.log.origins)
         self._recorder = self._attached(machine, form.ctas if ctas is None else ctas)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Collectors", "collecting"]
 
 _RULE: Final = "tcgen05-collector"
-_HINT: Final = "fill it first (.collector::…::fill), by a product with the same matrix"
+_HELP: Final = "fill it first (.collector::…::fill), by a product with the same matrix"
 _READS: Final = ("use", "lastuse")
 _KEEPS: Final = ("fill", "use")
 
@@ -59,7 +59,7 @@ class Collectors:
     def _expect(self, now: _Kept, kept: _Kept | None, buffer: str) -> None:
         if kept is None:
             message = f"a product takes its matrix from the collector {buffer}, which holds none"
-            self._wave.report(_RULE, message, now.pc, hint=_HINT)
+            self._wave.report(_RULE, message, now.pc, help=_HELP)
         elif kept[:2] != now[:2]:
             message = f"a product takes its matrix from the collector {buffer}, which holds another one"
-            self._wave.report(_RULE, message, now.pc, other_pc=kept.pc, hint=_HINT)
+            self._wave.report(_RULE, message, now.pc, other_pc=kept.pc, help=_HELP)

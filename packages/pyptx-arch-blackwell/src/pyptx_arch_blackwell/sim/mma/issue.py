@@ -177,7 +177,7 @@ def _judge_threads(turn: Turn, products: Products) -> None:
     _, sharing = np.unique(np.stack([products.blocks, products.d]), axis=1, return_counts=True)
     if count := int(sharing[sharing > 1].sum()):
         message = f"{count} threads issue a product where one should: each of them computes it"
-        turn.report(_RULE, message, hint="let one thread issue it: elect.sync", count=count)
+        turn.report(_RULE, message, help="let one thread issue it: elect.sync", count=count)
 
 
 def _judge_alignment(turn: Turn, products: Products) -> None:
@@ -189,7 +189,7 @@ def _judge_alignment(turn: Turn, products: Products) -> None:
         if turn.checked and (lanes_of(addresses) != lanes).any():
             other = lanes_of(addresses)[0]
             message = f"a product with {name} from lane {other} and d from lane {lanes[0]} of tensor memory on"
-            turn.report(_RULE, message, hint="let a, d and the metadata of a begin at the same lane", count=turn.count)
+            turn.report(_RULE, message, help="let a, d and the metadata of a begin at the same lane", count=turn.count)
 
 
 def _matrices(products: Products) -> Iterator[tuple[Sequence[Rectangle], IntArray]]:
@@ -223,7 +223,7 @@ def _apart(turn: Turn, products: Products) -> None:
     for (first, last), at in read:
         if ((at + first < d + end) & (d < at + last)).any():
             message = "a product writes its sums to columns that it reads"
-            turn.report(_RULE, message, hint="give the sums columns of their own", count=turn.count)
+            turn.report(_RULE, message, help="give the sums columns of their own", count=turn.count)
 
 
 def _span(rectangles: Sequence[Rectangle]) -> tuple[int, int]:

@@ -60,8 +60,8 @@ def _codes(products: Products, name: str, factors: ScaleFactors, addresses: IntA
         missing = int(np.count_nonzero(known.take(at) != 0xFF))
         if missing:
             message = f"a product reads scales of {name} that nothing has written to tensor memory"
-            hint = "tcgen05.cp them in front of the product, to all four quarters of the lanes (.warpx4)"
-            products.report("uninitialized-memory", message, hint, missing)
+            help = "tcgen05.cp them in front of the product, to all four quarters of the lanes (.warpx4)"
+            products.report("uninitialized-memory", message, help, missing)
         elif (copies != copies[:, :1]).any():
             _differ(products, name, "the quarters of the lanes")
     return copies[:, 0]
@@ -69,5 +69,5 @@ def _codes(products: Products, name: str, factors: ScaleFactors, addresses: IntA
 
 def _differ(products: Products, name: str, among: str) -> None:
     message = f"a product reads scales of {name} of which {among} have different ones"
-    hint = "copy them with .warpx4, in both CTAs of a pair"
-    products.report(_RULE, message, hint)
+    help = "copy them with .warpx4, in both CTAs of a pair"
+    products.report(_RULE, message, help)

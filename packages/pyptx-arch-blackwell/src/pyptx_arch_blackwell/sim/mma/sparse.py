@@ -74,8 +74,8 @@ def _codes(products: Products, metadata: Metadata, addresses: IntArray) -> IntAr
         found = tensor.words.reshape(-1).take(at) >> shifts & np.uint32(_CODES - 1)
         known = tensor.arena.written(at * WORD, WORD)
         if known is not None and not known.all():
-            message, hint = "a product reads metadata that nothing has written to tensor memory", "tcgen05.cp it first"
-            products.report("uninitialized-memory", message, hint, int(np.count_nonzero(~known)))
+            message, help = "a product reads metadata that nothing has written to tensor memory", "tcgen05.cp it first"
+            products.report("uninitialized-memory", message, help, int(np.count_nonzero(~known)))
         elif (found != found[:, :1]).any():
             message = "a product reads metadata of which groups of lanes have different copies"
             products.report("tcgen05-mma", message, "write it to all groups of lanes that compute columns of a row")

@@ -130,8 +130,8 @@ class _Contiguous:
         inner = turn.offsets(self._from, extent.kept, space=space, alignment=1, behind=extent.left)
         spots = inner - extent.left
         if (spots[spots >= 0] % _CHUNK).any():
-            hint = "the source must be aligned to 16 bytes, ignored bytes included"
-            turn.misuse("misaligned", "a bulk copy from between two pieces of 16 bytes", hint)
+            help = "the source must be aligned to 16 bytes, ignored bytes included"
+            turn.misuse("misaligned", "a bulk copy from between two pieces of 16 bytes", help)
         return spots
 
     def _thread(

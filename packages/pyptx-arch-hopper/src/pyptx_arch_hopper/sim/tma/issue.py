@@ -105,7 +105,7 @@ def _check_barrier(turn: Turn, target: Elements, barriers: tuple[int, ...], *, p
     turn.report(
         "mbarrier-wrong-cta",
         f"a bulk copy of {_name(turn)} goes to one block, and tells {turn.mbarrier_name(barriers[0])} of another",
-        hint="name an mbarrier of the block that the copy writes to, or with .cta_group::2 one of its pair",
+        help="name an mbarrier of the block that the copy writes to, or with .cta_group::2 one of its pair",
     )
 
 

@@ -37,11 +37,11 @@ def _compile_replace(operands: Operands) -> Action:
         raise MissingSemantics(f"the simulator has no {field} {operands.number(value)}")
     place, new = operands.place("addr"), operands.source(value, operands.word("b64") or "b32")
     if (field, ordinal) not in FIELDS:
-        message, hint = (
+        message, help = (
             f"no tensor map has {field} {ordinal}",
             "the outermost dimension of five has no stride of its own",
         )
-        return operands.action(lambda turn: turn.misuse("tensor-map", message, hint))
+        return operands.action(lambda turn: turn.misuse("tensor-map", message, help))
 
     def replace(turn: Turn) -> None:
         for part, memory, addresses in turn.by_memory(place):
@@ -74,8 +74,8 @@ def _edit(turn: Turn, memory: str, offset: int, change: tuple[str, int, int]) ->
     edited = replaced(arena.bytes_at(offset, SIZE), *change)
     if edited is None:
         message = f"no tensor map lies where the {change[0]} of one is replaced"
-        hint = "store zeros there, or copy a map that the host has encoded; its fields are then replaced one by one"
-        turn.misuse("tensor-map", message, hint)
+        help = "store zeros there, or copy a map that the host has encoded; its fields are then replaced one by one"
+        turn.misuse("tensor-map", message, help)
         return
     arena.set_bytes(offset, edited)
     turn.changed()

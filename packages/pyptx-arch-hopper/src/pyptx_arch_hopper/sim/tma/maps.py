@@ -183,7 +183,7 @@ class Record:
 
     def fault(self) -> tuple[str, str] | None:
         """Return the fault of an invalid map, and the remedy; None for a valid map."""
-        return next(((message, hint) for wrong, message, hint in self._rules() if wrong), None)
+        return next(((message, help) for wrong, message, help in self._rules() if wrong), None)
 
     def _rules(self) -> Iterator[tuple[bool, str, str]]:
         yield bool(self.invalid), f"no valid {', '.join(self.invalid)}", "give every field a value that it can hold"
@@ -315,13 +315,13 @@ def encode(described: TensorMap, address: int) -> bytes:
         (described.l2_promotion, L2_PROMOTIONS, "promotion "),
     ):
         if word not in known:
-            raise LaunchError(f"no tensor map has {what}{word}", hint=f"one of {', '.join(known)}")
+            raise LaunchError(f"no tensor map has {what}{word}", help=f"one of {', '.join(known)}")
     if not 1 <= len(described.shape) <= RANKS:
-        raise LaunchError(f"no tensor map has rank {len(described.shape)}", hint=f"it must be from 1 to {RANKS}")
+        raise LaunchError(f"no tensor map has rank {len(described.shape)}", help=f"it must be from 1 to {RANKS}")
     record = _record(described, element, address)
     fault = record.fault()
     if fault is not None:
-        raise LaunchError(f"no tensor map has {fault[0]}", hint=fault[1])
+        raise LaunchError(f"no tensor map has {fault[0]}", help=fault[1])
     return record.pack()
 
 

@@ -222,8 +222,8 @@ class _Boxes:
         return found if misplaced is None else None
 
 
-def _misuse(turn: Turn, message: str, hint: str) -> None:
-    turn.misuse("tensor-map", message, hint)
+def _misuse(turn: Turn, message: str, help: str) -> None:
+    turn.misuse("tensor-map", message, help)
 
 
 def _tensor(turn: Turn, described: Descriptor, thread: _Thread, step: int) -> tuple[Elements | None, Mask | None]:

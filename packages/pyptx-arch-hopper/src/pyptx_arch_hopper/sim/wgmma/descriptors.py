@@ -79,8 +79,8 @@ def _is_sound(turn: Turn, matrix: SharedMatrix, extent: Extent) -> bool:
     problem = _problem(memory.start, memory.end, matrix, extent)
     if problem is None:
         return True
-    rule, message, hint, usable = problem
-    turn.fault(rule, message, hint, turn.count)
+    rule, message, help, usable = problem
+    turn.fault(rule, message, help, turn.count)
     return usable
 
 
@@ -91,8 +91,8 @@ def _problem(start: int, end: int, matrix: SharedMatrix, extent: Extent) -> tupl
     low, high = int(where.min()), int(where.max()) + CHUNK
     if low < start or high > end:
         message = f"a matrix of {extent.mn} x {extent.k} at {matrix.start:#x} reaches from {low:#x} to {high:#x}"
-        hint = f"shared memory lies from {start:#x} to {end:#x}; look at the descriptor's address and strides"
-        return "out-of-bounds", message, hint, False
+        help = f"shared memory lies from {start:#x} to {end:#x}; look at the descriptor's address and strides"
+        return "out-of-bounds", message, help, False
     rows = matrix.swizzle // CHUNK
     row = matrix.start // 128 % rows
     if row != matrix.base % rows:

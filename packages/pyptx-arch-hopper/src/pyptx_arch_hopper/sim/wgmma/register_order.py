@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FENCE_RULE = "missing-wgmma-fence"
 WAIT_RULE = "wgmma-register-before-wait"
-_FENCE_HINT = "put wgmma.fence behind the last access to its registers, in front of the product"
+_FENCE_HELP = "put wgmma.fence behind the last access to its registers, in front of the product"
 _WAIT = "commit the group of the wgmma.mma_async and wait for it (wgmma.wait_group) before the access"
 _ADDS = 1
 _READS = 2
@@ -32,7 +32,7 @@ class _Hazard(NamedTuple):
 
     severity: Severity
     message: str
-    hint: str
+    help: str
 
 
 # ptxas 12.9, 13.0 and 13.5: docs/hopper.md, "Registers of outstanding MMAs".
@@ -156,7 +156,7 @@ class RegisterOrder:
             "and no wgmma.fence orders earlier accesses before it",
             turn.pc,
             other_pc=touched or None,
-            hint=_FENCE_HINT,
+            help=_FENCE_HELP,
             count=int(np.count_nonzero(late)),
             cause=turn.pc,
         )
@@ -185,7 +185,7 @@ class RegisterOrder:
             f"{self._wave.geometry.warp_name(warp)} {hazard.message.format(self._names[register])}",
             turn.pc,
             other_pc=issued or None,
-            hint=hazard.hint,
+            help=hazard.help,
             count=int(np.count_nonzero(bad)),
             cause=(issued, hazard.severity),  # one finding per outstanding MMA and severity
             severity=hazard.severity,

@@ -89,15 +89,15 @@ def fault_in(node: Instruction, index: int, operand: Operand) -> Finding | None:
 
 def _fault_of_address(node: Instruction, index: int, operand: Address) -> Finding | None:
     message = _fault_of_base(operand.base)
-    hint = _FORM
+    help = _FORM
     if not message and operand.offset is not None:
         kind, _ = of_value(operand.offset, {})
         if kind != INTEGER:
             message = "the offset of an address is an integer constant"
-            hint = f"{_FORM}; add the rest beforehand"
+            help = f"{_FORM}; add the rest beforehand"
         elif isinstance(operand.base, Register | Symbol) and _is_subtracted(node, index):
-            message, hint = "ptxas reads no '-' behind the base of an address", "write +- for -, as in [register+-4]"
-    return Finding("operand-kind", message, hint, operand=index) if message else None
+            message, help = "ptxas reads no '-' behind the base of an address", "write +- for -, as in [register+-4]"
+    return Finding("operand-kind", message, help, operand=index) if message else None
 
 
 def _fault_of_sum(operand: Operand, index: int) -> Finding | None:

@@ -58,16 +58,16 @@ def call(walk: Walk, node: Instruction) -> None:
 
 def _misspelt(node: Instruction, parts: _Call) -> Finding | None:
     unknown = [word for word in node.opcode[1:] if word != "uni"]
-    hint = f"the form is {_DIRECT}"
+    help = f"the form is {_DIRECT}"
     if unknown:
-        return Finding("modifier", f"call has no modifier .{unknown[0]}", hint, word=f".{unknown[0]}")
+        return Finding("modifier", f"call has no modifier .{unknown[0]}", help, word=f".{unknown[0]}")
     if parts.callee is None:
-        return Finding("operand-count", "call names no function", hint)
+        return Finding("operand-count", "call names no function", help)
     if parts.surplus:
-        return Finding("operand-count", "the parts of this call are not those of any call", hint)
+        return Finding("operand-count", "the parts of this call are not those of any call", help)
     if not isinstance(parts.callee, Register | Symbol) or "." in parts.callee.name:
         return Finding(
-            "operand-kind", "what is called is a function, or a pointer to one", hint, operand=parts.callee_at
+            "operand-kind", "what is called is a function, or a pointer to one", help, operand=parts.callee_at
         )
     return None
 
@@ -85,20 +85,20 @@ def _by_name(walk: Walk, parts: _Call, name: str) -> Finding | None:
         return None
     if kind not in _POINTERS:
         what = "an entry" if kind == ".entry" else "neither a function nor a pointer to one"
-        hint = "move the code into a .func that both use" if kind == ".entry" else f"the form is {_DIRECT}"
-        return Finding("call-target", f"'{name}' is {what}: only a .func can be called", hint, word=name)
+        help = "move the code into a .func that both use" if kind == ".entry" else f"the form is {_DIRECT}"
+        return Finding("call-target", f"'{name}' is {what}: only a .func can be called", help, word=name)
     return _through_pointer(walk, parts, name)
 
 
 def _through_pointer(walk: Walk, parts: _Call, name: str) -> Finding | None:
-    hint = f"the form is {_INDIRECT}"
+    help = f"the form is {_INDIRECT}"
     if not parts.prototype:
         message = f"a call through a pointer, as '{name}' is, says with which parameters"
-        return Finding("operand-count", message, hint, word=name)
+        return Finding("operand-count", message, help, word=name)
     named = walk.scope.list_of(parts.prototype)
     if isinstance(named, BranchTargets) or walk.scope[parts.prototype] not in (".targets", UNKNOWN):
         message = f"'{parts.prototype}' is no label of a .callprototype or .calltargets"
-        return Finding("operand-kind", message, hint, word=parts.prototype)
+        return Finding("operand-kind", message, help, word=parts.prototype)
     for wanted in _wanted(walk, named):
         _compare(walk, parts, wanted, parts.prototype)
     return None
@@ -143,16 +143,16 @@ def _compare(walk: Walk, parts: _Call, wanted: Function | CallPrototype, name: s
     ):
         if len(given) != len(expected):
             message = f"'{name}' has {counted(len(expected), what)}; this call has {len(given)}"
-            hint = f"it is declared as {_signature(wanted)}"
-            walk.report(Finding("call-arguments", message, hint, operand=at))
+            help = f"it is declared as {_signature(wanted)}"
+            walk.report(Finding("call-arguments", message, help, operand=at))
             continue
         _note_narrow(walk, expected, name, what, at)
         for argument, parameter in zip(given, expected, strict=True):
             fault = _fault(walk, argument, parameter, what)
             if fault:
                 word = argument.name if isinstance(argument, Register | Symbol) else ""
-                hint = f"'{name}' is declared as {_signature(wanted)}"
-                walk.report(Finding("call-argument", fault, hint, operand=at, word=word))
+                help = f"'{name}' is declared as {_signature(wanted)}"
+                walk.report(Finding("call-argument", fault, help, operand=at, word=word))
 
 
 def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: str, at: int) -> None:
@@ -161,8 +161,8 @@ def _note_narrow(walk: Walk, expected: tuple[Parameter, ...], name: str, what: s
     if small is None or walk.routine is None:
         return
     message = f"a .{small.type} is no {what} of a call: '{name}' takes or returns one"
-    hint = "declare it .b32, or an array"
-    walk.routine.narrow_calls += (Finding("call-argument", message, hint, operand=at, at=walk.at),)
+    help = "declare it .b32, or an array"
+    walk.routine.narrow_calls += (Finding("call-argument", message, help, operand=at, at=walk.at),)
 
 
 def narrow(walk: Walk) -> None:

@@ -51,7 +51,7 @@ def _rules() -> tuple[CheckRule, ...]:
         if unknown:
             raise PluginError(
                 f"the rule {rule.name!r} of pyptx check reports {', '.join(unknown)}, which is no code",
-                hint="hand its row in by the hook pyptx_check_codes",
+                help="hand its row in by the hook pyptx_check_codes",
             )
     return rules
 

@@ -35,5 +35,5 @@ def one_granularity(walk: Walk) -> None:
                 continue
             reported.add(at)
             message = f"'{entry.node.name}' uses another .cta_group at line {{line}}: all of its tcgen05 use the same"
-            hint = "choose .cta_group::1 for single CTAs, or .cta_group::2 for pairs, throughout the kernel"
-            walk.report(Finding("cta-group", message, hint, word=f".{group}", at=at, other=min(first.values())))
+            help = "choose .cta_group::1 for single CTAs, or .cta_group::2 for pairs, throughout the kernel"
+            walk.report(Finding("cta-group", message, help, word=f".{group}", at=at, other=min(first.values())))

@@ -70,19 +70,19 @@ def variable(walk: Walk, node: Variable) -> None:
 def _linked(walk: Walk, node: Variable) -> None:
     """Reject invalid linking and spaces, as ptxas does: no linking inside functions, and .common only with .global."""
     if node.linking and walk.routine is not None:
-        message, hint = f".{node.linking} goes with what a module declares", "move the declaration out of the function"
+        message, help = f".{node.linking} goes with what a module declares", "move the declaration out of the function"
     elif node.linking == "common" and node.type in OPAQUE and not all(one.dimensions for one in node.declarators):
-        message, hint = f".common goes with numbers, not with .{node.type}", "remove it"
+        message, help = f".common goes with numbers, not with .{node.type}", "remove it"
     elif node.linking == "common" and node.space != "global":
-        message, hint = f".common goes with .global variables, not with .{node.space}", "remove it"
+        message, help = f".common goes with .global variables, not with .{node.space}", "remove it"
     elif "::" in node.space:
         base = node.space.partition("::")[0]
-        message, hint = f"variables are declared in .{base}; .{node.space} is for instructions", f"write .{base}"
+        message, help = f"variables are declared in .{base}; .{node.space} is for instructions", f"write .{base}"
     elif "[" in node.space and walk.judged_version >= _NO_BANKS:
-        message, hint = "banks of constants are gone from PTX 2.2 on", "write .const"
+        message, help = "banks of constants are gone from PTX 2.2 on", "write .const"
     else:
         return
-    walk.report(Finding("misplaced-directive", message, hint, word=f".{node.linking or node.space}"))
+    walk.report(Finding("misplaced-directive", message, help, word=f".{node.linking or node.space}"))
 
 
 def _declare_variable(walk: Walk, node: Variable, name: str, kind: str, storage: Storage) -> int | None:
@@ -145,5 +145,5 @@ def unreadable(walk: Walk, node: Invalid) -> None:
 
 def _redefined(walk: Walk, code: str, name: str, before: int) -> None:
     message = f"'{name}' is declared already, at line {{line}}"
-    hint = "remove one of the two, or give it another name"
-    walk.report(Finding(code, message, hint, word=name, other=before))
+    help = "remove one of the two, or give it another name"
+    walk.report(Finding(code, message, help, word=name, other=before))

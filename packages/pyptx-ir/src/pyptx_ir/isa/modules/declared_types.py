@@ -68,8 +68,8 @@ def variable(walk: Walk, node: Variable) -> None:
         _report(walk, _fault(declared), f".{node.type}")
         if node.linking != "extern" and _is_incomplete(entry.dimensions, initialized=entry.initializer is not None):
             message = f"the size of '{entry.name}' is not known"
-            hint = "give it a size, or an initialiser; only what is .extern may do without"
-            walk.report(Finding("declaration", message, hint, word=entry.name))
+            help = "give it a size, or an initialiser; only what is .extern may do without"
+            walk.report(Finding("declaration", message, help, word=entry.name))
 
 
 def parameters(walk: Walk, node: Function) -> None:
@@ -89,8 +89,8 @@ def parameters(walk: Walk, node: Function) -> None:
     _report_shape(walk, node, is_entry=is_entry)
     if len(node.returns) > 1 and any(parameter.space == "param" for parameter in node.returns):
         message = f"'{node.name}' returns several values; only registers can be several"
-        hint = "return one array, and let the caller take it apart"
-        walk.report(Finding("declaration", message, hint, word=node.returns[1].name))
+        help = "return one array, and let the caller take it apart"
+        walk.report(Finding("declaration", message, help, word=node.returns[1].name))
 
 
 def _report_shape(walk: Walk, node: Function, *, is_entry: bool) -> None:

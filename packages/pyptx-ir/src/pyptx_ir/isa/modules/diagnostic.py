@@ -26,7 +26,7 @@ class Diagnostic:
     severity: str
     code: str
     message: str
-    hint: str
+    help: str
     span: Span = field(compare=False, repr=False)
 
     @property
@@ -42,7 +42,7 @@ class Diagnostic:
             "severity": self.severity,
             "code": self.code,
             "message": self.message,
-            "hint": self.hint,
+            "help": self.help,
         }
 
 
@@ -50,6 +50,6 @@ def shown(diagnostic: Diagnostic, source: Source) -> str:
     """Return `FILE:LINE:COLUMN: error[code]: message`, the line with a caret below the fault, and the hint."""
     place, _, picture = source.caret(diagnostic.span).partition("\n")
     lines = [f"{place}: {diagnostic.severity}[{diagnostic.code}]: {visible(diagnostic.message)}", picture]
-    if diagnostic.hint:
-        lines.append(f"hint: {visible(diagnostic.hint)}")
+    if diagnostic.help:
+        lines.append(f"help: {visible(diagnostic.help)}")
     return "\n".join(lines)

@@ -56,7 +56,7 @@ def directive(walk: Walk, node: Statement) -> None:
     for name, word in _used(node):
         if name in walk.early:
             finding = walk.early[name]
-            walk.report(Finding(finding.code, finding.message, finding.hint, word=word))
+            walk.report(Finding(finding.code, finding.message, finding.help, word=word))
 
 
 def header(walk: Walk, node: Function) -> None:
@@ -84,8 +84,8 @@ def header(walk: Walk, node: Function) -> None:
             walk.report(Finding("directive-conflict", message, f"add {' and '.join(missing)}", word=f".{name}"))
     if "minnctapersm" in given and not given.keys() & {"maxntid", "reqntid"} and node.kind == "entry":
         message = "ptxas ignores .minnctapersm where neither .maxntid nor .reqntid is given"
-        hint = "add .maxntid N, 1, 1, the most threads that a block will have"
-        walk.report(Finding("ignored-directive", message, hint, word=".minnctapersm"))
+        help = "add .maxntid N, 1, 1, the most threads that a block will have"
+        walk.report(Finding("ignored-directive", message, help, word=".minnctapersm"))
 
 
 def of_prototype(walk: Walk, node: CallPrototype) -> None:
@@ -117,8 +117,8 @@ def _returns(walk: Walk, node: Function, given: dict[str, HeaderDirective]) -> N
     """Reject values returned by an entry, or by a `.noreturn` function."""
     if node.kind == "entry" and node.returns:
         word = node.returns[0].name or f".{node.returns[0].type}"
-        message, hint = "an entry returns nothing", "pass a pointer, and store the value there"
-        walk.report(Finding("misplaced-directive", message, hint, word=word))
+        message, help = "an entry returns nothing", "pass a pointer, and store the value there"
+        walk.report(Finding("misplaced-directive", message, help, word=word))
     elif node.returns and "noreturn" in given:
         message = f"'{node.name}' returns a value, and .noreturn says that it never returns"
         walk.report(Finding("directive-conflict", message, "remove one of the two", word=".noreturn"))
@@ -129,18 +129,18 @@ def attributes(walk: Walk, node: Function | Variable) -> None:
     is_global = isinstance(node, Variable) and node.space == "global"
     for attribute in node.attributes:
         if attribute.name not in _ATTRIBUTES:
-            message, hint = f"there is no attribute .{attribute.name}", "the attributes are .managed and .unified"
+            message, help = f"there is no attribute .{attribute.name}", "the attributes are .managed and .unified"
         elif attribute.name == "managed" and not is_global:
-            message, hint = ".managed goes with .global variables", "remove it"
+            message, help = ".managed goes with .global variables", "remove it"
         elif isinstance(node, Function) and node.kind == "entry":
-            message, hint = "an entry has no attributes", f"remove .{attribute.name}"
+            message, help = "an entry has no attributes", f"remove .{attribute.name}"
         elif [plain_number(value) is None for value in attribute.arguments] != [False] * _ATTRIBUTES[attribute.name]:
             count = _ATTRIBUTES[attribute.name]
             message = f".{attribute.name} takes {counted(count, 'number') if count else 'nothing'} in parentheses"
-            hint = "write .unified(1, 2), the two halves of a number of 128 bits" if count else "write .managed"
+            help = "write .unified(1, 2), the two halves of a number of 128 bits" if count else "write .managed"
         else:
             continue
-        walk.report(Finding("directive-argument", message, hint, word=f".{attribute.name}"))
+        walk.report(Finding("directive-argument", message, help, word=f".{attribute.name}"))
 
 
 def positions(walk: Walk, node: Loc | File) -> None:
@@ -154,8 +154,8 @@ def positions(walk: Walk, node: Loc | File) -> None:
         _of_32_bits(walk, *around)
         if around not in walk.places:
             place = " ".join(map(str, around))
-            message, hint = f"no .loc above is at {place}", f"write .loc {place} above"
-            walk.report(Finding("directive-argument", message, hint, word="inlined_at"))
+            message, help = f"no .loc above is at {place}", f"write .loc {place} above"
+            walk.report(Finding("directive-argument", message, help, word="inlined_at"))
     place_here = (node.file, node.line, node.column)
     _of_32_bits(walk, *place_here)
     walk.places.add(place_here)

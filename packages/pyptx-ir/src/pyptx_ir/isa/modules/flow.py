@@ -24,8 +24,8 @@ def instruction(walk: Walk, node: Instruction) -> None:
             routine.ended = True
     elif routine.ended:
         message = f"{'.'.join(node.opcode)} is never reached: the instruction before it does not continue"
-        hint = "remove it, put a label in front of it, or guard the instruction before it"
-        walk.report(Finding("unreachable", message, hint))
+        help = "remove it, put a label in front of it, or guard the instruction before it"
+        walk.report(Finding("unreachable", message, help))
         routine.ended = False  # one warning per unreachable sequence
 
 

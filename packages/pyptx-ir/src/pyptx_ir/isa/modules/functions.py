@@ -29,8 +29,8 @@ def function(walk: Walk, node: Function) -> None:
         _compare(walk, node, *earlier)
     elif before is not None:
         message = f"'{node.name}' is declared already, at line {{line}}"
-        hint = "give the function another name"
-        walk.report(Finding("redefined-function", message, hint, word=node.name, other=before))
+        help = "give the function another name"
+        walk.report(Finding("redefined-function", message, help, word=node.name, other=before))
     if node.linking == "extern" and node.body is not None:
         message = f"'{node.name}' is .extern, defined in another module, and has a body"
         walk.report(Finding("redefined-function", message, "write .visible, or remove the body", word=".extern"))
@@ -48,22 +48,22 @@ def _compare(walk: Walk, node: Function, earlier: Function, before: int) -> None
     linking = (earlier.linking, node.linking)
     if earlier.body is not None:
         message = f"'{name}' is defined already, at line {{line}}"
-        hint = "remove one of the two; a declaration stands above the definition"
+        help = "remove one of the two; a declaration stands above the definition"
     elif earlier.kind != node.kind:
         message = f"'{name}' is .{node.kind} here, and .{earlier.kind} at line {{line}}"
-        hint = "give one of them another name"
+        help = "give one of them another name"
     elif linking[0] == "extern" != linking[1]:
         message = f"'{name}' is .extern at line {{line}}, and not here"
-        hint = f"drop the .extern at line {{line}}: a function that this module defines is declared .visible {name}"
+        help = f"drop the .extern at line {{line}}: a function that this module defines is declared .visible {name}"
     elif linking[1] is not None and linking[1] != linking[0]:
         message = f"'{name}' is .{linking[1]} here, and {'.' + linking[0] if linking[0] else 'not'} at line {{line}}"
-        hint = "declare it with the same linking directive each time"
+        help = "declare it with the same linking directive each time"
     elif (differing := _difference(node, earlier)) is not None:
         message = f"'{name}' is declared differently at line {{line}}: {differing}"
-        hint = "a declaration has the parameters of the definition"
+        help = "a declaration has the parameters of the definition"
     else:
         return
-    walk.report(Finding("redefined-function", message, hint, word=name, other=before))
+    walk.report(Finding("redefined-function", message, help, word=name, other=before))
 
 
 def _difference(node: Function, earlier: Function) -> str | None:
@@ -107,8 +107,8 @@ def _parameters(walk: Walk, node: Function) -> None:
             )
         before = scope.declare(name, kind, walk.at)
         if before is not None:
-            message, hint = f"two parameters are called '{name}'", "rename one of them"
-            walk.report(Finding("redefined-variable", message, hint, word=name))
+            message, help = f"two parameters are called '{name}'", "rename one of them"
+            walk.report(Finding("redefined-variable", message, help, word=name))
 
 
 def _parameter_space(walk: Walk, node: Function) -> None:
@@ -120,11 +120,11 @@ def _parameter_space(walk: Walk, node: Function) -> None:
         end = -(-end // storage.alignment) * storage.alignment + (storage.size or 0)
     if end <= limit:
         return
-    hint = "pass a pointer to a buffer instead"
+    help = "pass a pointer to a buffer instead"
     if limit < _PARAMETER_LIMITS[0][1] and end <= _PARAMETER_LIMITS[0][1]:
-        hint = f"from .version 8.1 on, {_PARAMETER_LIMITS[0][1]} bytes are allowed"
+        help = f"from .version 8.1 on, {_PARAMETER_LIMITS[0][1]} bytes are allowed"
     message = f"the parameters of '{node.name}' take {end} bytes; an entry may have {limit}"
-    walk.report(Finding("parameter-space", message, hint, word=node.name))
+    walk.report(Finding("parameter-space", message, help, word=node.name))
 
 
 def undefined(walk: Walk) -> None:
@@ -132,8 +132,8 @@ def undefined(walk: Walk) -> None:
     for name, (node, at) in walk.functions.items():
         if node.body is None and node.linking != "extern" and name not in walk.aliased and not walk.unreadable:
             message = f"'{name}' is declared, and neither defined in this module nor .extern"
-            hint = f"write .extern .{node.kind} if another module defines it" if node.kind == "func" else "define it"
-            walk.report(Finding("undefined-function", message, hint, word=name, at=at))
+            help = f"write .extern .{node.kind} if another module defines it" if node.kind == "func" else "define it"
+            walk.report(Finding("undefined-function", message, help, word=name, at=at))
 
 
 def alias(walk: Walk, node: Alias) -> None:
@@ -141,22 +141,22 @@ def alias(walk: Walk, node: Alias) -> None:
     walk.aliased.add(node.name)
     for name in (node.name, node.aliasee):
         if name not in walk.functions:
-            message, hint = f"'{name}' is no function declared above", "declare both functions above the .alias"
-            walk.report(Finding("undefined-function", message, hint, word=name))
+            message, help = f"'{name}' is no function declared above", "declare both functions above the .alias"
+            walk.report(Finding("undefined-function", message, help, word=name))
             return
     (alias, at), (aliasee, _) = walk.functions[node.name], walk.functions[node.aliasee]
     differing = _difference(alias, aliasee)
     if "entry" in (alias.kind, aliasee.kind):
-        message, hint = "an entry has one name: only functions have an alias", "make both a .func"
+        message, help = "an entry has one name: only functions have an alias", "make both a .func"
     elif aliasee.linking == "extern":
-        message, hint = f"'{node.aliasee}' is .extern, and can have no other name", "define it in this module"
+        message, help = f"'{node.aliasee}' is .extern, and can have no other name", "define it in this module"
     elif alias.body is not None:
-        message, hint = f"'{node.name}' is defined at line {{line}}, and can't be another name", "remove one of the two"
+        message, help = f"'{node.name}' is defined at line {{line}}, and can't be another name", "remove one of the two"
     elif aliasee.linking == "weak":
-        message, hint = f"'{node.aliasee}' is .weak, and can have no other name", "make it .visible"
+        message, help = f"'{node.aliasee}' is .weak, and can have no other name", "make it .visible"
     elif differing is not None:
         message = f"'{node.name}' and '{node.aliasee}' differ: {differing}".replace("there", f"in '{node.aliasee}'")
-        hint = "declare both with the same parameters"
+        help = "declare both with the same parameters"
     else:
         return
-    walk.report(Finding("redefined-function", message, hint, word=node.name, other=at))
+    walk.report(Finding("redefined-function", message, help, word=node.name, other=at))

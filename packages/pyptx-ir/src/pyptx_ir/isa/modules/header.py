@@ -37,8 +37,8 @@ def read_header(walk: Walk, statements: Sequence[Statement]) -> int:
     if not any(isinstance(node, Version) for node in head):
         walk.report(Finding("missing-version", "a module begins with .version", "add .version 9.0", at=first))
     if not any(isinstance(node, Target) for node in head):
-        hint = "add .target sm_90a behind the .version"
-        walk.report(Finding("missing-target", "a module names its target behind .version", hint, at=first))
+        help = "add .target sm_90a behind the .version"
+        walk.report(Finding("missing-target", "a module names its target behind .version", help, at=first))
     for i, node in enumerate(head):
         _read(walk, node, first + i, head[:i])
     return count
@@ -79,13 +79,13 @@ def _read_version(walk: Walk, node: Version, at: int) -> None:
     version = (node.major, node.minor)
     spelt = f"{node.major}.{node.minor}"
     if version > NEWEST:
-        hint = f"what PTX {spelt} adds is unknown here and may be reported; the newest known is {NEWEST[0]}.{NEWEST[1]}"
+        help = f"what PTX {spelt} adds is unknown here and may be reported; the newest known is {NEWEST[0]}.{NEWEST[1]}"
         message = f"PTX {spelt} is newer than the instruction table"
-        walk.report(Finding("newer-version", message, hint, word=spelt, at=at))
+        walk.report(Finding("newer-version", message, help, word=spelt, at=at))
     elif node.minor > _LAST_MINOR.get(node.major, -1):
         last = _LAST_MINOR.get(node.major)
-        hint = f"the last version {node.major} is {node.major}.{last}" if last is not None else "write .version 9.0"
-        walk.report(Finding("unknown-version", f"there is no PTX {spelt}", hint, word=spelt, at=at))
+        help = f"the last version {node.major} is {node.major}.{last}" if last is not None else "write .version 9.0"
+        walk.report(Finding("unknown-version", f"there is no PTX {spelt}", help, word=spelt, at=at))
         return
     walk.version = version
     if walk.forced is not None:
@@ -96,25 +96,25 @@ def _read_target(walk: Walk, node: Target, at: int) -> None:
     named = [name for name in node.names if name not in _OPTIONS]
     first = node.names[0] if node.names else ""
     if first in _OPTIONS and walk.target is None:
-        message, hint = (
+        message, help = (
             f"a device stands in front of the option {first}",
             "write .target sm_90a, and the options behind",
         )
-        walk.report(Finding("directive-argument", message, hint, word=first, at=at))
+        walk.report(Finding("directive-argument", message, help, word=first, at=at))
     if _MAPPED in node.names and any(name not in _RETIRED for name in named):
-        message, hint = f"{_MAPPED} is for devices without .f64, which are gone", "remove it"
-        walk.report(Finding("directive-argument", message, hint, word=_MAPPED, at=at))
+        message, help = f"{_MAPPED} is for devices without .f64, which are gone", "remove it"
+        walk.report(Finding("directive-argument", message, help, word=_MAPPED, at=at))
     for name in named:
         if name in _RETIRED:
             if walk.forced is None:
                 message = f"{name} is older than the instruction table"
-                hint = "its instructions are not judged; give --target sm_75 to judge them for a present device"
-                walk.report(Finding("retired-target", message, hint, word=name, at=at))
+                help = "its instructions are not judged; give --target sm_75 to judge them for a present device"
+                walk.report(Finding("retired-target", message, help, word=name, at=at))
             continue
         try:
             find_target(name)
         except TargetError as error:
-            walk.report(Finding("unknown-target", error.message, error.hint or "", word=name, at=at))
+            walk.report(Finding("unknown-target", error.message, error.help or "", word=name, at=at))
             continue
         if walk.forced is None:
             walk.target = name

@@ -42,8 +42,8 @@ def initializer(walk: Walk, node: Variable) -> None:
                 walk.report(Finding("undefined-variable", message, "declare it above, or correct the name", word=name))
         message = _fault(node, entry, {name: walk.scope[name] or "" for name in names})
         if message:
-            hint = "correct the initialiser, or store the values from the program"
-            walk.report(Finding("initializer", message, hint, word=entry.name))
+            help = "correct the initialiser, or store the values from the program"
+            walk.report(Finding("initializer", message, help, word=entry.name))
 
 
 def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:

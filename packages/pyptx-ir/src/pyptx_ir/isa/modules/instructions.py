@@ -175,8 +175,8 @@ def _is_of_array(walk: Walk, index: int, operand: Index) -> bool:
     storage = walk.scope.storage_of(name)
     if storage is not None and storage.is_array:
         return True
-    message, hint = f"'{name}' is not an array, and has no elements", "write variable+n, or declare an array"
-    walk.report(Finding("operand-kind", message, hint, operand=index, word=name))
+    message, help = f"'{name}' is not an array, and has no elements", "write variable+n, or declare an array"
+    walk.report(Finding("operand-kind", message, help, operand=index, word=name))
     return False
 
 
@@ -192,8 +192,8 @@ def _guard(walk: Walk, guard: Guard) -> bool:
     else:
         what = f"a .{kind} register" if kind and not kind.startswith(".") else "none"
         message = f"a guard is a predicate register; '{word}' is {what}"
-        hint = "compare it first: setp.ne.u32 %p, …, 0; then guard with %p"
-        walk.report(Finding("guard", message, hint, word=word))
+        help = "compare it first: setp.ne.u32 %p, …, 0; then guard with %p"
+        walk.report(Finding("guard", message, help, word=word))
     return False
 
 
@@ -202,5 +202,5 @@ def _special(walk: Walk, name: str, operand: int) -> bool:
     finding = walk.early_registers.get(name)
     if finding is None:
         return True
-    walk.report(Finding(finding.code, finding.message, finding.hint, operand=operand, word=name))
+    walk.report(Finding(finding.code, finding.message, finding.help, operand=operand, word=name))
     return False

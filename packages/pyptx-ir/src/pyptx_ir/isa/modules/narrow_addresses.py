@@ -30,5 +30,5 @@ def address(walk: Walk, node: Instruction) -> None:
             return
     if walk.target is not None and includes(walk.target, "sm_90"):
         message = f"{'.'.join(node.opcode)} takes an address of 32 bits, and .address_size is 64"
-        hint = f"write {'.'.join((*node.opcode[:-1], 'u64'))}, with a register of 64 bits"
-        walk.report(Finding("operand-type", message, hint, operand=1))
+        help = f"write {'.'.join((*node.opcode[:-1], 'u64'))}, with a register of 64 bits"
+        walk.report(Finding("operand-type", message, help, operand=1))

@@ -38,8 +38,8 @@ def access(walk: Walk, node: Instruction) -> None:
     name = operand.base.name
     if node.opcode[0] == "st" and storage.input:
         message = f"'{name}' is an input of this function, and can't be written"
-        hint = "store to a .param variable of the function's own, or to its return parameter"
-        walk.report(Finding("parameter-write", message, hint, operand=index))
+        help = "store to a .param variable of the function's own, or to its return parameter"
+        walk.report(Finding("parameter-write", message, help, operand=index))
         return
     if offset is not None and size is not None:
         _layout(walk, node, storage, (name, offset, size, index))
@@ -59,9 +59,9 @@ def _layout(walk: Walk, node: Instruction, storage: Storage, access: tuple[str, 
     opcode = ".".join(node.opcode)
     if storage.size is not None and not 0 <= offset <= storage.size - size:
         message = f"{opcode} reaches bytes {offset} to {offset + size - 1} of '{name}', which has {storage.size}"
-        hint = "correct the offset, or the size of the parameter"
-        walk.report(Finding("parameter-bounds", message, hint, operand=index))
+        help = "correct the offset, or the size of the parameter"
+        walk.report(Finding("parameter-bounds", message, help, operand=index))
     elif offset % size or storage.alignment % min(size, 16):
         message = f"{opcode} takes {size} bytes at offset {offset} of '{name}', which is aligned to {storage.alignment}"
-        hint = f"align the parameter and the offset to {size} bytes, or read it in smaller pieces"
-        walk.report(Finding("parameter-alignment", message, hint, operand=index))
+        help = f"align the parameter and the offset to {size} bytes, or read it in smaller pieces"
+        walk.report(Finding("parameter-alignment", message, help, operand=index))

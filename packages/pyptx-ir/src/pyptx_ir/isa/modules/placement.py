@@ -27,8 +27,8 @@ def in_function(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every ch
     if walk.routine is not None or walk.unreadable:
         return
     walk.unreadable = True
-    hint = "move it into a function; is there a '}' too many above?"
-    walk.report(Finding("outside-function", "this stands outside any function", hint))
+    help = "move it into a function; is there a '}' too many above?"
+    walk.report(Finding("outside-function", "this stands outside any function", help))
 
 
 def at_top(walk: Walk, node: File | Section) -> None:
@@ -42,8 +42,8 @@ def at_top(walk: Walk, node: File | Section) -> None:
     before = walk.files.setdefault(node.index, walk.at)
     if before != walk.at:
         message = f"file number {node.index} is named already, at line {{line}}"
-        hint = "give each .file its own number"
-        walk.report(Finding("redefined-file", message, hint, word=str(node.index), other=before))
+        help = "give each .file its own number"
+        walk.report(Finding("redefined-file", message, help, word=str(node.index), other=before))
 
 
 def between(walk: Walk, node: Directive) -> None:
@@ -59,8 +59,8 @@ def pragma(walk: Walk, node: Pragma) -> None:
     """Reject unknown module-level pragmas; inside functions, ptxas ignores unknown ones."""
     for value in node.values:
         if walk.routine is None and value not in _PRAGMAS_OF_MODULES:
-            message, hint = f'there is no pragma "{value}" for a module', "move it into a function, or remove it"
-            walk.report(Finding("directive-argument", message, hint))
+            message, help = f'there is no pragma "{value}" for a module', "move it into a function, or remove it"
+            walk.report(Finding("directive-argument", message, help))
             return
 
 
@@ -68,8 +68,8 @@ def pragma_value(walk: Walk, node: Pragma) -> None:
     """Reject a pragma without its required value."""
     for value in node.values:
         if value.strip() in _WITH_VALUE:
-            message, hint = f'the pragma "{value}" takes a value', f'write "{value.strip()} 1"'
-            walk.report(Finding("directive-argument", message, hint))
+            message, help = f'the pragma "{value}" takes a value', f'write "{value.strip()} 1"'
+            walk.report(Finding("directive-argument", message, help))
 
 
 def pragma_of_header(walk: Walk, node: Function) -> None:
@@ -78,8 +78,8 @@ def pragma_of_header(walk: Walk, node: Function) -> None:
         value = next(iter(found.arguments), None) if found.name == "pragma" else None
         name = str(value).strip('"').partition(" ")[0] if value is not None else ""
         if name in _PRAGMAS_OF_BODIES:
-            message, hint = f'the pragma "{name}" belongs into the body of a function', "move it below the {"
-            walk.report(Finding("misplaced-directive", message, hint, word=".pragma"))
+            message, help = f'the pragma "{name}" belongs into the body of a function', "move it below the {"
+            walk.report(Finding("misplaced-directive", message, help, word=".pragma"))
 
 
 def only_ascii(walk: Walk, node: File | Pragma | Function) -> None:
@@ -91,8 +91,8 @@ def only_ascii(walk: Walk, node: File | Pragma | Function) -> None:
     if isinstance(node, Pragma) and walk.routine is None:
         return  # `pragma` reports it, because it is not a module pragma
     if any(isinstance(text, str) and not text.isascii() for text in texts):
-        message, hint = "a string has characters beyond ASCII, which ptxas doesn't read", "write ASCII characters"
-        walk.report(Finding("directive-argument", message, hint))
+        message, help = "a string has characters beyond ASCII, which ptxas doesn't read", "write ASCII characters"
+        walk.report(Finding("directive-argument", message, help))
 
 
 def late_attribute(walk: Walk, node: Function | Variable) -> None:
@@ -103,8 +103,8 @@ def late_attribute(walk: Walk, node: Function | Variable) -> None:
     found = _LATE_ATTRIBUTE.search(text)
     if found is not None and not (found[1] == "ptr" and isinstance(node, Function)):  # `declared_types` reports that
         message = f".{found[1]} stands behind the type, where only the parameters of an entry have it"
-        hint = "write .align in front of the type" if found[1] == "align" else "remove it"
-        walk.report(Finding("declaration", message, hint, word=f".{found[1]}"))
+        help = "write .align in front of the type" if found[1] == "align" else "remove it"
+        walk.report(Finding("declaration", message, help, word=f".{found[1]}"))
 
 
 def empty(walk: Walk, node: Empty) -> None:  # noqa: ARG001 - every check takes a statement

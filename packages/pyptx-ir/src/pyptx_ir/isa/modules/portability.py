@@ -48,7 +48,7 @@ class Portability:
             "column": fault.column if fault else 0,
             "code": fault.code if fault else "",
             "message": fault.message if fault else "",
-            "hint": fault.hint if fault else "",
+            "help": fault.help if fault else "",
             "obstacles": len(self.obstacles),
         }
 

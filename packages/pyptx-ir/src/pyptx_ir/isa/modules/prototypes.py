@@ -35,8 +35,8 @@ def prototype(walk: Walk, node: CallPrototype) -> None:
         if fault is not None:
             walk.report(Finding("declaration", *fault, word=f".{parameter.type}"))
     if len(node.returns) > 1 and any(parameter.space == "param" for parameter in node.returns):
-        message, hint = "a function returns several values in registers alone", "return one array"
-        walk.report(Finding("declaration", message, hint, word=f".{node.returns[1].type}"))
+        message, help = "a function returns several values in registers alone", "return one array"
+        walk.report(Finding("declaration", message, help, word=f".{node.returns[1].type}"))
 
 
 def _fault_outside_entries(parameter: Parameter) -> tuple[str, str] | None:

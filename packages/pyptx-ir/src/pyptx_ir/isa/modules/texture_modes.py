@@ -29,8 +29,8 @@ def declared(walk: Walk, node: Variable | Function) -> None:
         names = [one.name for one in node.parameters or () if one.type == "samplerref"]
     for name in names:
         message = f"'{name}' is a sampler, and a texture of this module holds its own: the mode is texmode_unified"
-        hint = f"add {INDEPENDENT} to .target, or drop the sampler"
-        walk.report(Finding("directive-conflict", message, hint, word=name))
+        help = f"add {INDEPENDENT} to .target, or drop the sampler"
+        walk.report(Finding("directive-conflict", message, help, word=name))
 
 
 def fetch(walk: Walk, node: Instruction) -> None:
@@ -53,7 +53,7 @@ def _asks_a_sampler(node: Instruction) -> bool:
     return any(word == "filter_mode" or word.startswith("addr_mode_") for word in node.opcode)
 
 
-def _report(walk: Walk, message: str, hint: str, operand: int) -> None:
+def _report(walk: Walk, message: str, help: str, operand: int) -> None:
     if walk.independent_textures:
         message += ", and samplers are apart from textures in this module"
-        walk.report(Finding("operand-kind", message, f"{hint}, or drop {INDEPENDENT} from .target", operand=operand))
+        walk.report(Finding("operand-kind", message, f"{help}, or drop {INDEPENDENT} from .target", operand=operand))

@@ -36,7 +36,7 @@ def undeclared(walk: Walk, node: Instruction, operand: int, name: str) -> Findin
         if walk.routine.unbanked[stem] == MOST_OF_A_BANK:
             more = f"; of the names {stem}0, {stem}1, … that this function does not declare, no more are reported"
     finding = _composed(walk, node, operand, name)
-    return replace(finding, hint=finding.hint + more) if more else finding
+    return replace(finding, help=finding.help + more) if more else finding
 
 
 def _composed(walk: Walk, node: Instruction, operand: int, name: str) -> Finding:
@@ -49,11 +49,11 @@ def _composed(walk: Walk, node: Instruction, operand: int, name: str) -> Finding
         code, what = "undefined-register", "register"
     else:
         code, what = "undefined-variable", "register or variable"
-    hint, other = (_of_whole(walk, name), None) if "." in name else ("", None)
-    if not hint:
-        hint, other = _elsewhere(walk, name, what)
+    help, other = (_of_whole(walk, name), None) if "." in name else ("", None)
+    if not help:
+        help, other = _elsewhere(walk, name, what)
     message = f"'{name}' is not declared" if what != "label" else f"there is no label '{name}' here"
-    return Finding(code, message, hint, operand=operand, word=name, other=other)
+    return Finding(code, message, help, operand=operand, word=name, other=other)
 
 
 def _of_whole(walk: Walk, name: str) -> str:

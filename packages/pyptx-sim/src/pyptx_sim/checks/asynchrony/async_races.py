@@ -188,7 +188,7 @@ class AsyncRaces:
         )
         told, agent = f"{self._view.warp_name(thread[0])} {message.format(where)}", int(last[WARP]) - 1
         wait = self.agents.how_to_wait(agent)
-        hint = None if wait is None else f"wait for that work first: {wait}"
+        help = None if wait is None else f"wait for that work first: {wait}"
         if self.agents.waited_at(last[None])[0]:
             told += f"; nothing orders the wait of the thread that issued it, lane {last[ISSUER] % LANES}, before this"
         else:
@@ -196,7 +196,7 @@ class AsyncRaces:
         other_pc = int(last[PC])
         # What the accesses of warps miss is one thing, the wait for that work.
         cause = (other_pc, does) if entries.work is None else None
-        self._report(rule, told, entries.pc, other_pc, cause=cause, hint=hint)
+        self._report(rule, told, entries.pc, other_pc, cause=cause, help=help)
 
     def _in_vain(self, rule: str, column: int, warp: int, lane: int) -> str:
         """Say so if the thread has waited at the mbarrier that tells of the work, but for a phase that was over."""

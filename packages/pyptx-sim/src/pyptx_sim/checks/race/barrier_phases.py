@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import Masks, Offsets, RunView
 
 _PER_CTA: Final = 16  # named barriers
-_HINT: Final = (
+_HELP: Final = (
     "wait for the previous phase (bar.sync) in these threads, or order them after a thread that did; use one barrier "
     "for each concurrent group of threads"
 )
@@ -85,5 +85,5 @@ class BarrierPhases:
             f"{message}, and is not ordered after the completion of its previous phase",
             pc,
             other_pc=last.pc,
-            hint=_HINT,
+            help=_HELP,
         )

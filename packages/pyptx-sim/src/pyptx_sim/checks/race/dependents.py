@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _STRONG: Final = frozenset({"atomic", "strong-read"})
 _WRITES: Final = frozenset({"write", "atomic"})
-_HINT: Final = "execute griddepcontrol.wait before the first access to memory of the prerequisite grid"
-_HINT_BETWEEN: Final = (
+_HELP: Final = "execute griddepcontrol.wait before the first access to memory of the prerequisite grid"
+_HELP_BETWEEN: Final = (
     "execute griddepcontrol.wait in the grids in between as well: a grid that does not wait may complete before its "
     "prerequisite grid"
 )
@@ -211,8 +211,8 @@ class Dependents:
             unknown = f"after griddepcontrol.wait, which does not wait for an earlier grid, {line}"
         else:
             unknown = f"before the prerequisite grid is known to be complete, {line}"
-        hint = _HINT_BETWEEN if waited else _HINT
-        self._view.report("global-race", f"{own} {what} {unknown}", meeting.pcs[0], hint=hint, count=meeting.count)
+        help = _HELP_BETWEEN if waited else _HELP
+        self._view.report("global-race", f"{own} {what} {unknown}", meeting.pcs[0], help=help, count=meeting.count)
 
     def place(self, pc: int) -> Place | None:
         """Return the PTX line of an instruction of this launch."""

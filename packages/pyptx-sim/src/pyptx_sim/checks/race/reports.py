@@ -26,7 +26,7 @@ _DONE = {"write": "wrote", "covered": "wrote", "read": "read", "first": "read", 
 _DOES = {"write": "writes", "read": "reads", "strong-read": "reads", "atomic": "atomically updates"}
 
 # By rule, and whether the threads are of different blocks.
-_HINTS: Final = {
+_HELP: Final = {
     (
         "shared-race",
         True,
@@ -127,8 +127,8 @@ class Reports:
         )
         if other.warp >= 0 and race.rule != "lane-race" and (why := self._why(me, other, int(step.rows[first]))):
             message += f": {why}"
-        hint = _HINTS.get((race.rule, self._apart(me.warp, other.warp)))
-        self.report(race.rule, message, step.pc, other.pc, count=_lanes(step, race.bad), hint=hint)
+        help = _HELP.get((race.rule, self._apart(me.warp, other.warp)))
+        self.report(race.rule, message, step.pc, other.pc, count=_lanes(step, race.bad), help=help)
 
     def record_equal(self, race: Race) -> None:
         """Record a race of stores that are `equal` in this run; it is not reported unless a rerun refutes it."""

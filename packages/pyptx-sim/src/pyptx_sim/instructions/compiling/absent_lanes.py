@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Operation
 
 _ALL = np.uint32(0xFFFFFFFF)
-_HINT = "read only lanes that execute the instruction and are in its membermask: __shfl_sync, cg::tiled_partition"
+_HELP = "read only lanes that execute the instruction and are in its membermask: __shfl_sync, cg::tiled_partition"
 
 
 def reading_lanes(
@@ -57,7 +57,7 @@ def reading_lanes(
             is_named = bool(np.broadcast_to(named, shape)[row, lane] >> source & 1)
             reader = f"{opcode} in lane {lane} of {wave.geometry.warp_name(warp)}"
             cause = f"{reader}, which reads lane {source}; lane {source} {_why(wave, warp, source, named=is_named)}"
-            result.spoil(wave, lanes, absent, Origin("inactive-lane", cause, pc, _HINT))
+            result.spoil(wave, lanes, absent, Origin("inactive-lane", cause, pc, _HELP))
 
     return run
 

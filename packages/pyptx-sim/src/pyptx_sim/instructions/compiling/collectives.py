@@ -88,11 +88,11 @@ def undefined_fragments(
 def _origin(operands: Operands) -> Callable[[Wave, Lanes, Mask], Origin]:
     """Return a function that returns the origin of undefined bits in lanes, `[rows, 32]`."""
     what = f"{'.'.join(operands.opcode)}, which not all lanes that have to execute together"
-    hint = "let all lanes that the mask names execute this instruction together"
+    help = "let all lanes that the mask names execute this instruction together"
 
     def origin(wave: Wave, lanes: Lanes, undefined: Mask) -> Origin:
         warp = int(lanes.row_numbers()[undefined.any(axis=1).argmax()])
-        return Origin(_RULE, what, wave.forced.get(warp, operands.pc), hint)
+        return Origin(_RULE, what, wave.forced.get(warp, operands.pc), help)
 
     return origin
 
@@ -109,11 +109,11 @@ def _report(wave: Wave, lanes: Lanes, at_fault: Mask, pc: int, *, aligned: bool)
     warp, which = int(lanes.row_numbers()[row]), np.flatnonzero(at_fault[row]).tolist()
     name, count = wave.geometry.warp_name(warp), int(np.count_nonzero(at_fault))
     message = f"lanes {which} of {name} execute this, and its mask does not name them"
-    hint = "name all lanes that come here in the mask: -1 for a whole warp"
+    help = "name all lanes that come here in the mask: -1 for a whole warp"
     if aligned:
         message, count = f"{name} executes an instruction for whole warps without its lanes {which}", len(which)
-        hint = "let all 32 lanes execute it together, none guarded off or exited, in a block of whole warps"
-    wave.machine.log.report(_RULE, message, pc, hint=hint, count=count, cause=(wave.forced.get(warp, pc), _RULE))
+        help = "let all 32 lanes execute it together, none guarded off or exited, in a block of whole warps"
+    wave.machine.log.report(_RULE, message, pc, help=help, count=count, cause=(wave.forced.get(warp, pc), _RULE))
 
 
 def _partial(_wave: Wave, lanes: Lanes) -> tuple[Mask, Mask] | None:

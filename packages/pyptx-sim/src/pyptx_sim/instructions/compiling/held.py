@@ -23,6 +23,6 @@ def hold(operands: Operands) -> None:
     verdict = verdict_by(judgement, node)
     if verdict is None:
         message = f"no row of the instruction table has this form of {'.'.join(node.opcode)}"
-        hint = "a plugin may provide rows through pyptx_instructions; run(…, any_form=True) takes the nearest form"
-        raise UnknownForm(message, hint=hint)
-    raise UnknownForm(verdict.message, hint=verdict.in_file or verdict.hint)
+        help = "a plugin may provide rows through pyptx_instructions; run(…, any_form=True) takes the nearest form"
+        raise UnknownForm(message, help=help)
+    raise UnknownForm(verdict.message, help=verdict.in_file or verdict.help)

@@ -143,7 +143,7 @@ def compile_trap(operands: Operands, following: int) -> Terminator:
         raise KernelTrap(
             f"{wave.geometry.thread_name(warp, lane)} executed trap",
             where=machine.where(wave.pc),
-            hint=_UNCOOPERATIVE if lacks_workspace else _TRAPPED,
+            help=_UNCOOPERATIVE if lacks_workspace else _TRAPPED,
         )
 
     return trap

@@ -85,7 +85,7 @@ class CallSite:
             raise SimulationError(
                 f"the stack of {program.local_size} bytes a thread overflows when {self.callee.name} is called",
                 where=program.where(self.pc),
-                hint="look for a recursion that does not end",
+                help="look for a recursion that does not end",
             )
 
     def _callee_base(self, wave: Wave) -> IntArray:
@@ -224,7 +224,7 @@ def _missing(name: str) -> Terminator:
         raise ProgramError(
             f"{name} has no body here, and the simulator knows no function of that name",
             where=wave.machine.where(wave.pc),
-            hint="link the module that defines it",
+            help="link the module that defines it",
         )
 
     return call
@@ -249,7 +249,7 @@ def _indirect(operands: Operands, callee: Operand, following: int) -> Terminator
             raise SimulationError(
                 f"a call of {missing:#x}, where no function with {len(arguments)} parameters is",
                 where=wave.machine.where(wave.pc),
-                hint="take the function's address with mov, and call it with the prototype it has",
+                help="take the function's address with mov, and call it with the prototype it has",
             )
         if len(found) == 1:
             return sites[found[0]].begin(wave, group)

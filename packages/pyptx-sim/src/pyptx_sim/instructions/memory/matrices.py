@@ -191,7 +191,7 @@ def checking_metadata(operands: Operands, step: Action) -> Action:
                 "sparse-metadata",
                 f"{warp} multiplies with metadata that names no places, or none that grow, in row {row} of a",
                 wave.pc,
-                hint="of each chunk name the lower place first; ptx.mma.sp.metadata draws which lane and bits hold it",
+                help="of each chunk name the lower place first; ptx.mma.sp.metadata draws which lane and bits hold it",
                 count=int(np.count_nonzero(bad)),
             )
         step(wave, lanes)

@@ -67,13 +67,13 @@ def _named(
         raise SimulationError(
             f"barrier {int(numbers.max())} does not exist",
             where=wave.machine.where(wave.pc),
-            hint=f"a CTA has barriers 0 to {PER_CTA - 1}",
+            help=f"a CTA has barriers 0 to {PER_CTA - 1}",
         )
     if needed is not None and (needed % WARP).any():
         raise SimulationError(
             f"a barrier for {int(needed.max())} threads",
             where=wave.machine.where(wave.pc),
-            hint="the thread count must be a multiple of 32",
+            help="the thread count must be a multiple of 32",
         )
     return ids, numbers, needed
 

@@ -42,7 +42,7 @@ def _refuse_newer(operands: Operands) -> None:
     if word:
         raise MissingSemantics(
             f"the simulator has no semantics for mbarrier with .{word}",
-            hint="use the forms without layout and phase type",
+            help="use the forms without layout and phase type",
         )
 
 
@@ -178,7 +178,7 @@ def _report_unread(wave: Wave) -> None:
         "unchecked-mbarrier-wait",
         "nothing looks at the answer of this wait, which may be that the phase is not complete yet",
         wave.pc,
-        hint="branch back to the wait while its predicate is false",
+        help="branch back to the wait while its predicate is false",
     )
 
 

@@ -170,7 +170,7 @@ def _check_type(threads: Threads, texels: Texels, asked: str) -> None:
     raise SimulationError(
         f"a fetch of .{asked} from {texels.name}, whose elements are {texels.dtype}",
         where=threads.wave.machine.where(threads.wave.pc),
-        hint="read integers as .s32 or .u32, or make the texture with normalized_float=True",
+        help="read integers as .s32 or .u32, or make the texture with normalized_float=True",
     )
 
 
@@ -269,7 +269,7 @@ def _compared(threads: Threads, sampler: Sampler, asked: _Asked, components: lis
         raise SimulationError(
             "a depth is compared, and the sampler does not say how",
             where=threads.wave.machine.where(threads.wave.pc),
-            hint='make it with compare="<="',
+            help='make it with compare="<="',
         )
     holds = COMPARISONS[sampler.compare]
     return [holds(asked.depth, each).astype(np.float64) for each in components]

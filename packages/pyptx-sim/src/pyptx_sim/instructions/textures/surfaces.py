@@ -50,7 +50,7 @@ class _Places:
                 raise SimulationError(
                     f"{texels.name} is a texture, and accessed as a surface",
                     where=threads.wave.machine.where(threads.wave.pc),
-                    hint="pass a pyptx_sim.Surface",
+                    help="pass a pyptx_sim.Surface",
                 )
             check_geometry(some, texels, self._geometry)
             inside, offsets = self._offsets(some, texels)

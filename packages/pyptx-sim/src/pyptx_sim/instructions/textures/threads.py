@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 B = TypeVar("B")
 
 _HANDLE_BYTES = 8
-_HINT = "pass a pyptx_sim.Texture, Surface or Sampler as the argument, or give the variable one: Launch(textures={…})"
+_HELP = "pass a pyptx_sim.Texture, Surface or Sampler as the argument, or give the variable one: Launch(textures={…})"
 
 
 class Threads:
@@ -119,7 +119,7 @@ class Threads:
                 raise SimulationError(
                     f"{int(handle):#x} is the handle of no {what}{known}",
                     where=self.wave.machine.where(self.wave.pc),
-                    hint=_HINT,
+                    help=_HELP,
                 )
             which: NDArray[np.bool_] = handles == handle
             some = self.chosen(which)
@@ -167,5 +167,5 @@ def check_geometry(threads: Threads, texels: Texels, geometry: str) -> None:
     raise SimulationError(
         f"an access of geometry .{geometry} to {texels.name}, whose geometry is .{texels.geometry}",
         where=threads.wave.machine.where(threads.wave.pc),
-        hint=f'make it with geometry="{geometry}"',
+        help=f'make it with geometry="{geometry}"',
     )

@@ -160,17 +160,17 @@ class ActiveLanes:
         """Whether any observer records accesses and asynchronous operations."""
         return self.wave.machine.observers.active
 
-    def report(self, rule: str, message: str, *, hint: str | None = None, count: int = 1) -> None:
+    def report(self, rule: str, message: str, *, help: str | None = None, count: int = 1) -> None:
         """Report a finding at this instruction, in a checked run; the default hint is the rule's."""
-        self.wave.report(rule, message, self.pc, hint=hint, count=count)
+        self.wave.report(rule, message, self.pc, help=help, count=count)
 
-    def fault(self, rule: str, message: str, hint: str, count: int = 1) -> None:
+    def fault(self, rule: str, message: str, help: str, count: int = 1) -> None:
         """Report an access that cannot be performed; raise MemoryFault in a run without checks."""
-        fault(self.wave, rule, message, hint, count)
+        fault(self.wave, rule, message, help, count)
 
-    def misuse(self, rule: str, message: str, hint: str) -> None:
+    def misuse(self, rule: str, message: str, help: str) -> None:
         """Report an invalid operation; raise BarrierFault in a run without checks."""
-        self.wave.mbarriers.misuse(rule, message, self.pc, hint)
+        self.wave.mbarriers.misuse(rule, message, self.pc, help)
 
     def mbarrier_name(self, offset: int) -> str:
         """Return the name of the mbarrier at an offset of shared memory, for messages."""

@@ -167,10 +167,10 @@ class Accesses(ActiveLanes):
         """Report `count` uses of undefined values; `message` describes the first one, at an offset."""
         origin = self.origin(space, offset, message)
         if origin.pc == self.pc:
-            self.wave.report(origin.rule, origin.what, self.pc, hint=origin.hint, count=count)
+            self.wave.report(origin.rule, origin.what, self.pc, help=origin.help, count=count)
         else:
             message = f"{message}, which depends on {origin.what}"
-            self.wave.report(origin.rule, message, self.pc, other_pc=origin.pc, hint=origin.hint, count=count)
+            self.wave.report(origin.rule, message, self.pc, other_pc=origin.pc, help=origin.help, count=count)
 
     def origin(self, space: Space | str, offset: int, message: str) -> Origin:
         """Return the origin of the undefined bits at an offset; `message` describes the read.

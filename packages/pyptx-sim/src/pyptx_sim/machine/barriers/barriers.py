@@ -135,7 +135,7 @@ class Barriers:
                     "barrier-divergence",
                     f"{wave.geometry.warp_name(warp)} arrives at barrier {key % PER_CTA} twice for one wait",
                     wave.pc,
-                    hint="let each warp arrive once for each time that the others wait",
+                    help="let each warp arrive once for each time that the others wait",
                 )
             np.add.at(came, rows, lanes)
 
@@ -155,7 +155,7 @@ class Barriers:
                     f"barrier {key % PER_CTA} is for {count} threads here, and for {known} where others came to it",
                     pc,
                     other_pc=other_pc,
-                    hint="name the same number of threads wherever they meet at a barrier, those that only arrive too",
+                    help="name the same number of threads wherever they meet at a barrier, those that only arrive too",
                 )
 
     def recheck(self) -> None:
@@ -185,7 +185,7 @@ class Barriers:
                 "barrier-phase",
                 f"all {self._need[key]} threads of barrier {key % PER_CTA} arrive without a wait",
                 self._wave.pc,
-                hint="include the waiting threads in the thread count; wait for each phase before the next arrival",
+                help="include the waiting threads in the thread count; wait for each phase before the next arrival",
             )
         self._begin_next(full)
 
@@ -281,7 +281,7 @@ class Barriers:
                 f"{count} threads have exited and never reach this barrier; the first is "
                 f"{wave.geometry.thread_name(warp, lane)}",
                 int(sites[0]),
-                hint="let every thread of the CTA reach the barrier, and exit behind it",
+                help="let every thread of the CTA reach the barrier, and exit behind it",
                 count=count,
             )
 
@@ -299,7 +299,7 @@ class Barriers:
                     f"the lanes of {name} meet barrier {key % PER_CTA} at two instructions",
                     site,
                     other_pc=other,
-                    hint="let all lanes of a warp execute the same barrier instruction",
+                    help="let all lanes of a warp execute the same barrier instruction",
                 )
 
     def describe(self, split: int) -> str:

@@ -73,12 +73,12 @@ class Mbarriers:
         """Attach to `wave`."""
         self._wave = wave
 
-    def misuse(self, rule: str, message: str, pc: int, hint: str, *, other_pc: int | None = None) -> None:
+    def misuse(self, rule: str, message: str, pc: int, help: str, *, other_pc: int | None = None) -> None:
         """Report an operation without defined behavior; raise BarrierFault in a run without checks."""
         machine = self._wave.machine
         if not machine.checked:
-            raise BarrierFault(f"{rule}: {message}", where=machine.where(pc), hint=hint)
-        machine.log.report(rule, message, pc, other_pc=other_pc, hint=hint)
+            raise BarrierFault(f"{rule}: {message}", where=machine.where(pc), help=help)
+        machine.log.report(rule, message, pc, other_pc=other_pc, help=help)
 
     def name(self, offset: int) -> str:
         """Return the object's symbolic name."""

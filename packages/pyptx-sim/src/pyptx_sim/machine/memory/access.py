@@ -130,7 +130,7 @@ class Access:
         outside = memory.outside(picked, self.size)
         misaligned = (picked & (alignment - 1)) != 0
         verb = "read" if self.kind == "read" else "written" if self.kind == "write" else "updated"
-        for rule, bad, hint in (
+        for rule, bad, help in (
             ("out-of-bounds", outside, "check the index against the extent, or guard the access"),
             ("misaligned", misaligned & ~outside, f"the address must be a multiple of {alignment}"),
         ):
@@ -141,7 +141,7 @@ class Access:
             thread = wave.geometry.thread_name(int(lanes.warps(positions[[first]])[0]), int(columns[first]))
             address = int(picked[first])
             message = f"{self.size} bytes of {memory.space} memory {verb} by {thread} at {memory.describe(address)}"
-            fault(wave, rule, message, hint, int(np.count_nonzero(bad)))
+            fault(wave, rule, message, help, int(np.count_nonzero(bad)))
         sound: Mask = ~(outside | misaligned)
         return sound
 
@@ -214,7 +214,7 @@ class Access:
             missing = np.broadcast_to(missing, (lanes.height, WARP))
         other = None if origin.pc == wave.pc else origin.pc
         count = int(np.count_nonzero(missing))
-        wave.machine.log.report(origin.rule, origin.what, wave.pc, other_pc=other, hint=origin.hint, count=count)
+        wave.machine.log.report(origin.rule, origin.what, wave.pc, other_pc=other, help=origin.help, count=count)
 
     def origin(self, wave: Wave, lanes: Lanes, memory: Memory, places: Places, missing: Mask) -> Origin:
         """Return the origin of the undefined bytes at the first offset in `missing`."""
@@ -242,13 +242,13 @@ class Access:
         return Origin("uninitialized-memory", what, wave.pc, NOT_WRITTEN, padding)
 
 
-def fault(wave: Wave, rule: str, message: str, hint: str, count: int) -> None:
+def fault(wave: Wave, rule: str, message: str, help: str, count: int) -> None:
     """Report a faulting access, or raise MemoryFault in a run without checks."""
     machine = wave.machine
     if machine.checked:
-        machine.log.report(rule, message, wave.pc, hint=hint, count=count)
+        machine.log.report(rule, message, wave.pc, help=help, count=count)
         return
-    raise MemoryFault(f"{rule}: {message}", where=machine.where(wave.pc), hint=hint)
+    raise MemoryFault(f"{rule}: {message}", where=machine.where(wave.pc), help=help)
 
 
 def by_space(

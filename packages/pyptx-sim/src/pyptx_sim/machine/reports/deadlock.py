@@ -31,15 +31,15 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
     what = "repeat the same state with no change of memory" if spinning else "wait, and none can run"
     message = f"{len(alive)} warps {what}:\n  " + "\n  ".join(lines)
     pc = _place(wave, code, alive[0])
-    hint = _hint(wave, alive[0], spinning=spinning)
+    help = _help(wave, alive[0], spinning=spinning)
     if all(splits.state[split] == State.READY for split in alive):
         around = frozenset(_place(wave, code, split) for split in alive)
-        hint = _ENDLESS if loops_only_compute(wave.machine.program, around) else hint
+        help = _ENDLESS if loops_only_compute(wave.machine.program, around) else help
     if wave.machine.checked:
         wave.undefined.report_held()
-        wave.machine.log.report("deadlock", message, pc, hint=hint, count=len(alive))
+        wave.machine.log.report("deadlock", message, pc, help=help, count=len(alive))
         return
-    raise Deadlock(f"deadlock: {message}", where=wave.machine.where(pc), hint=hint)
+    raise Deadlock(f"deadlock: {message}", where=wave.machine.where(pc), help=help)
 
 
 def _grouped(wave: Wave, code: Code, alive: list[int]) -> list[str]:
@@ -58,12 +58,12 @@ def _names(warps: list[str]) -> str:
     return f"{named} and {len(warps) - _LIKE} more" if len(warps) > _LIKE else named
 
 
-def _hint(wave: Wave, split: int, *, spinning: bool) -> str:
+def _help(wave: Wave, split: int, *, spinning: bool) -> str:
     machine = wave.machine
     if wave.splits.state[split] == State.STALLED:
-        hint = wave.stall_at(int(wave.splits.key[split])).hint
-        if hint is not None:
-            return hint
+        help = wave.stall_at(int(wave.splits.key[split])).help
+        if help is not None:
+            return help
     later = len(machine.backlog) * machine.launch.cluster_size
     if spinning and later:
         return (

@@ -334,7 +334,7 @@ class Scheduler:
                 f"{self._wave.geometry.warp_name(warp)} waits for lanes {np.flatnonzero(missing).tolist()}, "
                 "which are elsewhere and cannot come",
                 site,
-                hint="let all lanes that the mask names execute this instruction together",
+                help="let all lanes that the mask names execute this instruction together",
                 count=int(np.count_nonzero(missing)),
                 cause=(self._wave.forced.setdefault(warp, site), "membermask-mismatch"),
             )

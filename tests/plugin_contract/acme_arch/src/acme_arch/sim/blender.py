@@ -31,19 +31,19 @@ RULES = (
     Rule(
         name="missing-acme-fence",
         summary="the blender uses what a warp has put into the vault, and no acme.fence stands between",
-        hint="put acme.fence behind the last acme.put",
+        help="put acme.fence behind the last acme.put",
         observer="races",
     ),
     Rule(
         name="unfinished-blend",
         summary="a thread ends before it has waited for its products",
-        hint="acme.wait, or an acme.commit and a wait at its mbarrier",
+        help="acme.wait, or an acme.commit and a wait at its mbarrier",
         severity="warning",
     ),
     Rule(
         name="blend-order",
         summary="the blender reads by rows what it has written by columns",
-        hint="leave out .columns where the product is a factor later",
+        help="leave out .columns where the product is a factor later",
         observer="races",
     ),
 )

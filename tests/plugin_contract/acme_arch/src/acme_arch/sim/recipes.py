@@ -26,7 +26,7 @@ RULES = (
     Rule(
         name="missing-recipe-fence",
         summary="the blender goes by a recipe that a warp wrote, and no fences of recipes stand between",
-        hint="acme.publish behind the last acme.put, and acme.consult of the line before acme.shuffle",
+        help="acme.publish behind the last acme.put, and acme.consult of the line before acme.shuffle",
         observer="races",
     ),
 )

@@ -19,11 +19,11 @@ RULES = (
     Rule(
         name="vault-race",
         summary="two warps touch the same bytes of the vault, one writes, and nothing orders the two",
-        hint="let the warps of the block meet between the two",
+        help="let the warps of the block meet between the two",
         observer="races",
     ),
-    Rule(name="vault-leak", summary="a line of the vault is never given back", hint="acme.free it"),
-    Rule(name="vault-owner", summary="a line of the vault is given back that nobody has", hint="free it once"),
+    Rule(name="vault-leak", summary="a line of the vault is never given back", help="acme.free it"),
+    Rule(name="vault-owner", summary="a line of the vault is given back that nobody has", help="free it once"),
 )
 
 
@@ -31,7 +31,7 @@ class Lines:
     """Which lines of the vaults of a wave are taken, by whom, and since which instruction."""
 
     name = "a line of the vault"
-    hint = "let others give lines back first, or take fewer"
+    help = "let others give lines back first, or take fewer"
     alone = True
 
     def __init__(self, wave: Wave) -> None:
