@@ -3,6 +3,7 @@
     pyptx check kernel.ptx …    report everything that is wrong with PTX files, with line and column
     pyptx fmt kernel.ptx …      format PTX files in the style of nvcc, of LLVM or of another file
     pyptx diff A.ptx B.ptx      show the differences of two PTX files beyond names and formatting
+    pyptx explain RULE          explain a rule of the simulator or an error code of check
     pyptx isa SEARCH            show instructions: their forms, operands, versions and targets
     pyptx targets               list the known targets
     pyptx plugins               list the installed plugins
@@ -82,6 +83,7 @@ def built_in() -> tuple[Command, ...]:
         Command("check", "report everything that is wrong with PTX files", check),
         Command("fmt", "lay PTX files out", fmt),
         Command("diff", "say what differs between two PTX files", diff),
+        Command("explain", "explain a rule of the simulator or an error code of check", explain),
         Command("isa", "search the instruction set", isa),
         Command("targets", "list the targets that are known", targets),
         Command("plugins", "list the plugins that are installed", plugins),
@@ -106,6 +108,13 @@ def fmt(argv: Sequence[str]) -> int:
 def diff(argv: Sequence[str]) -> int:
     """Compare two files and print the differences beyond names and formatting."""
     from pyptx_ir.diff.command import diff as run
+
+    return run(argv)
+
+
+def explain(argv: Sequence[str]) -> int:
+    """Print the explanation of each rule or error code."""
+    from pyptx_ir.explanations import explain as run
 
     return run(argv)
 

@@ -7,11 +7,12 @@ z of its first CTA.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pyptx_sim.extension import ASYNC, MBARRIER_BYTES, AsyncItem, Mutation, Origin, Rule, Step, Touch, edits
+from pyptx_sim.extension import ASYNC, MBARRIER_BYTES, AsyncItem, Mutation, Origin, Rule, Step, Touch, edits, explained
 from pyptx_sim.types import B128
 
 if TYPE_CHECKING:
@@ -181,7 +182,8 @@ def _words(turn: Turn, response: NDArray[Any]) -> list[NDArray[np.uint32]]:
     return words
 
 
-RULES: Final = (
+RULES: Final = explained(
+    Path(__file__).with_name("pages"),
     Rule(
         name="cancel-response",
         summary="ctaid read from a try_cancel response that was not canceled",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
-from pyptx_sim.extension import Rule
+from pyptx_sim.extension import Rule, explained
 
-RULES: Final = (
+RULES: Final = explained(
+    Path(__file__).with_name("pages"),
     Rule(
         name="unfinished-wgmma",
         summary="warp exits with outstanding wgmma groups",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import (
         Command,
         DoctorCheck,
+        Explanation,
         Fragments,
         LaunchAttribute,
         Runtime,
@@ -116,6 +117,11 @@ class HookSpecs:
     @hookspec
     def pyptx_simulator_extensions(self) -> Sequence[SimulatorExtension]:
         """Return further simulator extensions: steps, memories, engines, rules."""
+        raise NotImplementedError
+
+    @hookspec
+    def pyptx_explanations(self) -> Sequence[Explanation]:
+        """Return explanations of what a tool reports, for `pyptx explain`; codes of `pyptx check` have their own."""
         raise NotImplementedError
 
     @hookspec

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import (
         Command,
         DoctorCheck,
+        Explanation,
         Fragments,
         LaunchAttribute,
         Runtime,
@@ -186,6 +187,10 @@ class Plugins:
     def simulator_extensions(self) -> tuple[SimulatorExtension, ...]:
         """Return the simulator extensions of plugins."""
         return cast("tuple[SimulatorExtension, ...]", self._rows("pyptx_simulator_extensions"))
+
+    def explanations(self) -> tuple[Explanation, ...]:
+        """Return what `pyptx explain` prints besides the codes of `pyptx check`, of the loaded plugins."""
+        return cast("tuple[Explanation, ...]", self._loaded_rows("pyptx_explanations"))
 
     def launch_attributes(self) -> tuple[LaunchAttribute, ...]:
         """Return the known launch attributes."""

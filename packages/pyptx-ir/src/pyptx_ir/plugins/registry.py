@@ -23,6 +23,7 @@ from pyptx_ir.plugins.marker import MARK
 from pyptx_ir.plugins.rows import (
     Command,
     DoctorCheck,
+    Explanation,
     Fragments,
     LaunchAttribute,
     Runtime,
@@ -50,6 +51,7 @@ ROWS: dict[str, tuple[type, str]] = {
     "pyptx_descriptors": (DescriptorKind, "name"),
     "pyptx_semantics": (Semantics, "name"),
     "pyptx_simulator_extensions": (SimulatorExtension, "name"),
+    "pyptx_explanations": (Explanation, "name"),
     "pyptx_launch_attributes": (LaunchAttribute, "name"),
     "pyptx_runtimes": (Runtime, "name"),
     "pyptx_commands": (Command, "name"),

@@ -71,7 +71,7 @@ def examine(module: str) -> None:
     _check_values([*rows, *plugins.targets(), *plugins.semantics(), *plugins.runtimes(), *plugins.commands()])
     _check_values([*plugins.elements(), *plugins.fragments(), *plugins.matrix_moves()])
     _check_values([*plugins.memories(), *plugins.check_codes(), *plugins.check_rules()])
-    _check_values([*plugins.descriptors(), *plugins.advice(), *plugins.sources()])
+    _check_values([*plugins.descriptors(), *plugins.advice(), *plugins.sources(), *plugins.explanations()])
     for advice in plugins.advice():
         re.compile(advice.pattern)
     for kind in plugins.descriptors():

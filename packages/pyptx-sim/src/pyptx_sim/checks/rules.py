@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from pyptx_sim.checks.race.races import RaceChecker
-from pyptx_sim.extension import Rule
+from pyptx_sim.extension import Rule, explained
 
-RULES: Final = (
+RULES: Final = explained(
+    Path(__file__).with_name("pages"),
     Rule(
         name="out-of-bounds",
         summary="access outside every array, allocation and stack frame",
