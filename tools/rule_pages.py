@@ -242,7 +242,7 @@ _CHAPTERS: Final = (
         "Error codes of `pyptx check`",
         (
             "[Checking PTX files](../checking.md) explains how to read them. An example without `.version` is the body "
-            "of an entry for `sm_90a` and PTX 9.0 with a parameter `.param .u64 p`, which declares `%p<4>` (predicates), "
+            "of an entry for `sm_90a` and PTX 9.0. It has a parameter `.param .u64 p` and `%p<4>` (predicates), "
             "`%r<8>` (32 bits), `%rd<8>` (64 bits) and `%f<8>` (`.f32`)."
         ),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
 import pytest
 
@@ -10,9 +10,6 @@ from pyptx_ir.explanations import CHECK, text_of
 from pyptx_ir.isa.modules.codes import CODES
 from pyptx_sim.extension import extensions, rules
 from tools.rule_pages import PAGES, checked_module, diagnostics, findings, module, output, pages, site
-
-if TYPE_CHECKING:
-    from tools.rule_pages import Page
 
 KNOWN = pages()
 RULES = [name for name, page in KNOWN.items() if page.row.tool != CHECK]
@@ -24,7 +21,7 @@ ALSO = {f"unfinished-tcgen05{which}": {"tmem-use-after-free"} for which in ("", 
 def test_every_rule_and_every_code_has_its_page_and_no_file_is_left_over() -> None:
     ours = {rule.name for name in ("sim", "hopper", "blackwell") for rule in extensions()[name].rules}
     assert set(RULES) == ours
-    assert CHECKS == [code.name for code in CODES]
+    assert [code.name for code in CODES] == CHECKS
     folders = {page.row.page.parent for page in KNOWN.values() if page.row.page is not None}
     assert sorted(file.stem for folder in folders for file in folder.iterdir()) == sorted(KNOWN)
 
@@ -72,7 +69,7 @@ def test_a_finding_has_the_shape_of_messages(name: str) -> None:
         return
     assert len(headline) <= 100, headline
     assert headline.startswith(f"{page.row.severity}[{name}]: ")
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in pairwise(lines):
         if line.startswith("    at "):
             assert before.startswith("  "), line
             assert not before.startswith("   "), line

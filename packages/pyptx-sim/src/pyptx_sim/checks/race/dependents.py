@@ -205,14 +205,16 @@ class Dependents:
 
     def _report(self, before: Dependents, meeting: _Meeting, *, waited: bool = False) -> None:
         what = self._view.describe("global", meeting.offset)
-        own, other = ("writes" if writes else "reads" for writes in meeting.writes)
-        line = f"which {other} it (PTX {before.place(meeting.pcs[1])})"
-        if waited:
-            unknown = f"after griddepcontrol.wait, which does not wait for an earlier grid, {line}"
-        else:
-            unknown = f"before the prerequisite grid is known to be complete, {line}"
-        help = _HELP_BETWEEN if waited else _HELP
-        self._view.report("global-race", f"{own} {what} {unknown}", meeting.pcs[0], help=help, count=meeting.count)
+        own, other = ("write to" if meeting.writes[0] else "read of"), ("writes" if meeting.writes[1] else "reads")
+        grid = "an earlier grid" if waited else "the prerequisite grid"
+        self._view.report(
+            "global-race",
+            f"{own} {what} races with {grid}, which {other} it ({before.place(meeting.pcs[1])})",
+            meeting.pcs[0],
+            notes=("griddepcontrol.wait waits for the prerequisite grid only",) if waited else (),
+            help=_HELP_BETWEEN if waited else _HELP,
+            count=meeting.count,
+        )
 
     def place(self, pc: int) -> Place | None:
         """Return the PTX line of an instruction of this launch."""
