@@ -189,7 +189,7 @@ def checked_module(example: str) -> str:
 
 def diagnostics(example: str) -> list[Diagnostic]:
     """Return the diagnostics of an example of `pyptx check`."""
-    return check_text(checked_module(example))
+    return list(check_text(checked_module(example)))
 
 
 def output(page: Page) -> str:

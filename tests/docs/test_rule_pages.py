@@ -53,7 +53,7 @@ def test_the_example_of_a_code_has_that_code_alone_and_the_fixed_one_none(code: 
     found = diagnostics(page.example)
     assert {(one.code, one.severity) for one in found} == {(code, page.row.severity)}, checked_module(page.example)
     assert page.output == output(page)
-    assert diagnostics(page.fixed) == [], checked_module(page.fixed)
+    assert not diagnostics(page.fixed), checked_module(page.fixed)
 
 
 @pytest.mark.hopper

@@ -17,7 +17,7 @@ PAIR = "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r1, 64;"
 
 # Target, directives and body of an entry; the one diagnostic, as line, column, code and the end of its hint.
 FOUND: dict[str, tuple[str, str, str, tuple[int, int, str, str]]] = {
-    "wgmma without the a": ("sm_90", "", "wgmma.fence.sync.aligned;", (5, 1, "target", "did you mean .target sm_90a?")),
+    "wgmma without the a": ("sm_90", "", "wgmma.fence.sync.aligned;", (5, 1, "target", "write .target sm_90a")),
     "setmaxnreg without a budget": (
         "sm_90a",
         "",
@@ -34,7 +34,7 @@ FOUND: dict[str, tuple[str, str, str, tuple[int, int, str, str]]] = {
         "sm_100a",
         "",
         GROUPS + PAIR,
-        (6, 16, "cta-group", ".cta_group::2 for pairs, throughout the kernel"),
+        (6, 16, "cta-group", ".cta_group::2 (CTA pairs) in the whole kernel"),
     ),
 }
 # Target, directives and body of entries in which nothing is found.

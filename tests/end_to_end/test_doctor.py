@@ -101,7 +101,7 @@ def test_without_a_driver_it_is_missing_and_nothing_is_broken(as_it_is: Report) 
 
 @pytest.mark.parametrize(
     ("capability", "said"),
-    [(90, "sm_90, 132 multiprocessors, 80 GiB; runs kernels of the default arch, sm_90a"), (80, "does not run the")],
+    [(90, "sm_90, 132 SMs, 80 GiB; runs kernels of the default arch, sm_90a"), (80, "does not run the")],
 )
 def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, said: str) -> None:
     spec = importlib.util.spec_from_file_location("null_driver", NULL_DRIVER)
@@ -122,7 +122,7 @@ def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, sa
     ("body", "subject", "said"),
     [
         ("1 / 0", "plugin", "plugin 'sick' (PYPTX_PLUGINS) failed to import: ZeroDivisionError"),
-        ("", "plugin", "does not say which version of the hooks"),
+        ("", "plugin", "has no plugin API version"),
         (VERSION + "def pyptx_doctor_checks(): raise OSError('no')", "plugins", "pyptx_doctor_checks of plugin 'sick'"),
         (
             VERSION + "def pyptx_doctor_checks(): return [DoctorCheck('sickness', lambda: 1 / 0)]",
@@ -177,7 +177,7 @@ def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     status, lines = report(tmp_path, {"PYPTX_CACHE_DIR": str(tmp_path / "file" / "cache")})
     assert (status, lines["cubin cache"]["state"]) == (0, "warning")
-    assert "can't be written" in lines["cubin cache"]["found"]
+    assert "is not writable" in lines["cubin cache"]["found"]
     assert "PYPTX_CACHE_DIR" in lines["cubin cache"]["help"]
     fresh = tmp_path / "not" / "yet"
     _, lines = report(tmp_path, {"PYPTX_CACHE_DIR": str(fresh)})

@@ -7,8 +7,8 @@ stand in `known`, too.
 from __future__ import annotations
 
 STRICTER: dict[str, str] = {
-    r"\.f16x2 a\)[^|]*\| call-argument: .* is a \.pred register": "ptxas takes .f16x2 registers for predicates",
-    r"\| call-argument: .* is a (vector register, .* is not one|\.[\w.]+ register, .* is a \.v\d vector) \|": (
+    r"\.f16x2 a\)[^|]*\| call-argument: .* got the \.pred register": "ptxas takes .f16x2 registers for predicates",
+    r"\| call-argument: expected a (scalar, got the vector|\.v\d vector, got the \.[\w.]+) register '[^']*' \|": (
         "ptxas passes a vector register for a number of the same size, and takes a result of either for the other"
     ),
 }

@@ -218,7 +218,7 @@ def test_fences_of_its_recipes_and_orders_of_its_words_are_judged(found: Found, 
 def test_what_it_says_of_recipes_and_orders(run: Run) -> None:
     faults = [SHUFFLED.replace(PUBLISH, ""), AGAIN.replace("acme.blend", "acme.blend.columns", 1)]
     printed = run(f"{SCRIPT}for text in {faults!r}: print(*[f.message for f in go(text)[1]], sep='\\n')")
-    assert "recipe in line 1 +0 was modified and used without a recipe proxy fence" in printed
+    assert "line 1 +0 was modified and used without a proxy fence" in printed
     assert "layout mismatch at line 2 +0: written with columns, read with rows" in printed
 
 
@@ -259,8 +259,8 @@ for missing, count in (*((warp, 128) for warp in range(4)), (5, 160)):
 
 def test_the_hint_of_its_own_rule_is_shown(run: Run) -> None:
     printed = run(f"{SCRIPT}print(*[f for f in go({KERNEL.replace(WAIT, '')!r}, late=True)[1]], sep='\\n')")
-    assert "unfinished-blend (warning): " in printed
-    assert "help: acme.wait, or an acme.commit and a wait at its mbarrier" in printed
+    assert "warning[unfinished-blend]: " in printed
+    assert "help: acme.wait, or acme.commit to an mbarrier and a wait for its phase" in printed
 
 
 def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:

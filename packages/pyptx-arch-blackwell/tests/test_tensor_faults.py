@@ -164,7 +164,7 @@ def test_columns_that_were_given_back_are_not_used(schedule: dict[str, Any]) -> 
     (used,) = found(FREE, "bar.sync 0;", "@%p1 " + multiply(), **schedule)
     assert used.rule == "tmem-use-after-free"
     assert used.other_line is not None
-    assert "which were given back" in used.message
+    assert "after tcgen05.dealloc" in used.message
 
 
 @schedules
@@ -176,7 +176,7 @@ def test_who_gives_columns_back_knows_that_loads_are_over(schedule: dict[str, An
         each for each in found(own, load, "bar.sync 0;", FREE, waits, **schedule) if each.rule == "tmem-use-after-free"
     ]
     (freed,) = early
-    assert "gives back lane" in freed.message
+    assert "tcgen05.dealloc of tmem lane" in freed.message
     assert freed.help is not None
     assert "tcgen05.wait::ld" in freed.help
 
@@ -187,9 +187,9 @@ def test_a_pair_of_which_one_block_does_not_free_is_named_as_the_cause(schedule:
     body = ("mov.u32 %r12, %cluster_ctarank;", "setp.eq.and.u32 %p5, %r12, 0, %p2;", free)
     leave = ("barrier.cluster.arrive;", "barrier.cluster.wait;")
     findings = {each.rule: each for each in found(*body, *leave, blocks=2, grid=2, cluster=2, **schedule)}
-    message = findings["deadlock"].message.splitlines()[1]
-    assert "waits for a warp of CTA (1, 0, 0), the peer CTA" in message
-    assert "the pair has to allocate and to free" in (findings["deadlock"].help or "")
+    first, *_ = findings["deadlock"].notes
+    assert "waiting for the peer CTA of the pair, CTA (1, 0, 0)" in first
+    assert "execute tcgen05.alloc and .dealloc in both CTAs of the pair" in (findings["deadlock"].help or "")
 
 
 def test_an_instruction_for_a_pair_is_refused_in_a_block_alone() -> None:

@@ -57,4 +57,4 @@ def test_others_are_refused_with_what_there_should_be(text: str, wanted: str) ->
 
 def test_they_need_the_target_with_the_suffix() -> None:
     text = f"{BF16} {D}, %u64_1, %b64_2, %pred_1, 1, 1, 0, 1;"
-    assert "needs sm_90a; the target is sm_90; did you mean sm_90a?" in said(text, "sm_90")
+    assert "needs sm_90a; the target is sm_90; pass arch='sm_90a'" in said(text, "sm_90")

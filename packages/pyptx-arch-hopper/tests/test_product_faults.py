@@ -99,12 +99,12 @@ def test_a_product_without_a_fault_is_right_and_clean(schedule: dict[str, Any]) 
         (
             "another swizzle",
             "wgmma-descriptor",
-            "a swizzle of 64 bytes, and a tensor copy wrote it by a swizzle of 128",
+            "written with 128B swizzle, read with 64B swizzle",
         ),
-        ("a row too far", "wgmma-descriptor", "begins in row 1 of its pattern"),
+        ("a row too far", "wgmma-descriptor", "base offset is 0, matrix starts at swizzle row 1"),
         ("onto itself", "wgmma-descriptor", "overlaps itself"),
-        ("out of memory", "out-of-bounds", "a matrix of 64 x 16"),
-        ("of two minds", "wgmma-descriptor", "different descriptors"),
+        ("out of memory", "out-of-bounds", "64 x 16 matrix"),
+        ("of two minds", "wgmma-descriptor", "not uniform across the warpgroup"),
     ],
 )
 def test_a_wrong_descriptor_is_found(fault: str, rule: str, words: str) -> None:
@@ -118,7 +118,7 @@ def test_a_wrong_descriptor_is_found(fault: str, rule: str, words: str) -> None:
 def test_a_warpgroup_waits_for_all_of_its_warps(schedule: dict[str, Any]) -> None:
     result, _ = simulate("three warps", **schedule)
     (finding,) = (finding for finding in result.findings if finding.rule == "deadlock")
-    assert "waits for the others of its warpgroup: warp 3, which has exited" in finding.message
+    assert "waiting for other warps of the warpgroup: warp 3 (exited)" in finding.notes[0]
 
 
 PRODUCT = """\

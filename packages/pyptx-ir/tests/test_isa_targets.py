@@ -96,7 +96,7 @@ def test_default_versions_are_those_that_users_know_where_ptxas_takes_them(name:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"),
+    ("name", "help"),
     [("sm_90b", "sm_90a"), ("sm90a", "sm_90a"), ("SM_90A", "known targets"), ("hopper", "known targets")],
 )
 def test_an_unknown_target_is_an_error_with_the_closest_names(name: str, help: str) -> None:

@@ -206,12 +206,12 @@ def test_a_hook_that_raises_is_named() -> None:
 
 
 def test_another_api_version_is_refused() -> None:
-    with pytest.raises(PluginError, match=f"speaks version 99 of the hooks; this pyptx-ir speaks {API_VERSION}"):
+    with pytest.raises(PluginError, match=f"has plugin API version 99; this pyptx-ir needs {API_VERSION}"):
         plugins(a=plugin(version=99)).targets()
 
 
 def test_a_plugin_that_states_no_api_version_is_refused() -> None:
-    with pytest.raises(PluginError, match="does not say which version") as caught:
+    with pytest.raises(PluginError, match="has no plugin API version") as caught:
         plugins(a=plugin(version=None, pyptx_instructions=lambda: [FROB])).instructions()
     assert "pyptx_api_version" in str(caught.value)
 
@@ -278,7 +278,7 @@ def test_a_plugin_for_a_later_release_may_have_hooks_that_pluggy_calls_optional(
         ("pyptx_instructions", {"add": 1}, "must return a sequence"),
         ("pyptx_targets", [FROB], "not TargetRow"),
         ("pyptx_namespaces", ["acme"], "must return a mapping"),
-        ("pyptx_namespaces", {"not a name": 1}, "can't be a name"),
+        ("pyptx_namespaces", {"not a name": 1}, "invalid name"),
         ("pyptx_runtimes", None, "must return a sequence"),
     ],
 )
@@ -303,7 +303,7 @@ def test_a_missing_kind_of_descriptors_says_which_distribution_brings_it() -> No
     with pytest.raises(MissingPluginError, match="the descriptor tensor_map needs pyptx-arch-hopper") as caught:
         plugins(a=plugin()).descriptor("tensor_map")
     assert caught.value.help == install_command("hopper")
-    with pytest.raises(MissingPluginError, match="no installed plugin has the descriptor moon"):
+    with pytest.raises(MissingPluginError, match="no installed plugin provides the descriptor moon"):
         plugins(a=plugin(pyptx_descriptors=lambda: [MAP])).descriptor("moon")
     assert plugins(a=plugin(pyptx_descriptors=lambda: [MAP])).descriptor("acme") is MAP
 

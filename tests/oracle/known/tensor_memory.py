@@ -6,7 +6,7 @@ STRICTER: dict[str, str] = {
     r"address of tensor memory": "ptxas takes a variable for an address in tensor memory, where no variable lies",
     r"^tcgen05\.(alloc|commit)\S* \[gmem\]": "the manual: the address must lie in shared memory",
     r"^tcgen05\.ld\.red\S* .*operand [23] of": "ptxas looks only at the width of what takes the result of a reduction",
-    r"\.b8x16 does not go|\.b[46]x16_p\d\d does not go|\.b2 does not go": (
+    r"\.(b8x16|b[46]x16_p\d\d|b2) cannot be combined": (
         "ptxas ignores an element format where the instruction has none"
     ),
     r"^tcgen05\.(ld|st)\S* .*lacks a modifier: \.aligned": "ptxas 13.0 takes tcgen05.ld and st without .aligned",

@@ -83,7 +83,8 @@ class NoTraceError(TraceError, RuntimeError):
         """Report that `what` must be called in the body of a kernel."""
         super().__init__(
             f"no kernel is being traced here: {what} emits PTX",
-            help="call it in a function decorated with @kernel, and ask that for .ptx(), or in one of a module()",
+            help="call it in a function decorated with @kernel and use .ptx() of the kernel, or in a function of "
+            "a module()",
         )
 
 
@@ -279,7 +280,7 @@ def close(name: str, known: Sequence[str], others: Sequence[str] = ()) -> str:
     near = get_close_matches(name.lower(), spelt, n=3, cutoff=0.5)
     if near:
         return "did you mean " + " or ".join(spelt[each] for each in near) + "?"
-    return "known: " + ", ".join(known) if known else "it has none at all"
+    return "known: " + ", ".join(known) if known else "none are defined"
 
 
 class ControlFlowError(TraceError):

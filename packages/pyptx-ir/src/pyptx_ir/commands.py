@@ -65,7 +65,7 @@ def _run(words: list[str]) -> int:
     asked_for_help = words[:1] in (["-h"], ["--help"])
     stream = sys.stdout if asked_for_help else sys.stderr
     if words and not asked_for_help:
-        print(f"pyptx has no command '{words[0]}'", file=stream)
+        print(f"pyptx: unknown command '{words[0]}'", file=stream)
     print(
         "usage: pyptx COMMAND ...",
         *(f"  {row.name:<10} {row.summary}" for row in commands.values()),
@@ -80,14 +80,14 @@ def built_in() -> tuple[Command, ...]:
     from pyptx_ir.plugins.rows import Command
 
     return (
-        Command("check", "report everything that is wrong with PTX files", check),
-        Command("fmt", "lay PTX files out", fmt),
-        Command("diff", "say what differs between two PTX files", diff),
+        Command("check", "check PTX files: syntax, names, instructions, directives, limits", check),
+        Command("fmt", "format PTX files", fmt),
+        Command("diff", "compare two PTX files beyond names and formatting", diff),
         Command("explain", "explain a rule of the simulator or an error code of check", explain),
         Command("isa", "search the instruction set", isa),
-        Command("targets", "list the targets that are known", targets),
-        Command("plugins", "list the plugins that are installed", plugins),
-        Command("doctor", "say what works on this machine", doctor),
+        Command("targets", "list the known targets", targets),
+        Command("plugins", "list the installed plugins", plugins),
+        Command("doctor", "check the installation on this machine", doctor),
     )
 
 

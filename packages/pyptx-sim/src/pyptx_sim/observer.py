@@ -227,7 +227,7 @@ class RunView(Protocol):
         ...
 
     def describe(self, space: Space, offset: int) -> str:
-        """Return a symbolic address for `offset`: `s_partial+12`, `argument 0 'x' +64`."""
+        """Return a symbolic address for `offset`: `s_partial+12`, `argument 0 'x'+64`."""
         ...
 
     def warp_name(self, warp: int) -> str:

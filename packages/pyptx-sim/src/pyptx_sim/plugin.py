@@ -53,7 +53,7 @@ def pyptx_commands() -> Sequence[Command]:
     """Return the command that launches PTX on the simulator."""
     from pyptx_ir.plugins.rows import Command
 
-    return (Command("sim", "launch PTX on the simulator, and print what is found", _sim),)
+    return (Command("sim", "run PTX on the simulator and print the findings", _sim),)
 
 
 @hookimpl

@@ -38,8 +38,9 @@ def _raise(gradient: torch.Tensor, shape: Sequence[int], dtype: torch.dtype, ker
     del gradient, shape, dtype
     raise GradientError(
         f"the backward pass reached {kernel}, a kernel without a gradient",
-        help=f"join it with the kernel of its gradients, pyptx.differentiable_kernel({kernel}, …); or cut the graph "
-        "there: x.detach(), torch.no_grad(). The backward of a differentiable_kernel has no gradient of its own",
+        help=f"use pyptx.differentiable_kernel({kernel}, …) with the kernel of its gradients; or cut the graph "
+        "there: x.detach(), torch.no_grad(). The backward of a differentiable_kernel has no gradient of its "
+        "own",
     )
 
 

@@ -83,7 +83,7 @@ def element_name(array: object) -> str:
 def unknown_elements(kernel: str, name: str, array: object) -> DtypeError:
     """Return the error for an array with an element type that PTX lacks."""
     return DtypeError(
-        f"{kernel}: {name} holds {element_name(array)}, which PTX has no type for",
+        f"{kernel}: {name} has dtype {element_name(array)}, which has no PTX type",
         help=f"convert {name} before the call",
     )
 
@@ -95,13 +95,13 @@ def _check_numpy(kernel: str, name: str, array: object) -> None:
     dtype = cast("Any", array).dtype
     if not dtype.isnative:
         raise DtypeError(
-            f"{kernel}: {name} is of foreign byte order ({dtype.str})",
+            f"{kernel}: {name} has non-native byte order ({dtype.str})",
             help=f'convert it: {name}.astype({name}.dtype.newbyteorder("="))',
         )
     if isinstance(array, sys.modules["numpy"].ma.MaskedArray):
         raise LayoutError(
-            f"{kernel}: {name} is a masked array, whose mask would be lost",
-            help=f"pass {name}.filled(value), or {name}.data and the mask as arrays of their own",
+            f"{kernel}: {name} is a masked array, whose mask would be ignored",
+            help=f"pass {name}.filled(value), or pass {name}.data and the mask as separate arrays",
         )
 
 

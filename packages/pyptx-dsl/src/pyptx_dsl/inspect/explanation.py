@@ -46,7 +46,7 @@ def explanation(declaration: Declaration, traced: Traced) -> Iterator[str]:
 
 
 def _summary(declaration: Declaration, used: Resources) -> str:
-    parts = [f"{used.registers} registers a thread"]
+    parts = [f"{used.registers} registers per thread"]
     parts += [f"{used.shared} bytes of static shared memory"] if used.shared else []
     parts += [f"{used.barriers} barriers"] if used.barriers else []
     parts.append(f"{used.spills} bytes spilled")

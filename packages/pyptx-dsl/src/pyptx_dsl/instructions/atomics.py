@@ -36,7 +36,7 @@ class _Atomic(Wrapper):
 
     def __init__(self, path: str, operation: str) -> None:
         """Describe `ptx.<path>.<operation>`."""
-        super().__init__(f"{path}.{operation}", f"The forms of `{path}` with `{to_ptx(operation)}`.")
+        super().__init__(f"{path}.{operation}", f"Forms of `{path}` with `{to_ptx(operation)}`.")
         self.head = path
         self.operation = to_ptx(operation)
 

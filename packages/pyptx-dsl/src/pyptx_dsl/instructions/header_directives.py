@@ -53,8 +53,10 @@ def directive_nodes(
 def _pair(given: object) -> tuple[str, object]:
     items = as_items(given)
     if items is None or len(items) != 2:
-        raise OperandError(f"directives={given!r} is no pair", help='write directives=[("pragma", "nounroll")]')
-    return text("the name of a directive", items[0]), items[1]
+        raise OperandError(
+            f"directives must be (name, values) pairs, got {given!r}", help='write directives=[("pragma", "nounroll")]'
+        )
+    return text("the directive name", items[0]), items[1]
 
 
 def _directives(name: str, value: object, what: str) -> Sequence[HeaderDirective]:

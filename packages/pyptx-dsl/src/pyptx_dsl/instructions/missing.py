@@ -27,7 +27,7 @@ def namespace(name: str, known: Sequence[str]) -> object:
     if found is not None:
         return found
     _refuse_missing(name)
-    raise UnknownNameError(f"ptx has no {name!r}", help=meaning_of(name) or _nearest(name, known))
+    raise UnknownNameError(f"unknown name ptx.{name}", help=meaning_of(name) or _nearest(name, known))
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
@@ -38,7 +38,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
         return f"write the instruction: ptx.inst.{name}.…(…)"
     near = get_close_matches(name, known, n=3, cutoff=0.5)
     meant = f"did you mean {' or '.join(near)}? " if near else ""
-    return f"{meant}dir(ptx) lists what there is; an instruction that the table lacks is ptx.inst.{name}.…(…)"
+    return f"{meant}dir(ptx) lists all names; an instruction that the table lacks is ptx.inst.{name}.…(…)"
 
 
 def extension(parent: str, name: str) -> object:
@@ -50,9 +50,7 @@ def extension(parent: str, name: str) -> object:
     if found is not None:
         return found
     _refuse_missing(full)
-    raise UnknownNameError(
-        f"ptx.{parent} has no {name!r}", help=f"any instruction can be written as ptx.inst.{full}.…(…)"
-    )
+    raise UnknownNameError(f"unknown name ptx.{parent}.{name}", help=f"write any instruction as ptx.inst.{full}.…(…)")
 
 
 def _provided(name: str) -> object | None:

@@ -40,8 +40,8 @@ def global_ptrs(
     for tensor in tensors:
         if not isinstance(tensor, TensorSpec | str | Reg):
             raise OperandError(
-                f"ptx.global_ptrs takes the kernel's arrays, not {tensor!r}",
-                help="pass the parameters of the kernel's function, or the names of raw parameters",
+                f"ptx.global_ptrs needs array parameters of the kernel, got {tensor!r}",
+                help="pass parameters of the kernel's function, or names of raw parameters",
             )
     pointers = _registers("into", into, [u64] * len(tensors), trace)
     loaded = pointers if generic is None else _registers("generic", generic, [u64] * len(tensors), trace)
@@ -106,7 +106,7 @@ def _declared(name: object, trace: Trace) -> PtxType:
         known = ", ".join([each for each, dtype in trace.parameter_types.items() if dtype is not None])
         raise OperandError(
             f"{trace.name!r} has no scalar parameter {name!r}",
-            help=f"it has {known or 'none'}; for what it does not declare, say the type: dtype=u32",
+            help=f"scalars: {known or 'none'}; pass the type of an undeclared parameter: dtype=u32",
         )
     return found
 
@@ -117,11 +117,13 @@ def _registers(keyword: str, given: Registers | None, types: Sequence[PtxType], 
         return tuple([trace.fresh(dtype) for dtype in types])
     registers = as_items(given.regs() if isinstance(given, RegArray) else given)
     if registers is None or len(registers) != len(types):
+        from pyptx_ir.isa.modules.counting import counted
+
         raise OperandError(
-            f"{keyword}={given!r}: it has a register for each of the {len(types)} parameters",
+            f"{keyword} must be {counted(len(types), 'register')}, one per parameter, got {given!r}",
             help=f"pass a list: {keyword}=[first, second]",
         )
     found = [each for each in registers if isinstance(each, Reg)]
     if len(found) != len(registers):
-        raise OperandError(f"{keyword}={given!r}: these are no registers", help="pass what reg.scalar returns")
+        raise OperandError(f"{keyword} must be registers, got {given!r}", help="pass registers made by reg.scalar")
     return tuple(found)

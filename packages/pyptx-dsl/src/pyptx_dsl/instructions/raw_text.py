@@ -40,8 +40,8 @@ def raw(text: str) -> None:
     for statement in statements:
         if isinstance(statement, _OUTSIDE):
             raise RawTextError(
-                f"ptx.raw: {type(statement).__name__.lower()} directives stand outside of kernels",
-                help="pyptx.parser.parse reads whole modules",
+                f"ptx.raw: {type(statement).__name__.lower()} directives are not allowed inside a kernel",
+                help="use pyptx.parser.parse for whole modules",
             )
         for line, block in _COMMENT.findall(nodes.lead_of(statement)):
             for comment in (line or block).splitlines():

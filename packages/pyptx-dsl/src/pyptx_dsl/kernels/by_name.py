@@ -45,6 +45,6 @@ def _positional(declaration: Declaration, method: str, arrays: Sequence[object])
         sizes |= {str(name): str(size) for name, size in zip(tile.shape, shape, strict=False) if str(name) in sizes}
     given = ", ".join(f"{name}={size}" for name, size in sizes.items())
     return CallError(
-        f"{declaration.name}.{method} takes the sizes of dimensions by name, and no arrays",
+        f"{declaration.name}.{method} takes sizes of dimensions by name, not arrays",
         help=f"write {declaration.name}.{method}({given})",
     )

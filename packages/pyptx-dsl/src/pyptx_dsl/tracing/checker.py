@@ -164,7 +164,7 @@ def _vector_key(vector: Vector, declared: Callable[[str], str | None]) -> tuple[
 
 def _warn(verdict: Verdict) -> None:
     frame = user_frame()
-    message = f"{verdict.message}, and is not checked\nhint: {verdict.help}"
+    message = f"{verdict.message}, and is not checked\nhelp: {verdict.help}"
     if frame is None:
         warnings.warn(message, UnknownInstructionWarning, stacklevel=2)
     else:

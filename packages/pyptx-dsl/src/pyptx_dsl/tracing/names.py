@@ -93,7 +93,7 @@ class NameScope:
         """Make an outer register unusable while this scope is open."""
         why = "is hidden here: this scope declares another register of that name"
         self.covered.append((register, register.trace))
-        _hide(register, why, "give one of the two another name")
+        _hide(register, why, "rename one of the two")
 
     def close(self) -> None:
         """Make the scope's registers unusable, and restore the hidden outer ones."""
@@ -217,8 +217,8 @@ class Names:
         scope = self._scopes[-1]
         if scope.first_taken((name,)) is not None:
             raise DuplicateNameError(
-                f"label {name!r} is defined already in kernel {self._kernel!r}",
-                help="use another name; a name that is left out is chosen",
+                f"label {name!r} is already defined in kernel {self._kernel!r}",
+                help="use another name, or leave the name out",
             )
         identifier(name, "a label")
         scope.taken.add(name)
@@ -274,7 +274,9 @@ class Names:
         return f"{stem}{number}", number
 
     def _duplicate(self, name: str) -> DuplicateNameError:
-        return DuplicateNameError(f"the name {name!r} is taken in kernel {self._kernel!r}", help="choose another name")
+        return DuplicateNameError(
+            f"name {name!r} is already used in kernel {self._kernel!r}", help="choose another name"
+        )
 
 
 def _twice(names: Iterable[str]) -> str:
@@ -284,7 +286,7 @@ def _twice(names: Iterable[str]) -> str:
         if name in seen:
             return name
         seen.add(name)
-    raise ValueError("no name comes twice")
+    raise ValueError("use each name once")
 
 
 def declared_names(declarators: Iterable[Declarator | RegisterName]) -> Iterator[Sequence[str]]:

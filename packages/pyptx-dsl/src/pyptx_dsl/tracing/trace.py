@@ -193,7 +193,7 @@ class Trace:
         if not isinstance(node, OffsetSlot):
             return deviation.of(node, comment)
         if deviation.spelling is not None:
-            raise ControlFlowError("an operator's instructions cannot be spelt", help="write the instruction instead")
+            raise ControlFlowError("cannot set the source text of an operator", help="write the instruction instead")
         node.lead = deviation.behind(comment, node.lead)
         return node
 
@@ -207,7 +207,7 @@ class Trace:
             return _plain_guard(guard.raw_name)
         if isinstance(guard, Handle) and guard.dtype.kind != "pred":
             raise RegisterTypeError(
-                f"{guard.raw_name} is a {guard.dtype} register, and a guard is a pred one",
+                f"a guard must be a predicate, got the {guard.dtype} register {guard.raw_name}",
                 help="compare it first: pred=(value != 0)",
             )
         match lower(guard, self):
@@ -217,7 +217,7 @@ class Trace:
                 return nodes.Guard(name, negated=True)
             case _:
                 raise OperandError(
-                    f"{guard!r} cannot guard an instruction", help="pass a predicate register p, or ~p, as pred="
+                    f"a guard must be a predicate, got {guard!r}", help="pass a predicate register p, or ~p, as pred="
                 )
 
     # --- offsets ------------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ class Trace:
         """Open a `{ … }`; registers are still declared at the start of the body."""
         comment, deviation = self._undress()
         if deviation.spelling is not None or deviation.unchecked:
-            raise ControlFlowError("of a `{` only its lead is said", help="say the rest of the statement behind it")
+            raise ControlFlowError("only the leading trivia of a `{` can be set", help="format the next statement")
         inner = Scope(len(self._scopes) + 1, self.lead)
         inner.lead = deviation.behind(comment, inner.lead)
         self._append(inner)
@@ -370,7 +370,7 @@ class Trace:
         """End the trace: appending then raises."""
         self._end(self.root_scope)
         if len(self._scopes) > 1:
-            where, help = self.recorder.where(self._scopes[-2].sites[-1]), "end it with ptx.close_scope()"
+            where, help = self.recorder.where(self._scopes[-2].sites[-1]), "close it with ptx.close_scope()"
             self.faults.append(ControlFlowError("a scope is not closed", where=where, help=help))
         self._closed = True
 
@@ -389,7 +389,7 @@ def _placed(node: nodes.Statement, lead: str) -> nodes.Statement:
 def tracing(trace: Trace) -> Generator[Trace]:
     """Make `trace` the active one for a `with` block, and close it afterwards, also on an exception."""
     if trace.statement_count:
-        raise TraceError(f"kernel {trace.name!r} has been traced with this object already")
+        raise TraceError(f"this object has already traced kernel {trace.name!r}")
     token, outside = ACTIVE.set(trace), trace.recorder.root
     trace.recorder.stop_at(sys._getframe(2))  # noqa: SLF001  the frames of the tracer and above are not the user's
     try:

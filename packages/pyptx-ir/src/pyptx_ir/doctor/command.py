@@ -45,8 +45,8 @@ def doctor(argv: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pyptx doctor",
-        description="Say what works on this machine, and what to do about what does not. Exits with 1 if something "
-        "that is installed is broken; what is merely missing is no fault.",
+        description="Check the installation, tools and devices of this machine, and print help for each problem. "
+        "Exits with 1 if an installed component is broken; a missing component is not an error.",
     )
     parser.add_argument("--json", action="store_true", help="print a list of objects instead of lines")
     return parser

@@ -53,7 +53,7 @@ class Verdict:
     """An error of an instruction.
 
     `code` is the class of the fault, `operand` the index of the faulty operand, if any. `severity` is `"error"`, or
-    `"warning"` for an instruction not in the table. `in_file` is the hint for authors of PTX, used if `hint` refers to
+    `"warning"` for an instruction not in the table. `in_file` is the help for authors of PTX, used if `help` refers to
     the Python of a kernel.
     """
 
@@ -183,8 +183,8 @@ def judge(
     if not _rows_of(opcode[0]):
         return Judgement(unknown(opcode))
     if len(opcode) > MOST_WORDS:
-        message = f"{opcode[0]} has {len(opcode) - 1} modifiers; no instruction has {MOST_WORDS}"
-        return Judgement(FormDiagnostic(MODIFIER, message, "remove those that are not in the manual"))
+        message = f"too many modifiers: {opcode[0]} has {len(opcode) - 1}, no instruction has {MOST_WORDS}"
+        return Judgement(FormDiagnostic(MODIFIER, message, "remove modifiers that are not in the manual"))
     if names_a_bank(opcode):
         return Judgement(None)
     matches = forms_of(opcode)

@@ -18,7 +18,7 @@ class Memory(Value):
 
     `space` is its name, `words` its name in messages. `limit(target)` is the number of bytes per CTA, 0 if the target
     lacks the memory. An allocation is aligned to `alignment` unless it requests another alignment. If `declared`, it is
-    a variable of the state space `.space`; otherwise it is an offset, and nothing is emitted. `hint` is the advice if
+    a variable of the state space `.space`; otherwise it is an offset, and nothing is emitted. `help` is the advice if
     the memory is full.
     """
 

@@ -130,7 +130,7 @@ class Plugins:
             raise MissingPluginError(f"ptx.{name} needs {home}", help=install_hint(home))
         raise MissingPluginError(
             f"no installed plugin provides ptx.{name}",
-            help=f"any instruction can be written as ptx.inst.{name}",
+            help=f"use ptx.inst.{name}, which emits any instruction",
         )
 
     def operand_kinds(self) -> tuple[Kind, ...]:
@@ -289,7 +289,9 @@ class Plugins:
             from pyptx_ir.plugins.homes import install_hint
 
             raise MissingPluginError(f"{asked} needs {home}", help=install_hint(home))
-        raise MissingPluginError(f"no installed plugin has {asked}", help=f"there is {', '.join(known) or 'none'}")
+        raise MissingPluginError(
+            f"no installed plugin provides {asked}", help=f"available: {', '.join(known) or 'none'}"
+        )
 
     def _require_all(self, asked: str) -> None:
         """Raise the error of a plugin that did not load: it might have provided `asked`."""
@@ -323,7 +325,7 @@ class Plugins:
             if fault is not None:
                 raise PluginError(
                     f"{hook} of {owned.owner.label}, row '{owned.name}', {fault.field}: {fault.message}",
-                    help="repair the row: pyptx_ir.plugins.testing.check_plugin examines a plugin",
+                    help="repair the row; pyptx_ir.plugins.testing.check_plugin checks a plugin",
                 )
 
     def _faults(self, hook: str) -> Callable[[Any], RowFault | None]:
@@ -350,7 +352,7 @@ def _unique(hook: str, contributions: Iterable[tuple[Candidate, str, object]]) -
             raise PluginError(f"{hook}: {owner.label} provides {name!r} twice")
         raise PluginError(
             f"{hook}: {name!r} is provided by both {earlier.owner.label} and {owner.label}",
-            help="uninstall one of the two; set PYPTX_DISABLE_PLUGIN_AUTOLOAD=1 to do without installed plugins",
+            help="uninstall one of the two, or set PYPTX_DISABLE_PLUGIN_AUTOLOAD=1 to disable installed plugins",
         )
     return found
 

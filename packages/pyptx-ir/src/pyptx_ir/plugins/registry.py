@@ -130,14 +130,14 @@ class Registry(pluggy.PluginManager):
         implementation = next((each for each in implementations if each.plugin_name == candidate.name), None)
         if implementation is None:
             raise PluginError(
-                f"{candidate.label} does not say which version of the hooks it was written for",
-                help="implement the hook pyptx_api_version, returning pyptx_ir.plugins.API_VERSION as it was then",
+                f"{candidate.label} has no plugin API version",
+                help="implement the hook pyptx_api_version: return the pyptx_ir.plugins.API_VERSION it was written for",
             )
         version = _call(candidate, "pyptx_api_version", implementation)
         if version != API_VERSION:
             raise PluginError(
-                f"{candidate.label} speaks version {version} of the hooks; this pyptx-ir speaks {API_VERSION}",
-                help=f"install versions of {candidate.distribution} and pyptx-ir that go together",
+                f"{candidate.label} has plugin API version {version}; this pyptx-ir needs {API_VERSION}",
+                help=f"install compatible versions of {candidate.distribution} and pyptx-ir",
             )
 
 
@@ -180,7 +180,9 @@ def _namespaces(candidate: Candidate, hook: str, returned: object) -> Iterable[t
         raise PluginError(f"{hook} of {candidate.label} returned {_kind(returned)}; it must return a mapping by name")
     for name, value in cast("Mapping[object, object]", returned).items():
         if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
-            raise PluginError(f"{hook} of {candidate.label}: {name!r} can't be a name behind `ptx.`")
+            raise PluginError(
+                f"{hook} of {candidate.label}: invalid name {name!r} of a namespace: it must be an identifier"
+            )
         yield name, value
 
 
@@ -190,4 +192,4 @@ def _kind(value: object) -> str:
 
 def _hooks_hint() -> str:
     names = sorted(name for name in vars(HookSpecs) if name.startswith("pyptx_"))
-    return f"the hooks are {', '.join(names)}; none takes arguments"
+    return f"use these hooks, without arguments: {', '.join(names)}"

@@ -113,15 +113,13 @@ class Cursor:
         if _CONTROL.match(rest):
             raise Fault(f"control character {rest[0]!r} in the text", at, at + 1, "remove it")
         if rest[0] == BYTE_ORDER_MARK:
-            raise Fault(
-                "byte-order mark in the text, which ptxas does not read", at, at + 1, "save it without the mark"
-            )
+            raise Fault("byte-order mark: ptxas does not accept it", at, at + 1, "save the file without it")
         if rest.startswith("/*"):
             raise Fault("comment is never closed", at, at + 2, "close it with '*/'")
         if rest[0] == '"' and not STRING.match(self.text, at):
             raise Fault("string is never closed", at, at + 1, "close it with '\"' on the same line")
         if rest[0].isdecimal() and TOO_LONG.match(self.text, at):
-            raise Fault(f"number of more than {MOST_DIGITS} digits", at, at + len(rest), "no value needs as many")
+            raise Fault(f"number of more than {MOST_DIGITS} digits", at, at + len(rest), "shorten the number")
         found = FOUND.match(rest)
         word = rest[0] if found is None else found[0]
         raise Fault(f"expected {expected}, found {word!r}", at, at + len(word), help)

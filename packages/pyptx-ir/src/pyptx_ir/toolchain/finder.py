@@ -112,7 +112,7 @@ def _find(name: str, override: str, searched: tuple[str, str, str]) -> Tool:
 
     if override:
         if not Path(override).is_file():
-            raise ToolchainError(f"PYPTX_{name.upper()} names {override}, which is no file", help="correct or unset it")
+            raise ToolchainError(f"PYPTX_{name.upper()} is {override}, which is not a file", help="correct or unset it")
         return Tool(name, Path(override), tool_version(Path(override)))
     for path in _candidates(name, searched):
         if path.is_file():

@@ -74,8 +74,8 @@ def _loaded(override: str) -> Path:
     path = Path(found.abs_path)
     if override and not path.samefile(override):
         raise ToolchainError(
-            f"{_OVERRIDE} names {override}, and this process has loaded {path}",
-            help="set it before anything is compiled, to a library that keeps NVIDIA's soname",
+            f"{_OVERRIDE} is {override}, but this process has already loaded {path}",
+            help="set it before the first compilation, to a library with NVIDIA's soname",
         )
     return path
 
@@ -85,7 +85,7 @@ def _load(path: Path) -> None:
     import ctypes
 
     if not path.is_file():
-        raise ToolchainError(f"{_OVERRIDE} names {path}, which is no file", help="correct or unset it")
+        raise ToolchainError(f"{_OVERRIDE} is {path}, which is not a file", help="correct or unset it")
     try:
         ctypes.CDLL(str(path))
     except OSError as error:

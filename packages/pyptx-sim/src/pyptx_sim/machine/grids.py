@@ -113,7 +113,7 @@ class Grids:
     def describe(self, warp: int) -> str:
         """Return the description of a warp's wait."""
         del warp
-        return "waits for the prerequisite grid (griddepcontrol.wait)"
+        return "waiting for the prerequisite grid (griddepcontrol.wait)"
 
     # --- memory changes by other grids ----------------------------------------------------------------
 

@@ -20,4 +20,4 @@ class NoSemantics(MissingSemantics):
     def __init__(self, instruction: Instruction, reason: str | None = None, help: str | None = None) -> None:
         """Name the opcode and modifiers of `instruction`, and the unsupported part."""
         opcode = ".".join(instruction.opcode)
-        super().__init__(f"the simulator has no semantics for {opcode}" + (f": {reason}" if reason else ""), help=help)
+        super().__init__(f"no simulator semantics for {opcode}" + (f": {reason}" if reason else ""), help=help)

@@ -15,7 +15,7 @@ ERROR, WARNING = "error", "warning"
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A fault (`message`), its position, its severity (`"error"` or `"warning"`), and a `hint`, which may be empty.
+    """A fault (`message`), its position, its severity (`"error"` or `"warning"`), and a `help`, which may be empty.
 
     `line` and `column` count from 1, in characters; `span` covers the fault in the module's text. `code` is the kind of
     error; `docs/checking.md` explains each.
@@ -47,7 +47,7 @@ class Diagnostic:
 
 
 def shown(diagnostic: Diagnostic, source: Source) -> str:
-    """Return `FILE:LINE:COLUMN: error[code]: message`, the line with a caret below the fault, and the hint."""
+    """Return `FILE:LINE:COLUMN: error[code]: message`, the line with a caret below the fault, and the help."""
     place, _, picture = source.caret(diagnostic.span).partition("\n")
     lines = [f"{place}: {diagnostic.severity}[{diagnostic.code}]: {visible(diagnostic.message)}", picture]
     if diagnostic.help:

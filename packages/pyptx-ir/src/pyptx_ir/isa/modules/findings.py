@@ -28,7 +28,7 @@ class Finding:
 
     `operand` is the index of the faulty operand, `word` the text above the caret (inside that operand, if both are
     given). With neither, the caret is under the statement's first word. `at` is the statement (None: the current one of
-    the walk). `other` is a second statement, whose line replaces `{line}` in message and hint.
+    the walk). `other` is a second statement, whose line replaces `{line}` in message and help.
     """
 
     code: str

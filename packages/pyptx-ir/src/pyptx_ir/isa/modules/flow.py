@@ -23,8 +23,8 @@ def instruction(walk: Walk, node: Instruction) -> None:
         if node.guard is None:
             routine.ended = True
     elif routine.ended:
-        message = f"{'.'.join(node.opcode)} is never reached: the instruction before it does not continue"
-        help = "remove it, put a label in front of it, or guard the instruction before it"
+        message = f"unreachable {'.'.join(node.opcode)}: the preceding instruction never continues"
+        help = "remove it, put a label before it, or guard the preceding instruction"
         walk.report(Finding("unreachable", message, help))
         routine.ended = False  # one warning per unreachable sequence
 

@@ -17,7 +17,7 @@ _MOST_CONSTANT = 65536  # on every target; ptxas 13.5 also counts unused variabl
 def constant_limit(walk: Walk) -> None:
     """Reject a module whose constants exceed constant memory."""
     if walk.constant > _MOST_CONSTANT:
-        message = f"the .const variables of the module take {walk.constant} bytes; there are {_MOST_CONSTANT}"
+        message = f".const variables take {walk.constant} bytes; the limit is {_MOST_CONSTANT}"
         help = "move large tables to .global memory"
         walk.report(Finding("constant-memory", message, help, at=walk.constant_at))
 

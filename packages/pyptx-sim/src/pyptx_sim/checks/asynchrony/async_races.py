@@ -89,9 +89,9 @@ class AsyncRaces:
         marks = self._marks.get(space)
         if marks is not None:
             entries = self._entries(space, offsets, size, warps, lanes, pc, atomic=False)
-            freeing = f"{'.'.join(self._view.opcode(pc)[:2])} of {{}} while an outstanding operation"
-            self._compare(marks.write, entries, rule, f"{freeing} writes it", "free")
-            self._compare_reads(marks, entries, rule, f"{freeing} reads it", "free")
+            freeing = f"{'.'.join(self._view.opcode(pc)[:2])} of {{}} while it is"
+            self._compare(marks.write, entries, rule, f"{freeing} being written", "free")
+            self._compare_reads(marks, entries, rule, f"{freeing} being read", "free")
 
     def _entries(
         self,

@@ -68,7 +68,7 @@ class BlockEnds:
         for block, foreign in self.foreign.by_block():
             end, only = self._known_at_end(np.array([block])), np.zeros(len(foreign.warps), np.int64)
             first = np.flatnonzero(~self._held_at_end(end, only, foreign.warps, foreign.masks, foreign.times))[:1]
-            does = "remote shared write to" if foreign.writes[first].any() else "remote shared read of"
+            does = "remote write to" if foreign.writes[first].any() else "remote read of"
             self._tell_exited(does, foreign.warps[first], foreign.offsets[first], foreign.pcs[first])
         self._judge_work()
 

@@ -129,7 +129,7 @@ class CrossOrdering:
         proxy = work.proxy_of(touch)
         if proxy is None:
             return
-        message = f"{proxy.name}-proxy write to {{}} without a proxy fence after the generic-proxy read"
+        message = f"{proxy.name}-proxy write to {{}} without a proxy fence after the generic read"
         all_rows = self._clocks.rows(work.warps, work.lanes)
         reads = shadow.reads_of(at) if shadow.readers is None else shadow.readers.of(at)
         for which, last in chain(reads, shadow.polls_of(at)):
@@ -182,7 +182,7 @@ class CrossOrdering:
             bad = bad[~np.array([self._shows(pc) for pc in pcs.tolist()])[which]]
         if len(bad):
             does = "write to" if touch.writes else "read of"
-            message = f"{proxy.name}-proxy {does} {{}} without a proxy fence after the generic-proxy write"
+            message = f"{proxy.name}-proxy {does} {{}} without a proxy fence after the generic write"
             first = int(bad[0])
             pc = int(last[first, PC])
             self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc, "write")

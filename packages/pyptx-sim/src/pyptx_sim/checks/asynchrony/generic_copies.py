@@ -50,6 +50,6 @@ class GenericCopies:
             first = int(bad[0])
             where = self._view.describe(touch.space, max(int(offsets[first]), int(touch.offsets[pieces[first]])))
             who, does = self._view.warp_name(int(work.warps[owners[first]])), "write to" if touch.writes else "read of"
-            message = f"{proxy.name}-proxy {does} {where} without a proxy fence after the generic-proxy copy"
+            message = f"{proxy.name}-proxy {does} {where} without a proxy fence after the generic copy"
             label = f"{'.'.join(self._view.opcode(work.pc)[:3])} issued by {who}"
             self._report(proxy.unfenced, message, work.pc, int(last[first, PC]), label=label)

@@ -144,8 +144,8 @@ class OneWayProxies:
 
     def _tell(self, work: Work, touch: Touch, proxy: Proxy, warp: int, offset: int, other_pc: int) -> None:
         where = self._view.describe(touch.space, offset)
-        message = f"{proxy.reads} {where} was modified and used without a {proxy.name} proxy fence"
-        labels = f"use by {self._view.warp_name(warp)}", "modification"
+        message = f"{where} was modified and used without a proxy fence"
+        labels = f"use of the {proxy.reads} by {self._view.warp_name(warp)}", "modification"
         self._report(proxy.unfenced, message, work.pc, other_pc, label=labels[0], other_label=labels[1])
 
     def _columns(self, proxy: Proxy) -> Columns:

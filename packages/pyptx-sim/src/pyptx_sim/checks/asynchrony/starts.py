@@ -130,7 +130,7 @@ class Starts:
     def accessed(self, kind: AccessKind, offsets: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> None:
         """Check accesses of lanes to shared memory."""
         if not self._settled:
-            self._judge(f"remote shared {_DOES[kind]}", offsets, warps * LANES + lanes, pc)
+            self._judge(f"remote {_DOES[kind]}", offsets, warps * LANES + lanes, pc)
 
     def arrived(self, signals: Sequence[Signal], pc: int) -> None:
         """Check arrivals at mbarriers, and leave the knowledge of the lanes there."""

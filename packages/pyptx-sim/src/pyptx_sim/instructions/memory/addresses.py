@@ -132,9 +132,10 @@ def _report_foreign(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
     positions, columns = lanes.active
     address = int(pick(addresses, positions, columns)[0])
     thread = wave.geometry.thread_name(int(lanes.warps(positions[:1])[0]), int(columns[0]))
-    where = f"{address:#x}, in the shared memory of block {address >> RANK_SHIFT} of the cluster"
-    help = "name .shared::cluster: .shared alone means the memory of the own block"
-    fault(wave, "out-of-bounds", f"{thread} uses .shared::cta for {where}", help, lanes.count)
+    where = wave.shared.describe(address)
+    message = f".shared::cta access to shared memory of CTA {address >> RANK_SHIFT} of the cluster: {where}"
+    help = "use .shared::cluster (.shared alone means .shared::cta)"
+    fault(wave, "out-of-bounds", message, help, lanes.count, label=f"access by {thread}")
 
 
 def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:

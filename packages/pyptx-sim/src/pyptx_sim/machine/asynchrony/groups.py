@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 COPY: Final = GroupKind(
     name="copy",
-    operations="copies (cp.async)",
+    operations="cp.async copies",
     unfinished="unfinished-copy",
     tells="lanes",
     wait="cp.async.wait_group, then bar.sync (__syncthreads) for the other readers",
